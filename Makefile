@@ -1,0 +1,67 @@
+# Every target installs what it needs into .venv; a second run installs nothing unless
+# pyproject.toml or a constraint file changed.
+
+# The first interpreter that runs and is new enough. Choose another one with PYTHON=...
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' \
+		2>/dev/null && echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CHECKED := $(wildcard src tests tools examples benchmarks)
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := test
+.PHONY: demo test lint bench faults docs constraints clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/python examples/demo.py
+
+test: lint
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy --strict $(CHECKED)
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/core.py
+
+faults: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
+
+docs: $(BIN)/python
+	$(BIN)/python tools/requirements_table.py
+
+# Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of
+# every file of each release. The last line refuses a result that names a host or a path.
+COMPILE := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
+	--fork-strategy fewest --upgrade --generate-hashes --no-annotate --no-header --quiet \
+	--no-emit-index-url --no-emit-find-links
+constraints: $(BIN)/python
+	$(PIP) install --quiet --upgrade uv
+	$(COMPILE) --extra dev --output-file constraints.txt
+	$(COMPILE) --constraint constraints.txt --output-file constraints-runtime.txt
+	@! grep -nE '://|(^|[[:space:]=@])/|^-' constraints.txt constraints-runtime.txt
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed: make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# pip checks hashes only where every requirement has one, which a local folder cannot have. So the
+# pinned files come first, build backend included, and the package follows without dependencies.
+$(VENV)/.runtime: pyproject.toml constraints-runtime.txt | $(BIN)/python
+	$(PIP) install --quiet --require-hashes -r constraints-runtime.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet --require-hashes -r constraints.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	touch $@ $(VENV)/.runtime

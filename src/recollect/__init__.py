@@ -1,0 +1,128 @@
+"""Recollect: the memory engine for AI agents. One embedded file, no server, no network, no LLM.
+
+>>> import recollect
+>>> with recollect.open("ram:") as memories:
+...     ada = memories.view(user="ada")
+...     _ = ada.add("Prefers dark mode", type="preference")
+...     [hit.memory.content for hit in ada.search("dark mode")]
+['Prefers dark mode']
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import (
+    ConfigurationError,
+    Conflict,
+    ContentTooLong,
+    EmbedderMismatch,
+    EmbeddingFailed,
+    InvalidInput,
+    InvalidLayer,
+    MissingIdentifier,
+    NotAStore,
+    NotFound,
+    QueryTooLong,
+    RateLimited,
+    RecollectError,
+    SchemaTooNew,
+    StoreBusy,
+    StoreClosed,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    Unauthorized,
+)
+from recollect.types import (
+    Diagnosis,
+    Filter,
+    Finding,
+    Health,
+    Hit,
+    Identity,
+    KnowledgePointer,
+    Layer,
+    Memory,
+    MemoryType,
+    NewMemory,
+    Operation,
+    Owner,
+    Page,
+    PointerType,
+    Results,
+    Sort,
+    Source,
+    SourceType,
+    State,
+    Stats,
+    Status,
+    TagUsage,
+    Vector,
+    Version,
+)
+
+if TYPE_CHECKING:
+    from recollect.memories import Memories, View, open
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConfigurationError",
+    "Conflict",
+    "ContentTooLong",
+    "Diagnosis",
+    "EmbedderMismatch",
+    "EmbeddingFailed",
+    "Filter",
+    "Finding",
+    "Health",
+    "Hit",
+    "Identity",
+    "InvalidInput",
+    "InvalidLayer",
+    "KnowledgePointer",
+    "Layer",
+    "Memories",
+    "Memory",
+    "MemoryType",
+    "MissingIdentifier",
+    "NewMemory",
+    "NotAStore",
+    "NotFound",
+    "Operation",
+    "Owner",
+    "Page",
+    "PointerType",
+    "QueryTooLong",
+    "RateLimited",
+    "RecollectError",
+    "Results",
+    "SchemaTooNew",
+    "Sort",
+    "Source",
+    "SourceType",
+    "State",
+    "Stats",
+    "Status",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreReadOnly",
+    "TagUsage",
+    "Unauthorized",
+    "Vector",
+    "Version",
+    "View",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The engine is imported when it is first used: values and errors alone cost a tenth of its time."""
+    if name in ("Memories", "View", "open"):
+        from recollect import memories  # lazy: brings in msgspec
+
+        return getattr(memories, name)
+    raise AttributeError(f"module 'recollect' has no attribute {name!r}")

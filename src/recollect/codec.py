@@ -1,0 +1,234 @@
+"""Values to bytes and back: the one place that knows msgspec.
+
+A memory is kept as JSON with the fields that differ from their defaults, so that a person can read it and a later
+release can add fields. ``docs/file-format.md`` describes the form.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from recollect.errors import InvalidInput, StoreCorrupt
+from recollect.types import (
+    Filter,
+    KnowledgePointer,
+    Layer,
+    Memory,
+    MemoryType,
+    Owner,
+    Source,
+    State,
+    Vector,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
+    """A memory without what its store keeps beside it: id, owner, version, times of recording, content."""
+
+    type: MemoryType = MemoryType.FACT
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    author: str | None = None
+    role: str | None = None
+    type_name: str | None = None
+    confidence: float | None = None
+    relevance: float | None = None
+    decay_factor: float | None = None
+    source: Source | None = None
+    pointer: KnowledgePointer | None = None
+    references: tuple[str, ...] = ()
+    key: str | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    state: State = State.ACTIVE
+
+
+_encoder = msgspec.json.Encoder()
+_body_decoder = msgspec.json.Decoder(_Body)
+
+
+def encode_body(memory: Memory) -> bytes:
+    """The part of a memory that is neither its content nor kept in columns by every store."""
+    return _encoder.encode(
+        _Body(
+            memory.type,
+            memory.importance,
+            memory.tags,
+            dict(memory.metadata),
+            memory.title,
+            memory.description,
+            memory.language,
+            memory.author,
+            memory.role,
+            memory.type_name,
+            memory.confidence,
+            memory.relevance,
+            memory.decay_factor,
+            memory.source,
+            memory.pointer,
+            memory.references,
+            memory.key,
+            None if memory.occurred_at == memory.created_at else memory.occurred_at,
+            memory.expires_at,
+            memory.state,
+        )
+    )
+
+
+def decode_memory(
+    body: bytes | str,
+    *,
+    id: str,
+    content: str,
+    owner: Owner,
+    version: int,
+    created_at: datetime,
+    updated_at: datetime,
+    access_count: int = 0,
+    last_accessed_at: datetime | None = None,
+    vector: Vector | None = None,
+) -> Memory:
+    """The memory that ``encode_body`` and the store's own columns describe."""
+    try:
+        kept = _body_decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise StoreCorrupt(
+            f"version {version} of memory {id!r} cannot be decoded",
+            details={"memory_id": id, "version": version},
+            hint="run doctor; it names every damaged version",
+        ) from error
+    return Memory(
+        id=id,
+        content=content,
+        owner=owner,
+        created_at=created_at,
+        updated_at=updated_at,
+        occurred_at=kept.occurred_at or created_at,
+        type=kept.type,
+        importance=kept.importance,
+        tags=kept.tags,
+        metadata=kept.metadata,
+        title=kept.title,
+        description=kept.description,
+        language=kept.language,
+        author=kept.author,
+        role=kept.role,
+        type_name=kept.type_name,
+        confidence=kept.confidence,
+        relevance=kept.relevance,
+        decay_factor=kept.decay_factor,
+        source=kept.source,
+        pointer=kept.pointer,
+        references=kept.references,
+        key=kept.key,
+        expires_at=kept.expires_at,
+        state=kept.state,
+        version=version,
+        access_count=access_count,
+        last_accessed_at=last_accessed_at,
+        vector=vector,
+    )
+
+
+def is_body(data: bytes | str) -> bool:
+    """Whether a text is what ``encode_body`` writes."""
+    try:
+        _body_decoder.decode(data)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+def encode_owner(owner: Owner) -> str:
+    """An owner as JSON: equal texts mean equal owners, whatever characters the ids have."""
+    return _encoder.encode([owner.layer.value, *owner.ids]).decode()
+
+
+def decode_owner(text: str) -> Owner:
+    """The owner that ``encode_owner`` wrote."""
+    layer, *ids = msgspec.json.decode(text, type=list[str])
+    return Owner(Layer(layer), tuple(ids))
+
+
+def encode_json(value: object) -> bytes:
+    """A value as compact JSON."""
+    return _encoder.encode(value)
+
+
+def decode_json(data: bytes | str) -> Any:
+    """The plain value of a JSON text."""
+    return msgspec.json.decode(data)
+
+
+def checksum(*parts: str) -> bytes:
+    """Sixteen bytes that tell whether any part changed; the lengths in front keep the parts apart."""
+    joined = "".join([f"{len(part)}:{part}" for part in parts])
+    return hashlib.blake2b(joined.encode(), digest_size=16).digest()
+
+
+def to_micros(moment: datetime) -> int:
+    """An aware time as whole microseconds since 1970, exactly.
+
+    >>> to_micros(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The time of ``to_micros``, in UTC.
+
+    >>> from_micros(1000000).second
+    1
+    """
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+Cursor = tuple[str, float, int, int | None]
+"""A fingerprint of a listing, the value and number of the last memory taken, and the sequence it is as of."""
+
+_cursor_decoder: msgspec.json.Decoder[Cursor] = msgspec.json.Decoder(Cursor)
+
+
+def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None) -> str:
+    """An opaque, URL-safe text for a position in a listing."""
+    position: Cursor = (fingerprint, value, number, as_of)
+    return base64.urlsafe_b64encode(_encoder.encode(position)).decode().rstrip("=")
+
+
+def decode_cursor(cursor: object) -> Cursor:
+    """The position that ``encode_cursor`` wrote, or an error for anything else."""
+    try:
+        text = cursor if isinstance(cursor, str) else "?"
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        return _cursor_decoder.decode(data)
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        raise InvalidInput(
+            "the cursor is not one that a listing returned",
+            details={"field": "cursor"},
+            hint="pass page.next_cursor unchanged, or none for the first page",
+        ) from None
+
+
+def to_filter(fields: Mapping[str, Any]) -> Filter:
+    """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
+    unknown = sorted(set(fields) - set(Filter.__dataclass_fields__))
+    if unknown:
+        raise InvalidInput(
+            f"a filter has no field {unknown[0][:40]!r}",
+            details={"field": f"filter.{unknown[0][:40]}"},
+            hint=f"use {', '.join(Filter.__dataclass_fields__)}",
+        )
+    return Filter(**fields)

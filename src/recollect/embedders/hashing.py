@@ -1,0 +1,38 @@
+"""A deterministic embedder without a model: words hashed into a vector. For tests, and where nothing else may run."""
+
+import hashlib
+import math
+import re
+from array import array
+from collections.abc import Sequence
+
+_WORD = re.compile(r"\w+")
+
+
+class HashingEmbedder:
+    """Texts that share words get similar vectors; it knows nothing of meaning.
+
+    >>> embedder = HashingEmbedder(dimension=64)
+    >>> first, second = embedder.embed(["dark mode", "dark mode"])
+    >>> embedder.name, len(first), first == second
+    ('hashing-64', 64, True)
+    """
+
+    def __init__(self, dimension: int = 256) -> None:
+        self.dimension = dimension
+        self.name = f"hashing-{dimension}"
+
+    def embed(self, texts: Sequence[str]) -> list["array[float]"]:
+        """One unit vector per text; a text without words points in a direction of its own."""
+        return [self._embed(text) for text in texts]
+
+    def _embed(self, text: str) -> "array[float]":
+        row = array("f", bytes(4 * self.dimension))
+        for word in _WORD.findall(text.casefold()) or [text]:
+            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+            value = int.from_bytes(digest, "big")
+            row[value % self.dimension] += 1.0 if value >> 63 else -1.0
+        length = math.sqrt(sum(number * number for number in row))
+        if length == 0:  # opposite signs met in the same places
+            row[0] = length = 1.0
+        return array("f", (number / length for number in row))

@@ -1,0 +1,284 @@
+"""Everything that Recollect raises on purpose.
+
+::
+
+    RecollectError
+    ├── InvalidInput (ValueError)              INVALID_INPUT
+    │   ├── InvalidLayer                       INVALID_LAYER
+    │   ├── MissingIdentifier                  MISSING_IDENTIFIER
+    │   ├── ContentTooLong                     CONTENT_TOO_LONG
+    │   └── QueryTooLong                       QUERY_TOO_LONG
+    ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
+    ├── Conflict                               CONFLICT
+    ├── Unauthorized (PermissionError)         UNAUTHORIZED
+    ├── ConfigurationError (ValueError)        CONFIGURATION_ERROR
+    │   └── EmbedderMismatch                   EMBEDDER_MISMATCH
+    ├── EmbeddingFailed (RuntimeError)         EMBEDDING_FAILED   retryable
+    ├── RateLimited                            RATE_LIMITED       retryable
+    └── StoreError (OSError)                   PROVIDER_ERROR     retryable
+        ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
+        ├── StoreFull                          STORE_FULL         retryable
+        ├── StoreReadOnly                      STORE_READ_ONLY
+        ├── StoreCorrupt                       STORE_CORRUPT
+        ├── StoreClosed                        STORE_CLOSED
+        ├── NotAStore                          NOT_A_STORE
+        └── SchemaTooNew                       SCHEMA_TOO_NEW
+
+A message names the field or the id and never holds a memory's content or a key. ``hint`` says what to do next.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class RecollectError(Exception):
+    """The root of every error that Recollect raises on purpose.
+
+    >>> try:
+    ...     raise InvalidInput("importance must be between 0 and 1", details={"field": "importance"})
+    ... except RecollectError as error:
+    ...     print(error.code, error.retryable, error.details["field"])
+    INVALID_INPUT False importance
+    """
+
+    code: ClassVar[str] = "INTERNAL"
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        details: Mapping[str, Any] | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.operation = operation
+        self.details: Mapping[str, Any] = dict(details or {})
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Keyword-only arguments do not survive the default pickling of exceptions; workers need them to.
+        return (_rebuild, (type(self), self.message, self.operation, self.details, self.hint))
+
+
+def _rebuild(
+    kind: type[RecollectError], message: str, operation: str, details: Mapping[str, Any], hint: str
+) -> RecollectError:
+    return kind(message, operation=operation, details=details, hint=hint)
+
+
+class InvalidInput(RecollectError, ValueError):
+    """A value that cannot be accepted; ``details["field"]`` names it. Nothing was changed.
+
+    >>> InvalidInput("limit must be at least 1", details={"field": "limit"}).details["field"]
+    'limit'
+    """
+
+    code = "INVALID_INPUT"
+
+
+class InvalidLayer(InvalidInput):
+    """A layer that does not exist.
+
+    >>> InvalidLayer("no layer is named 'planet'").code
+    'INVALID_LAYER'
+    """
+
+    code = "INVALID_LAYER"
+
+
+class MissingIdentifier(InvalidInput):
+    """A layer was asked for without the ids that it needs.
+
+    >>> MissingIdentifier("the session layer needs a user id").code
+    'MISSING_IDENTIFIER'
+    """
+
+    code = "MISSING_IDENTIFIER"
+
+
+class ContentTooLong(InvalidInput):
+    """Content beyond the limit (10 MB).
+
+    >>> ContentTooLong("content has 11000000 bytes, the limit is 10485760").code
+    'CONTENT_TOO_LONG'
+    """
+
+    code = "CONTENT_TOO_LONG"
+
+
+class QueryTooLong(InvalidInput):
+    """A search query beyond the limit.
+
+    >>> QueryTooLong("query has 40000 characters, the limit is 32768").code
+    'QUERY_TOO_LONG'
+    """
+
+    code = "QUERY_TOO_LONG"
+
+
+class NotFound(RecollectError, LookupError):
+    """No memory of that id is visible: missing, forgotten and foreign ids get this same answer.
+
+    >>> NotFound("no memory 'x' is visible here").code
+    'MEMORY_NOT_FOUND'
+    """
+
+    code = "MEMORY_NOT_FOUND"
+
+
+class Conflict(RecollectError):
+    """Somebody else was first: the version moved on, or the key is taken. Read again, then decide.
+
+    >>> Conflict("memory 'x' is at version 3, not 2").code
+    'CONFLICT'
+    """
+
+    code = "CONFLICT"
+
+
+class Unauthorized(RecollectError, PermissionError):
+    """The identity may not do this.
+
+    >>> Unauthorized("this identity does not own the team layer").code
+    'UNAUTHORIZED'
+    """
+
+    code = "UNAUTHORIZED"
+
+
+class ConfigurationError(RecollectError, ValueError):
+    """A setting, a URL or a plug-in that does not fit.
+
+    >>> ConfigurationError("no store is registered for 'mysql:'").code
+    'CONFIGURATION_ERROR'
+    """
+
+    code = "CONFIGURATION_ERROR"
+
+
+class EmbedderMismatch(ConfigurationError):
+    """The file's vectors were made by another embedder than the one given.
+
+    >>> EmbedderMismatch("the file was embedded by 'a', not 'b'").code
+    'EMBEDDER_MISMATCH'
+    """
+
+    code = "EMBEDDER_MISMATCH"
+
+
+class EmbeddingFailed(RecollectError, RuntimeError):
+    """The embedder raised or returned something that is not one finite vector per text.
+
+    >>> EmbeddingFailed("the embedder returned 1 vector for 2 texts").retryable
+    True
+    """
+
+    code = "EMBEDDING_FAILED"
+    retryable = True
+
+
+class RateLimited(RecollectError):
+    """A remote part asked for a pause; ``details["retry_after_ms"]`` says how long, if it was told.
+
+    >>> RateLimited("slow down", details={"retry_after_ms": 500}).retryable
+    True
+    """
+
+    code = "RATE_LIMITED"
+    retryable = True
+
+
+class StoreError(RecollectError, OSError):
+    """The store could not do its work; nothing of the operation was kept.
+
+    >>> StoreError("the disk reported an error").code
+    'PROVIDER_ERROR'
+    """
+
+    code = "PROVIDER_ERROR"
+    retryable = True
+
+    def __str__(self) -> str:
+        # OSError has a __str__ of its own for errno pairs; ours must win.
+        return RecollectError.__str__(self)
+
+
+class StoreBusy(StoreError, TimeoutError):
+    """Other writers held the store for the whole waiting time.
+
+    >>> StoreBusy("the store stayed locked for 30000 ms").retryable
+    True
+    """
+
+    code = "STORE_BUSY"
+
+
+class StoreFull(StoreError):
+    """No room is left on the disk. Reading works; writing resumes when there is room.
+
+    >>> StoreFull("no space left for 'memory.db'").code
+    'STORE_FULL'
+    """
+
+    code = "STORE_FULL"
+
+
+class StoreReadOnly(StoreError):
+    """The file or its folder cannot be written.
+
+    >>> StoreReadOnly("the folder cannot be written").retryable
+    False
+    """
+
+    code = "STORE_READ_ONLY"
+    retryable = False
+
+
+class StoreCorrupt(StoreError):
+    """What is stored is not what was written. ``doctor`` says where and offers a repair.
+
+    >>> StoreCorrupt("checksum of version 7 does not match").code
+    'STORE_CORRUPT'
+    """
+
+    code = "STORE_CORRUPT"
+    retryable = False
+
+
+class StoreClosed(StoreError):
+    """The store was closed.
+
+    >>> StoreClosed("the store is closed").code
+    'STORE_CLOSED'
+    """
+
+    code = "STORE_CLOSED"
+    retryable = False
+
+
+class NotAStore(StoreError):
+    """The file exists, but Recollect did not write it; it is left as it is.
+
+    >>> NotAStore("'notes.txt' is not a Recollect file").code
+    'NOT_A_STORE'
+    """
+
+    code = "NOT_A_STORE"
+    retryable = False
+
+
+class SchemaTooNew(StoreError):
+    """The file was written by a newer release than this one.
+
+    >>> SchemaTooNew("the file has schema 9, this release reads up to 2").code
+    'SCHEMA_TOO_NEW'
+    """
+
+    code = "SCHEMA_TOO_NEW"
+    retryable = False

@@ -1,0 +1,164 @@
+"""What happened, as typed values, and the synchronous bus that tells those who asked."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from recollect.types import Layer, MemoryType, Owner
+
+_log = logging.getLogger("recollect.events")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """The base of all events. A handler for ``Event`` hears of everything.
+
+    >>> from datetime import UTC
+    >>> Event(at=datetime(2026, 1, 7, tzinfo=UTC)).at.year
+    2026
+    """
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStored(Event):
+    """A memory was added.
+
+    >>> import recollect
+    >>> heard = []
+    >>> with recollect.open("ram:") as memories:
+    ...     _ = memories.on(MemoryStored, heard.append)
+    ...     _ = memories.view(user="ada").add("Prefers tea")
+    >>> heard[0].content_length
+    11
+    """
+
+    memory_id: str
+    owner: Owner
+    type: MemoryType
+    importance: float
+    content_length: int
+    encrypted: bool = False
+    embedding_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRetrieved(Event):
+    """A memory was read by its id.
+
+    >>> MemoryRetrieved.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUpdated(Event):
+    """A memory got a new version.
+
+    >>> MemoryUpdated.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryForgotten(Event):
+    """A memory was forgotten; ``permanent`` tells whether it was erased.
+
+    >>> MemoryForgotten.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+    permanent: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRestored(Event):
+    """A forgotten memory is active again.
+
+    >>> MemoryRestored.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchCompleted(Event):
+    """A search was answered.
+
+    >>> SearchCompleted.__mro__[1] is Event
+    True
+    """
+
+    query: str
+    result_count: int
+    duration_ms: float
+    layers: tuple[Layer, ...]
+
+
+E = TypeVar("E", bound=Event)
+Handler = Callable[[Any], None]
+
+
+class EventBus:
+    """Calls the handlers of an event, in the order they asked, in the thread of the caller.
+
+    A handler that raises is reported to the log ``recollect.events`` and counted; it fails neither the write that
+    it was told of nor the other handlers.
+
+    >>> bus = EventBus()
+    >>> stop = bus.on(Event, print)
+    >>> bus.wants(MemoryStored)
+    True
+    >>> stop()
+    >>> bus.wants(MemoryStored)
+    False
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Replaced as a whole on every change, so that emitting needs no lock.
+        self._handlers: tuple[tuple[type[Event], Handler], ...] = ()
+        self.failures = 0
+
+    def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
+        """Call ``handler`` for each event of that kind; the returned function ends it."""
+        entry = (kind, handler)
+        with self._lock:
+            self._handlers = (*self._handlers, entry)
+
+        def stop() -> None:
+            with self._lock:
+                self._handlers = tuple(kept for kept in self._handlers if kept is not entry)
+
+        return stop
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Whether anybody listens, so that an event need not be built for nobody."""
+        return any(issubclass(kind, wanted) for wanted, _ in self._handlers)
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody who asked for this kind of event."""
+        for wanted, handler in self._handlers:
+            if isinstance(event, wanted):
+                try:
+                    handler(event)
+                except Exception:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
+                    with self._lock:
+                        self.failures += 1
+                    _log.exception("handler failed for %s", type(event).__name__)

@@ -1,0 +1,205 @@
+"""Filters as pure functions: from what a caller writes to what every store must answer alike."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from recollect import codec, validation
+from recollect.errors import InvalidInput
+from recollect.types import Filter, Memory, MemoryType, Sort, SourceType, State
+
+MAX_DEPTH = 10
+_LIST = 1_000
+_UNITS = MappingProxyType(
+    {
+        "m": timedelta(minutes=1),
+        "minute": timedelta(minutes=1),
+        "h": timedelta(hours=1),
+        "hour": timedelta(hours=1),
+        "d": timedelta(days=1),
+        "day": timedelta(days=1),
+        "w": timedelta(weeks=1),
+        "week": timedelta(weeks=1),
+        "month": timedelta(days=30),
+        "y": timedelta(days=365),
+        "year": timedelta(days=365),
+    }
+)
+_RELATIVE = re.compile(r"(?:last\s+)?(\d{1,6})?\s*([a-z]+?)s?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """A checked filter with absolute times: what stores evaluate, as of ``now``."""
+
+    now: datetime
+    types: frozenset[MemoryType] | None = None
+    tags: tuple[str, ...] = ()
+    any_tags: tuple[str, ...] = ()
+    no_tags: tuple[str, ...] = ()
+    min_importance: float | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    occurred_after: datetime | None = None
+    occurred_before: datetime | None = None
+    content_contains: str | None = None
+    authors: frozenset[str] | None = None
+    source_type: SourceType | None = None
+    has_pointer: bool | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    ids: frozenset[str] | None = None
+    include_forgotten: bool = False
+
+
+def resolve(wanted: Filter, now: datetime) -> Where:
+    """Check a filter and make its times absolute.
+
+    ``references`` are not resolved here: the engine follows them and sets ``ids``.
+    """
+    created_after = validation.optional_moment("filter.created_after", wanted.created_after)
+    if wanted.within is not None:
+        earliest = now - relative(wanted.within)
+        created_after = max(created_after, earliest) if created_after else earliest
+    validation.integer("filter.max_depth", wanted.max_depth, 1, MAX_DEPTH)
+    return Where(
+        now=now,
+        types=_types(wanted.types),
+        tags=_lines("tags", wanted.tags),
+        any_tags=_lines("any_tags", wanted.any_tags),
+        no_tags=_lines("no_tags", wanted.no_tags),
+        min_importance=validation.optional_unit("filter.min_importance", wanted.min_importance),
+        created_after=created_after,
+        created_before=validation.optional_moment("filter.created_before", wanted.created_before),
+        occurred_after=validation.optional_moment("filter.occurred_after", wanted.occurred_after),
+        occurred_before=validation.optional_moment("filter.occurred_before", wanted.occurred_before),
+        content_contains=_needle(wanted.content_contains),
+        authors=None if wanted.authors is None else frozenset(_lines("authors", wanted.authors)),
+        source_type=None
+        if wanted.source_type is None
+        else validation.choice("filter.source_type", SourceType, wanted.source_type),
+        has_pointer=wanted.has_pointer,
+        metadata=validation.metadata(wanted.metadata),
+        include_forgotten=bool(wanted.include_forgotten),
+    )
+
+
+def _lines(name: str, values: Iterable[str] | None) -> tuple[str, ...]:
+    return () if values is None else validation.lines(f"filter.{name}", values, _LIST)
+
+
+def _types(values: Iterable[MemoryType | str] | None) -> frozenset[MemoryType] | None:
+    if values is None:
+        return None
+    if isinstance(values, str):
+        values = (values,)
+    return frozenset(validation.choice("filter.types", MemoryType, value) for value in values)
+
+
+def _needle(value: str | None) -> str | None:
+    return None if value is None else validation.content(value).casefold()
+
+
+def relative(value: object) -> timedelta:
+    """A span of time: itself, or what a text such as ``7d``, ``last hour`` or ``last 30 days`` means.
+
+    >>> relative("last 7 days").days
+    7
+    """
+    if isinstance(value, timedelta):
+        return value
+    match = _RELATIVE.fullmatch(value.strip()) if isinstance(value, str) else None
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None or (match[1] is None and "last" not in match[0].lower()):
+        raise InvalidInput(
+            "within is not a span of time",
+            details={"field": "filter.within"},
+            hint="use a timedelta or a text such as '7d', '12h', 'last week', 'last 30 days'",
+        )
+    return int(match[1] or 1) * unit
+
+
+def visible(memory: Memory, now: datetime) -> bool:
+    """Whether a memory takes part in recall: active, and not past its expiry."""
+    return memory.state is State.ACTIVE and (memory.expires_at is None or memory.expires_at > now)
+
+
+def tagged(tags: tuple[str, ...], wanted: str) -> bool:
+    """Whether a tag, or one below it in the hierarchy, is there.
+
+    >>> tagged(("security.authentication",), "security"), tagged(("security",), "sec")
+    (True, False)
+    """
+    return any(tag == wanted or tag.startswith(wanted + ".") for tag in tags)
+
+
+def matches(memory: Memory, where: Where) -> bool:
+    """Whether a memory meets every condition. The definition that all stores are compared with."""
+    return (
+        (where.include_forgotten or visible(memory, where.now))
+        and (where.ids is None or memory.id in where.ids)
+        and (where.types is None or memory.type in where.types)
+        and (where.min_importance is None or memory.importance >= where.min_importance)
+        and _in_time(memory, where)
+        and _has_tags(memory.tags, where)
+        and (where.authors is None or memory.author in where.authors)
+        and (where.source_type is None or (memory.source is not None and memory.source.type is where.source_type))
+        and (where.has_pointer is None or (memory.pointer is not None) is where.has_pointer)
+        and has_fields(memory.metadata, where.metadata)
+        and (where.content_contains is None or contains(memory.content, where.content_contains))
+    )
+
+
+def _in_time(memory: Memory, where: Where) -> bool:
+    return (
+        (where.created_after is None or memory.created_at >= where.created_after)
+        and (where.created_before is None or memory.created_at < where.created_before)
+        and (where.occurred_after is None or memory.occurred_at >= where.occurred_after)
+        and (where.occurred_before is None or memory.occurred_at < where.occurred_before)
+    )
+
+
+def _has_tags(tags: tuple[str, ...], where: Where) -> bool:
+    return (
+        all(tagged(tags, wanted) for wanted in where.tags)
+        and (not where.any_tags or any(tagged(tags, wanted) for wanted in where.any_tags))
+        and not any(tagged(tags, wanted) for wanted in where.no_tags)
+    )
+
+
+def contains(content: str, folded: str) -> bool:
+    """Whether the content has the (already case-folded) text in it."""
+    return folded in content.casefold()
+
+
+def has_fields(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether the metadata has every wanted field with exactly that JSON value."""
+    return all(name in metadata and same_json(metadata[name], value) for name, value in wanted.items())
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Whether two JSON values are the same; true is not 1, but 1 is 1.0.
+
+    >>> same_json(True, 1), same_json({"a": [1]}, {"a": [1.0]})
+    (False, True)
+    """
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_json(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right)
+
+
+def sort_value(memory: Memory, sort: Sort) -> float:
+    """What a listing is ordered by before the order of recording; smaller comes first."""
+    if sort is Sort.IMPORTANT:
+        return -memory.importance
+    if sort is Sort.MOST_ACCESSED:
+        return -memory.access_count
+    if sort is Sort.RECENTLY_ACCESSED:
+        return -codec.to_micros(memory.last_accessed_at) if memory.last_accessed_at else 0.0
+    return 0.0

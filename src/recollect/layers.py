@@ -1,0 +1,122 @@
+"""From the ids a caller presents to the owners it may read and write."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from recollect.errors import InvalidLayer, MissingIdentifier
+from recollect.types import Identity, Layer, Owner
+
+REQUIRED_IDS: Mapping[Layer, tuple[str, ...]] = MappingProxyType(
+    {
+        Layer.AGENT: ("user", "agent"),
+        Layer.USER: ("user",),
+        Layer.SESSION: ("user", "session"),
+        Layer.PROJECT: ("project",),
+        Layer.TEAM: ("team",),
+        Layer.ORG: ("org",),
+        Layer.COMPANY: ("company",),
+    }
+)
+"""The ids that each layer needs, in the order in which an owner keeps them."""
+
+PRECEDENCE: Mapping[Layer, int] = MappingProxyType({layer: number for number, layer in enumerate(Layer, start=1)})
+"""1 for the most specific layer, 7 for the least."""
+
+DEFAULT_USER = "default"
+"""The user whom an agent belongs to when it names none."""
+
+
+def settle(identity: Identity) -> Identity:
+    """The identity with its defaults filled in, or an error if one of its ids leads to no layer.
+
+    >>> settle(Identity(agent="debugger")).user
+    'default'
+    """
+    if identity.agent is not None and identity.user is None:
+        identity = Identity(
+            agent=identity.agent,
+            user=DEFAULT_USER,
+            session=identity.session,
+            project=identity.project,
+            team=identity.team,
+            org=identity.org,
+            company=identity.company,
+        )
+    if identity.session is not None and identity.user is None:
+        raise MissingIdentifier(
+            "a session id was given without a user id",
+            details={"field": "user", "layer": Layer.SESSION.value},
+            hint="pass user= as well: a session belongs to a user",
+        )
+    if not accessible_layers(identity):
+        raise MissingIdentifier(
+            "no id was given, so there is nobody whose memories to see",
+            details={"field": "user"},
+            hint="pass at least one of agent, user, project, team, org, company",
+        )
+    return identity
+
+
+def accessible_layers(identity: Identity) -> tuple[Layer, ...]:
+    """The layers whose ids are all given, the most specific first.
+
+    >>> [layer.value for layer in accessible_layers(Identity(user="ada", team="core"))]
+    ['user', 'team']
+    """
+    return tuple(
+        layer for layer, names in REQUIRED_IDS.items() if all(getattr(identity, name) is not None for name in names)
+    )
+
+
+def parse_layer(value: Layer | str) -> Layer:
+    """The layer of that name.
+
+    >>> parse_layer("team") is Layer.TEAM
+    True
+    """
+    try:
+        return Layer(value)
+    except ValueError:
+        raise InvalidLayer(
+            f"no layer is named {str(value)[:40]!r}",
+            details={"field": "layer"},
+            hint=f"use one of {', '.join(Layer)}",
+        ) from None
+
+
+def owner_of(identity: Identity, layer: Layer | str) -> Owner:
+    """The owner that the identity is in a layer.
+
+    >>> owner_of(Identity(user="ada", session="monday"), "session").ids
+    ('ada', 'monday')
+    """
+    layer = parse_layer(layer)
+    names = REQUIRED_IDS[layer]
+    ids = tuple(getattr(identity, name) for name in names)
+    for name, value in zip(names, ids, strict=True):
+        if value is None:
+            raise MissingIdentifier(
+                f"the {layer} layer needs a {name} id",
+                details={"field": name, "layer": layer.value},
+                hint=f"open the view with {name}=...",
+            )
+    return Owner(layer, ids)
+
+
+def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -> tuple[Owner, ...]:
+    """The owners an identity may see, the most specific first; of the given layers, or of all it has ids for.
+
+    >>> [owner.layer.value for owner in owners_of(Identity(user="ada", team="core"), ["team"])]
+    ['team']
+    """
+    wanted = accessible_layers(identity) if layers is None else {parse_layer(name) for name in layers}
+    return tuple(owner_of(identity, layer) for layer in sorted(wanted, key=PRECEDENCE.__getitem__))
+
+
+def default_layer(identity: Identity) -> Layer:
+    """The most specific layer that the identity can own.
+
+    >>> default_layer(Identity(user="ada", team="core")).value
+    'user'
+    """
+    return accessible_layers(identity)[0]

@@ -1,0 +1,125 @@
+"""Updating, forgetting and restoring: read, decide, write if nobody was faster."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from recollect import filters, validation
+from recollect.errors import Conflict, NotFound
+from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
+from recollect.memories import drafts
+from recollect.memories.engine import ATTEMPTS, Engine
+from recollect.ports import Owners, Write
+from recollect.types import ChangedFields, Memory, Operation, State, Vector
+
+
+def _change(
+    engine: Engine, owners: Owners, id: str, decide: Callable[[Memory, datetime], Write | None]
+) -> tuple[Memory | None, Write | None]:
+    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster."""
+    validation.text_id(id)
+    for _ in range(ATTEMPTS):
+        memory = engine.store.get(owners, [id]).get(id)
+        write = decide(memory, engine.clock()) if memory else None
+        if write is None:
+            return memory, None
+        try:
+            engine.store.apply([write])
+        except Conflict:
+            continue
+        return memory, write
+    raise Conflict(
+        f"memory {id!r} kept changing while it was written",
+        details={"memory_id": id},
+        hint="try again when there are fewer writers",
+    )
+
+
+def update(
+    engine: Engine,
+    owners: Owners,
+    id: str,
+    changes: ChangedFields,
+    *,
+    if_version: int | None,
+    vector: Vector | Iterable[float] | None,
+) -> Memory:
+    """Append the version that the changes lead to, unless they change nothing."""
+    given = None if vector is None else validation.vector(vector, engine.vector_name())
+    embedded: dict[str, Vector | None] = {}
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if not filters.visible(memory, now):
+            return None
+        _check_version(memory, if_version)
+        after = drafts.updated(memory, changes, now)
+        if after is memory and given is None:
+            return None
+        if after is memory:
+            after = replace(memory, version=memory.version + 1, updated_at=now)
+        keeps = given is None and after.content == memory.content
+        if given is None and not keeps and after.content not in embedded:
+            embedded[after.content] = engine.embed([after.content])[0]
+        new = None if keeps else given or embedded[after.content]
+        return Write(operation=Operation.UPDATED, memory=after, recorded_at=now, vector=new, keeps_vector=keeps)
+
+    memory, write = _change(engine, owners, id, decide)
+    if write is None and (memory is None or not filters.visible(memory, engine.clock())):
+        raise NotFound(
+            f"no memory {id[:64]!r} is visible here",
+            details={"memory_id": id[:64]},
+            hint="it may be forgotten, erased, expired or somebody else's",
+        )
+    if write is None:
+        assert memory is not None  # noqa: S101  # the check above, for the type checker
+        return memory
+    _tell(engine, MemoryUpdated, write, version=write.memory.version)
+    return write.memory
+
+
+def _check_version(memory: Memory, if_version: int | None) -> None:
+    if if_version is not None and memory.version != if_version:
+        raise Conflict(
+            f"memory {memory.id!r} is at version {memory.version}, not {if_version}",
+            details={"memory_id": memory.id, "version": memory.version, "if_version": if_version},
+            hint="read it again and repeat the change",
+        )
+
+
+def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None) -> bool:
+    """Forget a memory, or erase it."""
+    validation.optional_line("reason", reason)
+    operation = Operation.ERASED if permanent else Operation.FORGOTTEN
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if memory.state is State.FORGOTTEN and not permanent:
+            return None
+        return _write(memory, operation, State.FORGOTTEN, now, reason)
+
+    _, write = _change(engine, owners, id, decide)
+    if write is not None:
+        _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
+    return write is not None
+
+
+def restore(engine: Engine, owners: Owners, id: str) -> bool:
+    """Make a forgotten memory active again."""
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if memory.state is not State.FORGOTTEN:
+            return None
+        return _write(memory, Operation.RESTORED, State.ACTIVE, now, None)
+
+    _, write = _change(engine, owners, id, decide)
+    if write is not None:
+        _tell(engine, MemoryRestored, write)
+    return write is not None
+
+
+def _write(memory: Memory, operation: Operation, state: State, now: datetime, reason: str | None) -> Write:
+    after = replace(memory, state=state, version=memory.version + 1, updated_at=now)
+    return Write(operation=operation, memory=after, recorded_at=now, reason=reason, keeps_vector=True)
+
+
+def _tell(engine: Engine, kind: Callable[..., Event], write: Write, **fields: object) -> None:
+    engine.bus.emit(kind(at=write.recorded_at, memory_id=write.memory.id, owner=write.memory.owner, **fields))

@@ -1,0 +1,214 @@
+"""Opening a database, and what is not one identity's."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from recollect import layers, plugins, validation
+from recollect.errors import ConfigurationError, EmbedderMismatch
+from recollect.events import Event
+from recollect.memories.engine import Engine, verb
+from recollect.memories.view import View
+from recollect.ports import Clock, Embedder, Store
+from recollect.types import Diagnosis, Finding, Health, Identity
+
+DATABASE_VARIABLE = "RECOLLECT_DB"
+E = TypeVar("E", bound=Event)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open(
+    url: str | Path | None = None,
+    *,
+    store: Store | None = None,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+    durability: str | None = None,
+) -> "Memories":
+    """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
+
+    Without a URL the environment variable ``RECOLLECT_DB`` names it. ``durability="relaxed"`` trades the writes of the
+    last moments at a power loss for speed; it is kept in the file.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     memories.view(user="ada").add("Likes tea").content
+    'Likes tea'
+    """
+    if store is None:
+        name = url if url is not None else os.environ.get(DATABASE_VARIABLE)
+        if name is None:
+            raise ConfigurationError(
+                "no database was named",
+                operation="open",
+                details={"field": "url"},
+                hint=f"pass a path or set {DATABASE_VARIABLE}",
+            )
+        store = plugins.open_store(name, durability=durability)
+    engine = Engine(store=store, clock=clock or _now, embedder=embedder)
+    try:
+        check_embedder(engine)
+    except EmbedderMismatch:
+        store.close()
+        raise
+    return Memories(engine)
+
+
+def check_embedder(engine: Engine) -> None:
+    """The vectors of a store come from one embedder; another one's cannot be compared with them."""
+    stored = engine.store.settings().get("embedder")
+    if engine.embedder is not None and stored not in (None, engine.embedder.name):
+        raise EmbedderMismatch(
+            f"the store holds vectors of {stored!r}, not of {engine.embedder.name!r}",
+            operation="open",
+            details={"stored": stored, "given": engine.embedder.name},
+            hint=f"open it with the embedder {stored!r}",
+        )
+
+
+class Memories:
+    """The open database. Use it as a context manager, or call ``close``.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     memories.health().status.value
+    'healthy'
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @verb
+    def view(
+        self,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        team: str | None = None,
+        org: str | None = None,
+        company: str | None = None,
+    ) -> View:
+        """The memories that an identity may see. An agent without a user belongs to the user ``default``.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     [layer.value for layer in memories.view(user="ada", session="monday", team="core").layers]
+        ['user', 'session', 'team']
+        """
+        identity = Identity(
+            agent=agent, user=user, session=session, project=project, team=team, org=org, company=company
+        )
+        return View(self._engine, layers.settle(validation.identity(identity)))
+
+    def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
+        """Call ``handler`` after each event of a kind; the returned function ends it.
+
+        A handler that fails is reported to the log ``recollect.events``; the write it was told of stands.
+
+        >>> import recollect
+        >>> from recollect.events import MemoryStored
+        >>> with recollect.open("ram:") as memories:
+        ...     stop = memories.on(MemoryStored, lambda event: print(event.type.value))
+        ...     _ = memories.view(user="ada").add("Likes tea", type="preference")
+        preference
+        """
+        return self._engine.bus.on(kind, handler)
+
+    @verb
+    def health(self) -> Health:
+        """Whether the database can work now.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     memories.health().latency_ms < 1000
+        True
+        """
+        health = self._engine.store.health()
+        failures = self._engine.bus.failures
+        handlers = f"{failures} calls failed" if failures else "ok"
+        return replace(health, components={**health.components, "handlers": handlers})
+
+    @verb
+    def settings(self) -> dict[str, str]:
+        """What the database keeps about itself: embedder, dimension, durability.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     memories.settings()
+        {}
+        """
+        return self._engine.store.settings()
+
+    @verb
+    def configure(self, *, durability: str) -> None:
+        """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     memories.configure(durability="relaxed")
+        ...     memories.settings()["durability"]
+        'relaxed'
+        """
+        if durability not in ("full", "relaxed"):
+            raise ConfigurationError(
+                f"no durability is named {str(durability)[:40]!r}",
+                details={"field": "durability"},
+                hint="use 'full' or 'relaxed'",
+            )
+        self._engine.store.set_settings({"durability": durability})
+
+    @verb
+    def doctor(self, *, repair: bool = False) -> Diagnosis:
+        """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     memories.doctor().healthy
+        True
+        """
+        diagnosis = self._engine.store.check(repair=repair)
+        try:
+            check_embedder(self._engine)
+        except EmbedderMismatch as error:
+            finding = Finding(check="embedder", message=error.message, repair=error.hint)
+            diagnosis = replace(diagnosis, findings=(*diagnosis.findings, finding))
+        return replace(diagnosis, checks=(*diagnosis.checks, "embedder"))
+
+    @verb
+    def rebuild(self) -> None:
+        """Derive everything but the journal again: heads, tags, keys, full-text index.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     memories.rebuild()
+        """
+        self._engine.store.rebuild()
+
+    def close(self) -> None:
+        """Write what is pending and release the store. Closing twice is allowed.
+
+        >>> import recollect
+        >>> memories = recollect.open("ram:")
+        >>> memories.close()
+        """
+        self._engine.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

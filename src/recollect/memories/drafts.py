@@ -1,0 +1,130 @@
+"""From what a caller asks for to the memory that a write leaves: pure functions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from recollect import layers, validation
+from recollect.errors import InvalidInput
+from recollect.types import ChangedFields, Identity, Memory, MemoryType, NewMemory
+
+_REMOVED = 1_000
+_REQUEST = (
+    "content",
+    "type",
+    "importance",
+    "tags",
+    "metadata",
+    "title",
+    "description",
+    "language",
+    "author",
+    "role",
+    "type_name",
+    "confidence",
+    "relevance",
+    "decay_factor",
+    "source",
+    "pointer",
+    "references",
+)
+
+
+def draft(new: NewMemory, identity: Identity, now: datetime, memory_id: str) -> Memory:
+    """The first version of a memory, every field checked."""
+    if not isinstance(new, NewMemory):
+        raise InvalidInput(
+            f"add takes texts or NewMemory values, not {type(new).__name__}",
+            details={"field": "content"},
+            hint="pass a str or recollect.NewMemory(content=...)",
+        )
+    layer = layers.default_layer(identity) if new.layer is None else new.layer
+    occurred_at = validation.optional_moment("occurred_at", new.occurred_at)
+    return Memory(
+        id=memory_id,
+        content=validation.content(new.content),
+        owner=layers.owner_of(identity, layer),
+        created_at=now,
+        updated_at=now,
+        occurred_at=occurred_at or now,
+        type=validation.choice("type", MemoryType, new.type),
+        importance=validation.unit("importance", new.importance),
+        tags=validation.tags(new.tags),
+        metadata=validation.metadata(new.metadata),
+        title=validation.optional_line("title", new.title),
+        description=validation.description(new.description),
+        language=validation.optional_line("language", new.language),
+        author=validation.optional_line("author", new.author),
+        role=validation.optional_line("role", new.role),
+        type_name=validation.optional_line("type_name", new.type_name),
+        confidence=validation.optional_unit("confidence", new.confidence),
+        relevance=validation.optional_unit("relevance", new.relevance),
+        decay_factor=validation.optional_unit("decay_factor", new.decay_factor),
+        source=validation.source(new.source),
+        pointer=validation.pointer(new.pointer),
+        references=validation.references(new.references),
+        key=validation.optional_line("key", new.key),
+        expires_at=validation.optional_moment("expires_at", new.expires_at),
+    )
+
+
+def same_request(left: Memory, right: Memory) -> bool:
+    """Whether two drafts ask for the same memory, whenever that was."""
+    return all(getattr(left, name) == getattr(right, name) for name in _REQUEST)
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "content": validation.content,
+        "type": partial(validation.choice, "type", MemoryType),
+        "importance": partial(validation.unit, "importance"),
+        "description": validation.description,
+        "source": validation.source,
+        "pointer": validation.pointer,
+        "references": validation.references,
+        "occurred_at": partial(validation.moment, "occurred_at"),
+        "expires_at": partial(validation.optional_moment, "expires_at"),
+        **{
+            name: partial(validation.optional_line, name)
+            for name in ("title", "language", "author", "role", "type_name")
+        },
+        **{name: partial(validation.optional_unit, name) for name in ("confidence", "relevance", "decay_factor")},
+    }
+)
+_MERGED = ("add_tags", "remove_tags", "metadata", "remove_metadata")
+
+
+def updated(memory: Memory, changes: ChangedFields, now: datetime) -> Memory:
+    """The next version of a memory; the memory itself if the changes change nothing."""
+    known = {**changes}
+    unknown = sorted(set(known) - set(_CHECKS) - set(_MERGED))
+    if unknown:
+        raise InvalidInput(
+            f"update cannot change {unknown[0][:40]!r}",
+            details={"field": unknown[0][:40]},
+            hint=f"it changes {', '.join((*_CHECKS, *_MERGED))}",
+        )
+    fields = {name: _CHECKS[name](value) for name, value in known.items() if name in _CHECKS}
+    after = replace(
+        memory,
+        **fields,
+        tags=_tags(memory.tags, changes),
+        metadata=_metadata(memory.metadata, changes),
+    )
+    return memory if after == memory else replace(after, version=memory.version + 1, updated_at=now)
+
+
+def _tags(tags: tuple[str, ...], changes: ChangedFields) -> tuple[str, ...]:
+    removed = set(validation.tags(changes.get("remove_tags", ())))
+    added = validation.tags(changes.get("add_tags", ()))
+    return validation.tags((*(tag for tag in tags if tag not in removed), *added))
+
+
+def _metadata(metadata: Mapping[str, Any], changes: ChangedFields) -> dict[str, Any]:
+    merged = {**metadata, **validation.metadata(changes.get("metadata", {}))}
+    for name in validation.lines("remove_metadata", changes.get("remove_metadata", ()), _REMOVED):
+        merged.pop(name, None)
+    return validation.metadata(merged)

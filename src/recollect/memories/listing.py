@@ -1,0 +1,118 @@
+"""Pages and filters of a view: cursors, moments in the past, and references followed to a depth."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
+
+from recollect import codec, filters, validation
+from recollect.errors import InvalidInput
+from recollect.filters import Where
+from recollect.ports import Owners, Query, Store, Stored
+from recollect.types import Filter, Owner, Sort
+
+PAGE = 50
+PAGE_LIMIT = 100
+_OFFSET_LIMIT = 1_000_000_000
+_REACHED = 10_000
+_MOVING = ("now", "created_after")  # `within` makes these differ from page to page
+
+
+def to_filter(value: Filter | Mapping[str, Any] | None) -> Filter:
+    """A filter as callers may give it."""
+    if value is None:
+        return Filter()
+    if isinstance(value, Filter):
+        return value
+    if isinstance(value, Mapping):
+        return codec.to_filter(value)
+    raise InvalidInput(
+        f"filter must be a Filter or a mapping, not {type(value).__name__}",
+        details={"field": "filter"},
+        hint="pass filter=Filter(...)",
+    )
+
+
+def resolve(store: Store, owners: Owners, wanted: Filter, now: datetime) -> Where:
+    """Check a filter, make its times absolute, and follow its references."""
+    where = filters.resolve(wanted, now)
+    if wanted.references is None:
+        return where
+    given = [wanted.references] if isinstance(wanted.references, str) else wanted.references
+    return replace(where, ids=reached(store, owners, validation.references(given), wanted.max_depth))
+
+
+def reached(store: Store, owners: Owners, start: Iterable[str], depth: int) -> frozenset[str]:
+    """The memories that references lead to from some ids in at most so many steps; cycles end by themselves.
+
+    Only what the owners may see is followed, so that a reference never leads through somebody else's memory.
+    """
+    seen = frozenset(start)
+    first, frontier = seen, seen
+    for _ in range(depth):
+        memories = store.get(owners, frontier)
+        frontier = frozenset(id for memory in memories.values() for id in memory.references) - seen
+        seen |= frontier
+        if len(seen) > _REACHED:
+            raise InvalidInput(
+                f"the references lead to more than {_REACHED} memories",
+                details={"field": "filter.max_depth"},
+                hint="use a smaller max_depth",
+            )
+        if not frontier:
+            break
+    return seen - first
+
+
+def past(store: Store, as_of: datetime | int | None) -> int | None:
+    """The sequence of a moment in the past, given as a time or as a sequence; nothing for the present."""
+    if as_of is None:
+        return None
+    if isinstance(as_of, datetime):
+        return store.sequence(validation.moment("as_of", as_of))
+    return validation.integer("as_of", as_of, 0, 2**62)
+
+
+def paged(query: Query, cursor: str | None) -> Query:
+    """The query, continued behind the cursor."""
+    if cursor is None:
+        return query
+    fingerprint, value, number, as_of = codec.decode_cursor(cursor)
+    if fingerprint != _fingerprint(query) or (query.as_of is not None and query.as_of != as_of):
+        raise InvalidInput(
+            "the cursor belongs to another listing",
+            details={"field": "cursor"},
+            hint="repeat the same filter, layers, order and as_of, or start without a cursor",
+        )
+    return replace(query, after=(value, number), as_of=as_of)
+
+
+def cursor_after(query: Query, last: Stored) -> str:
+    """The cursor behind a memory."""
+    value = filters.sort_value(last.memory, query.sort)
+    return codec.encode_cursor(_fingerprint(query), value, last.number, query.as_of)
+
+
+def _fingerprint(query: Query) -> str:
+    """Tells listings apart. It is no secret and gives no access: owners come from the view, never from a cursor."""
+    kept = [repr(_ordered(getattr(query.where, one.name))) for one in fields(Where) if one.name not in _MOVING]
+    owners = sorted(codec.encode_owner(owner) for owner in query.owners)
+    return codec.checksum(query.sort, *owners, *kept).hex()[:16]
+
+
+def _ordered(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def page_query(
+    owners: frozenset[Owner], where: Where, *, sort: Sort | str, limit: int, offset: int, as_of: int | None
+) -> Query:
+    """A listing with checked bounds."""
+    return Query(
+        owners=owners,
+        where=where,
+        sort=validation.choice("sort_by", Sort, sort),
+        limit=validation.integer("limit", limit, 1, PAGE_LIMIT),
+        offset=validation.integer("offset", offset, 0, _OFFSET_LIMIT),
+        as_of=as_of,
+    )

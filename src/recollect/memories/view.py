@@ -1,0 +1,393 @@
+"""The memories that one identity may see, and everything it can do with them."""
+
+import builtins
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Unpack
+
+from recollect import filters, layers, validation
+from recollect.errors import InvalidInput
+from recollect.events import MemoryRetrieved
+from recollect.memories import changing, listing, searching
+from recollect.memories.adding import add_all
+from recollect.memories.engine import Engine, verb
+from recollect.ports import Query
+from recollect.types import (
+    ChangedFields,
+    Filter,
+    Identity,
+    Layer,
+    Memory,
+    MemoryType,
+    NewFields,
+    NewMemory,
+    Owner,
+    Page,
+    Results,
+    Sort,
+    Stats,
+    Vector,
+    Version,
+)
+
+_CHANGES = 10_000
+
+
+class View:
+    """The memories seen by one identity; ``Memories.view`` makes it.
+
+    Every operation goes through the owners of the identity. An id that belongs to somebody else gets the same answer
+    as one that does not exist.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     ada, bob = memories.view(user="ada"), memories.view(user="bob")
+    ...     memory = ada.add("Prefers tea")
+    ...     ada.get(memory.id).content, bob.get(memory.id)
+    ('Prefers tea', None)
+    """
+
+    def __init__(self, engine: Engine, identity: Identity) -> None:
+        self._engine = engine
+        self.identity = identity
+        self._owners = frozenset(layers.owners_of(identity))
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers that the identity has ids for, the most specific first."""
+        return layers.accessible_layers(self.identity)
+
+    def _owners_in(self, wanted: Iterable[Layer | str] | None) -> frozenset[Owner]:
+        return self._owners if wanted is None else frozenset(layers.owners_of(self.identity, wanted))
+
+    # -- adding -----------------------------------------------------------------------------------------------
+
+    @verb
+    def add(
+        self,
+        content: str,
+        *,
+        layer: Layer | str | None = None,
+        type: MemoryType | str = MemoryType.FACT,
+        importance: float = 0.5,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        **fields: Unpack[NewFields],
+    ) -> Memory:
+        """Remember something and return it as it was stored.
+
+        ``fields`` are the other fields of :class:`NewMemory`: title, author, source, references, occurred_at and so
+        on. With a ``key``, adding the same again returns the memory stored first; something else under that key is a
+        ``Conflict``.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada", project="api")
+        ...     memory = view.add("Use tabs", layer="project", type="decision", key="style-1")
+        ...     memory.id == view.add("Use tabs", layer="project", type="decision", key="style-1").id
+        True
+        """
+        new = NewMemory(
+            content=content,
+            layer=layer,
+            type=type,
+            importance=importance,
+            tags=tags,
+            metadata={} if metadata is None else metadata,
+            key=key,
+            **fields,
+        )
+        return add_all(self._engine, self.identity, [new])[0]
+
+    @verb
+    def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
+        """Remember many things: one batch of embeddings, one transaction, all or none.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     [m.content for m in view.add_many(["Likes tea", recollect.NewMemory(content="Lives in Rome")])]
+        ['Likes tea', 'Lives in Rome']
+        """
+        if isinstance(items, str):
+            raise InvalidInput(
+                "add_many takes a list, not one text", details={"field": "items"}, hint="use add, or a list"
+            )
+        news = [NewMemory(content=item) if isinstance(item, str) else item for item in items]
+        return add_all(self._engine, self.identity, news)
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    @verb
+    def get(
+        self,
+        id: str,
+        *,
+        as_of: datetime | int | None = None,
+        include_forgotten: bool = False,
+        include_vector: bool = False,
+    ) -> Memory | None:
+        """A memory by its id; ``None`` if it is missing, forgotten, expired or somebody else's.
+
+        ``as_of`` (a time, or a sequence of the journal) gives the memory as it was then. Reading the present counts
+        as an access.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     memory = view.add("Lives in Paris")
+        ...     before = view.changes()[-1].sequence
+        ...     _ = view.update(memory.id, content="Lives in Rome")
+        ...     view.get(memory.id).content, view.get(memory.id, as_of=before).content
+        ('Lives in Rome', 'Lives in Paris')
+        """
+        found = self._get([id], as_of, include_forgotten=include_forgotten, include_vector=include_vector)
+        return found.get(id)
+
+    @verb
+    def get_many(
+        self,
+        ids: Iterable[str],
+        *,
+        as_of: datetime | int | None = None,
+        include_forgotten: bool = False,
+        include_vector: bool = False,
+    ) -> dict[str, Memory]:
+        """Memories by their ids; what is missing, forgotten or somebody else's is left out.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     memory = view.add("Likes tea")
+        ...     list(view.get_many([memory.id, "unknown"])) == [memory.id]
+        True
+        """
+        wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        return self._get(wanted, as_of, include_forgotten=include_forgotten, include_vector=include_vector)
+
+    def _get(
+        self, ids: builtins.list[str], as_of: datetime | int | None, *, include_forgotten: bool, include_vector: bool
+    ) -> dict[str, Memory]:
+        store, now = self._engine.store, self._engine.clock()
+        for id in ids:
+            validation.text_id(id)
+        sequence = listing.past(store, as_of)
+        if sequence is None:
+            found = store.get(self._owners, ids, vectors=include_vector)
+        else:
+            found = {id: memory for id in ids if (memory := self._version_at(id, sequence))}
+        if not include_forgotten:
+            found = {id: memory for id, memory in found.items() if filters.visible(memory, now)}
+        if sequence is None and found:
+            store.touch(found, now)
+            if self._engine.bus.wants(MemoryRetrieved):
+                for memory in found.values():
+                    self._engine.bus.emit(MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
+        return found
+
+    def _version_at(self, id: str, sequence: int) -> Memory | None:
+        versions = self._engine.store.versions(self._owners, memory_id=id)
+        until = [version for version in versions if version.sequence <= sequence]
+        return until[-1].memory if until else None
+
+    @verb
+    def list(
+        self,
+        *,
+        limit: int = listing.PAGE,
+        cursor: str | None = None,
+        offset: int = 0,
+        filter: Filter | Mapping[str, Any] | None = None,
+        layers: Iterable[Layer | str] | None = None,
+        sort_by: Sort | str = Sort.NEWEST,
+        as_of: datetime | int | None = None,
+    ) -> Page:
+        """One page of the memories that match a filter.
+
+        Going on with ``page.next_cursor`` shows every memory that was there from the start exactly once, whatever is
+        written meanwhile: ``newest`` and ``oldest`` are orders of recording, which never change. In the other orders
+        this holds for memories whose importance or accesses do not change while you read, and always with ``as_of``.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add("Use OAuth", type="decision", tags=["security.authentication"])
+        ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
+        ['Use OAuth']
+        """
+        store = self._engine.store
+        owners, where = self._resolve(filter, layers)
+        query = listing.page_query(
+            owners, where, sort=sort_by, limit=limit, offset=offset, as_of=listing.past(store, as_of)
+        )
+        query = listing.paged(query, cursor)
+        found = store.select(replace(query, limit=limit + 1))
+        taken = found[:limit]
+        more = len(found) > limit
+        return Page(
+            memories=tuple(stored.memory for stored in taken),
+            next_cursor=listing.cursor_after(query, taken[-1]) if more else None,
+            total=store.count(query),
+        )
+
+    def _resolve(
+        self, filter: Filter | Mapping[str, Any] | None, wanted: Iterable[Layer | str] | None
+    ) -> tuple[frozenset[Owner], filters.Where]:
+        owners = self._owners_in(wanted)
+        given = listing.to_filter(filter)
+        return owners, listing.resolve(self._engine.store, owners, given, self._engine.clock())
+
+    @verb
+    def count(
+        self,
+        *,
+        filter: Filter | Mapping[str, Any] | None = None,
+        layers: Iterable[Layer | str] | None = None,
+        as_of: datetime | int | None = None,
+    ) -> int:
+        """How many memories match a filter.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add_many(["Likes tea", "Likes cake"])
+        ...     view.count(filter=recollect.Filter(content_contains="TEA"))
+        1
+        """
+        owners, where = self._resolve(filter, layers)
+        query = Query(owners=owners, where=where, as_of=listing.past(self._engine.store, as_of))
+        return self._engine.store.count(query)
+
+    @verb
+    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> Stats:
+        """Counts, sizes, types and tags of the memories in view.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add("Likes tea")
+        ...     view.stats().active
+        1
+        """
+        found = self._engine.store.stats(self._owners_in(layers), self._engine.clock())
+        times = self._engine.times
+        average = 1000 * times.seconds / times.made if times.made else 0.0
+        return replace(found, embeddings_made=times.made, average_embedding_ms=average)
+
+    @verb
+    def history(self, id: str) -> builtins.list[Version]:
+        """Every version of a memory, the oldest first; of an erased one, only that it was erased.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     memory = view.add("Likes tea")
+        ...     _ = view.forget(memory.id, reason="changed her mind")
+        ...     [(v.version, v.operation.value, v.reason) for v in view.history(memory.id)]
+        [(1, 'added', None), (2, 'forgotten', 'changed her mind')]
+        """
+        return self._engine.store.versions(self._owners, memory_id=validation.text_id(id))
+
+    @verb
+    def changes(
+        self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
+    ) -> builtins.list[Version]:
+        """What was written behind a sequence, the oldest first: a feed that can be resumed at any time.
+
+        Remember the ``sequence`` of the last version you handled and pass it as ``after``: nothing is told twice and
+        nothing is left out. Erased memories appear as erased.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add_many(["Likes tea", "Likes cake"])
+        ...     first = view.changes(limit=1)
+        ...     [v.memory.content for v in view.changes(after=first[-1].sequence)]
+        ['Likes cake']
+        """
+        validation.integer("after", after, 0, 2**62)
+        validation.integer("limit", limit, 1, _CHANGES)
+        return self._engine.store.versions(self._owners_in(layers), after=after, limit=limit)
+
+    @verb
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        min_score: float = 0.0,
+        layers: Iterable[Layer | str] | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
+        as_of: datetime | int | None = None,
+        explain: bool = False,
+    ) -> Results:
+        """The memories that answer a query best, with scores from 0 to 1.
+
+        Searching the past (``as_of``) goes by words alone: vectors are kept for the present.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add_many(["Prefers dark mode", "Lives in Rome"])
+        ...     [hit.memory.content for hit in view.search("dark mode")]
+        ['Prefers dark mode']
+        """
+        owners, where = self._resolve(filter, layers)
+        wanted = Query(owners=owners, where=where, as_of=listing.past(self._engine.store, as_of))
+        return searching.search(self._engine, wanted, query, limit=limit, min_score=min_score, explain=explain)
+
+    # -- changing ---------------------------------------------------------------------------------------------
+
+    @verb
+    def update(
+        self,
+        id: str,
+        *,
+        if_version: int | None = None,
+        vector: Vector | Iterable[float] | None = None,
+        **changes: Unpack[ChangedFields],
+    ) -> Memory:
+        """Change a memory and return its new version.
+
+        ``metadata`` is merged into what is there, ``add_tags`` and ``remove_tags`` change the tags, new ``content`` is
+        embedded anew. With ``if_version`` the change is made only if the memory is still at that version, otherwise
+        it is a ``Conflict``. A change that changes nothing writes nothing.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     memory = view.add("Lives in Paris", metadata={"sure": True})
+        ...     memory = view.update(memory.id, content="Lives in Rome", metadata={"since": 2026}, if_version=1)
+        ...     memory.version, memory.content, dict(memory.metadata)
+        (2, 'Lives in Rome', {'sure': True, 'since': 2026})
+        """
+        return changing.update(self._engine, self._owners, id, changes, if_version=if_version, vector=vector)
+
+    @verb
+    def forget(self, id: str, *, permanent: bool = False, reason: str | None = None) -> bool:
+        """Forget a memory; ``False`` if there is nothing to forget.
+
+        A forgotten memory is left out of everything, but kept, and ``restore`` brings it back. ``permanent=True``
+        erases it with all its versions, also after it was forgotten; that it was erased stays in the journal.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     memory = view.add("Likes tea")
+        ...     view.forget(memory.id), view.get(memory.id), view.restore(memory.id), view.get(memory.id).content
+        (True, None, True, 'Likes tea')
+        """
+        return changing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
+
+    @verb
+    def restore(self, id: str) -> bool:
+        """Bring a forgotten memory back; ``False`` if none of that id is forgotten.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     memories.view(user="ada").restore("unknown")
+        False
+        """
+        return changing.restore(self._engine, self._owners, id)

@@ -1,0 +1,253 @@
+"""The seams: what a store, an embedder and a clock must be.
+
+A store author subclasses :class:`Store`, implements its abstract methods, declares its capabilities and runs the kit in
+``recollect.testing``. The other methods have defaults built on ``scan`` and the pure functions in ``filters`` and
+``ranking``: correct but slow. Override them for speed; the kit holds the overrides to the same answers.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+from recollect import filters, ranking, tally
+from recollect.filters import Where
+from recollect.types import (
+    Diagnosis,
+    Health,
+    Memory,
+    Operation,
+    Owner,
+    Sort,
+    Stats,
+    Status,
+    Vector,
+    Version,
+)
+
+Clock = Callable[[], datetime]
+"""Gives the time now, aware and in UTC."""
+
+Owners = AbstractSet[Owner]
+"""Whose memories an operation may touch. Every read passes one; what is not in it does not exist."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Text to vectors.
+
+    >>> from recollect.embedders.hashing import HashingEmbedder
+    >>> isinstance(HashingEmbedder(), Embedder)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """Names the model and whatever else changes its vectors; kept with every vector."""
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+
+    def embed(self, texts: Sequence[str]) -> Iterable[Any]:
+        """One row of float32 per text, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a store promises beyond the contract. The kit checks each in both directions.
+
+    ``durable``: an acknowledged write survives closing, crashing and power loss. ``shared``: several processes may use
+    it at once. ``erases``: no byte of erased content remains in what the store keeps.
+    """
+
+    durable: bool
+    shared: bool
+    erases: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One version to append.
+
+    ``memory`` is the state that the write leaves, with its version: the write is accepted only if the version stored
+    now is one less (0: no such id). For ``ERASED`` the content is ignored: the store drops every version of the
+    memory and keeps that it was erased. ``keeps_vector`` leaves the stored vector in place; otherwise
+    ``vector`` replaces it, ``None`` removing it.
+    """
+
+    operation: Operation
+    memory: Memory
+    recorded_at: datetime
+    reason: str | None = None
+    vector: Vector | None = None
+    keeps_vector: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A memory and the sequence of its first version: its place in the order of recording."""
+
+    number: int
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A listing as a store sees it.
+
+    ``after`` is the position behind which to go on: the value of ``filters.sort_value`` and the number of the last
+    memory taken. ``as_of`` is a sequence: the store as it was when that version had just been written.
+    """
+
+    owners: Owners
+    where: Where
+    sort: Sort = Sort.NEWEST
+    limit: int | None = None
+    offset: int = 0
+    after: tuple[float, int] | None = None
+    as_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate and its raw signal: a cosine for vectors, BM25 for keywords; higher is better."""
+
+    memory: Memory
+    score: float
+
+
+class Store(ABC):
+    """Keeps versions and answers for the owners it is asked about.
+
+    Methods may be called from many threads. Errors are those of ``recollect.errors``.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    capabilities: ClassVar[Capabilities]
+
+    @classmethod
+    @abstractmethod
+    def from_url(cls, url: str, *, durability: str | None = None) -> Self:
+        """Open the store that a URL names, creating it if it is not there."""
+
+    # -- the narrow waist -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def apply(self, writes: Sequence[Write]) -> list[int]:
+        """Append versions, all or none, and return their sequences.
+
+        ``Conflict`` if a version is not the one expected or if an active or forgotten memory of the same owner has
+        the same key; ``EmbedderMismatch`` if a vector is not of the embedder and dimension of the first one ever
+        stored. A sequence never becomes visible after a higher one. One batch may hold several versions
+        of one memory.
+        """
+
+    @abstractmethod
+    def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
+        """The memories of those ids, forgotten ones too, that belong to one of the owners."""
+
+    @abstractmethod
+    def scan(self, owners: Owners, *, as_of: int | None = None, vectors: bool = False) -> Iterator[Stored]:
+        """All memories of the owners, forgotten ones too, in the order of recording; as of a sequence if given.
+
+        ``vectors`` holds for the present only: the vectors of former versions are not kept.
+        """
+
+    @abstractmethod
+    def versions(
+        self, owners: Owners, *, memory_id: str | None = None, after: int = 0, limit: int | None = None
+    ) -> list[Version]:
+        """The journal of the owners (of one memory, if given) behind a sequence, oldest first."""
+
+    @abstractmethod
+    def sequence(self, at: datetime | None = None) -> int:
+        """The highest sequence; of those recorded at or before a time, if given. 0 when there is none."""
+
+    @abstractmethod
+    def touch(self, ids: Iterable[str], at: datetime) -> None:
+        """Count one access to each memory. Bookkeeping: may be written later, and lost in a crash."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, str]:
+        """What is kept in the store about itself: ``embedder``, ``dimension``, ``durability``."""
+
+    @abstractmethod
+    def set_settings(self, values: Mapping[str, str]) -> None:
+        """Change settings, all or none."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything. Closing twice is allowed; using a closed store raises ``StoreClosed``."""
+
+    # -- defaults, correct but slow ---------------------------------------------------------------------------
+
+    def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
+        """The ids of the owner's memories that have one of the keys."""
+        wanted = set(keys)
+        return {
+            stored.memory.key: stored.memory.id
+            for stored in self.scan({owner})
+            if stored.memory.key is not None and stored.memory.key in wanted
+        }
+
+    def select(self, query: Query) -> list[Stored]:
+        """The memories that a listing takes, in its order."""
+        found = [(_place(stored, query.sort), stored) for stored in self._matching(query)]
+        found.sort(key=lambda one: one[0])
+        if query.after is not None:
+            value, number = query.after
+            last = (value, number if query.sort is Sort.OLDEST else -number)
+            found = [one for one in found if one[0] > last]
+        end = None if query.limit is None else query.offset + query.limit
+        return [stored for _, stored in found[query.offset : end]]
+
+    def count(self, query: Query) -> int:
+        """How many memories match, whatever the limit, the offset and the position."""
+        return sum(1 for _ in self._matching(query))
+
+    def _matching(self, query: Query) -> Iterator[Stored]:
+        for stored in self.scan(query.owners, as_of=query.as_of):
+            if filters.matches(stored.memory, query.where):
+                yield stored
+
+    def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
+        """The memories whose vectors have the highest cosine with the given one, best first."""
+        scored = [
+            Scored(stored.memory, ranking.cosine(vector.values, stored.memory.vector.values))
+            for stored in self.scan(query.owners, vectors=True)
+            if stored.memory.vector is not None and filters.matches(stored.memory, query.where)
+        ]
+        scored.sort(key=lambda one: -one.score)
+        return scored[:limit]
+
+    def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
+        """The memories that share words with a text, by BM25, best first. Any text is allowed."""
+        memories = [stored.memory for stored in self._matching(query)]
+        scores = ranking.bm25(text, [memory.content for memory in memories])
+        scored = [Scored(memory, score) for memory, score in zip(memories, scores, strict=True) if score > 0]
+        scored.sort(key=lambda one: -one.score)
+        return scored[:limit]
+
+    def stats(self, owners: Owners, now: datetime) -> Stats:
+        """Counts over all memories of the owners."""
+        return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
+
+    def health(self) -> Health:
+        """Whether the store can work now."""
+        return Health(status=Status.HEALTHY, latency_ms=0.0)
+
+    def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to mend by default
+        """Look for damage, and mend what can be mended if asked to."""
+        return Diagnosis(checks=())
+
+    def rebuild(self) -> None:  # noqa: B027  # a store without projections has nothing to do
+        """Derive every projection from the journal again."""
+
+
+def _place(stored: Stored, sort: Sort) -> tuple[float, int]:
+    number = stored.number if sort is Sort.OLDEST else -stored.number
+    return filters.sort_value(stored.memory, sort), number

@@ -1,0 +1,110 @@
+"""Scores as pure functions: raw signals in, an order and its reasons out."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from recollect.types import Hit, Memory
+
+_WORD = re.compile(r"\w+")
+_K1 = 1.2
+_B = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """What is known of a candidate: its cosine and its share of the query's words, each if it has one."""
+
+    memory: Memory
+    similarity: float | None = None
+    keyword: float | None = None
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, case-folded.
+
+    >>> words("Dark-mode, please!")
+    ['dark', 'mode', 'please']
+    """
+    return _WORD.findall(text.casefold())
+
+
+def cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    """The cosine of two vectors; 0 if one has no direction.
+
+    >>> cosine([1.0, 0.0], [1.0, 1.0]) > 0.7
+    True
+    """
+    norm = math.sqrt(sum(x * x for x in left) * sum(y * y for y in right))
+    return sum(x * y for x, y in zip(left, right, strict=True)) / norm if norm else 0.0
+
+
+def bm25(query: str, texts: Sequence[str]) -> list[float]:
+    """The BM25 score of each text for the words of a query, never negative.
+
+    >>> [score > 0 for score in bm25("dark mode", ["the dark", "light"])]
+    [True, False]
+    """
+    counted = [Counter(words(text)) for text in texts]
+    lengths = [sum(counts.values()) for counts in counted]
+    average = sum(lengths) / len(lengths) if lengths else 0.0
+    scores = [0.0] * len(texts)
+    for word in set(words(query)):
+        frequency = sum(1 for counts in counted if word in counts)
+        weight = math.log(1 + (len(texts) - frequency + 0.5) / (frequency + 0.5))
+        for index, counts in enumerate(counted):
+            if times := counts[word]:
+                norm = _K1 * (1 - _B + _B * lengths[index] / average)
+                scores[index] += weight * times * (_K1 + 1) / (times + norm)
+    return scores
+
+
+def relative_to_best(scores: Sequence[float]) -> list[float]:
+    """Scores as shares of the best one: BM25 has no scale of its own.
+
+    >>> relative_to_best([4.0, 1.0])
+    [1.0, 0.25]
+    """
+    best = max(scores, default=0.0)
+    return [score / best if best > 0 else 0.0 for score in scores]
+
+
+def coverage(query: str, text: str) -> float:
+    """The share of the query's distinct words that a text has.
+
+    >>> coverage("dark mode", "Dark theme")
+    0.5
+    """
+    asked = set(words(query))
+    return len(asked & set(words(text))) / len(asked) if asked else 0.0
+
+
+def fuse(signals: Iterable[Signals]) -> list[tuple[float, Mapping[str, float], Memory]]:
+    """Score candidates from 0 to 1, the best first: the mean of the signals that the search had.
+
+    A candidate that one of the two searches did not return counts 0 there.
+    """
+    candidates = list(signals)
+    semantic = any(one.similarity is not None for one in candidates)
+    keyword = any(one.keyword is not None for one in candidates)
+    scored: list[tuple[float, Mapping[str, float], Memory]] = []
+    for one in candidates:
+        reasons: dict[str, float] = {}
+        if semantic:
+            reasons["similarity"] = min(1.0, max(0.0, one.similarity or 0.0))
+        if keyword:
+            reasons["keyword"] = min(1.0, max(0.0, one.keyword or 0.0))
+        score = sum(reasons.values()) / len(reasons) if reasons else 0.0
+        scored.append((score, reasons, one.memory))
+    scored.sort(key=lambda item: (-item[0], -item[2].importance, item[2].id))
+    return scored
+
+
+def hits(scored: Sequence[tuple[float, Mapping[str, float], Memory]], *, limit: int, explain: bool) -> tuple[Hit, ...]:
+    """The first hits of a ranking."""
+    return tuple(
+        Hit(memory=memory, score=score, rank=rank, reasons=reasons if explain else {})
+        for rank, (score, reasons, memory) in enumerate(scored[:limit], start=1)
+    )

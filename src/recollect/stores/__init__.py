@@ -1,0 +1,1 @@
+"""The stores that come with Recollect, one module or package each."""

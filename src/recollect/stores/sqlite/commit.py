@@ -1,0 +1,165 @@
+"""Group commit: the writes of many threads in one transaction, paid for with one fsync.
+
+A thread that wants to write queues its job. If nobody leads, it becomes the leader: it takes everything queued, runs it
+in one transaction, commits, and hands the lead to the first thread that queued meanwhile. A job is acknowledged
+only after the commit that holds it.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from recollect.errors import RecollectError, StoreClosed, StoreError
+
+GROUP = 256
+
+T = TypeVar("T")
+
+
+class Job(Generic[T]):
+    """Something to do inside a transaction. It checks before it writes: if it raises, it has written nothing."""
+
+    __slots__ = ("_settled", "error", "leads", "result", "work")
+
+    def __init__(self, work: Callable[[Any], T]) -> None:
+        self.work = work
+        self.result: T | None = None
+        self.error: BaseException | None = None
+        self.leads = False
+        self._settled = threading.Lock()
+        self._settled.acquire()
+
+    def wait(self) -> None:
+        """Sleep until the job is settled or becomes the leader."""
+        self._settled.acquire()
+
+    def wake(self) -> None:
+        """End the wait."""
+        self._settled.release()
+
+
+class GroupCommit(Generic[T]):
+    """Serialises jobs into transactions. ``begin`` gives what the jobs work on; ``committed`` hears of each success."""
+
+    def __init__(
+        self,
+        connect: Callable[[], apsw.Connection],
+        begin: Callable[[apsw.Connection], T],
+        committed: Callable[[T], None],
+        rolled_back: Callable[[T], None],
+    ) -> None:
+        self._connect = connect
+        self._begin = begin
+        self._committed = committed
+        self._rolled_back = rolled_back
+        self._connection: apsw.Connection | None = None
+        self._mutex = threading.Lock()
+        self._queue: list[Job[Any]] = []
+        self._led = False
+        self._closed = False
+        self._pid = os.getpid()
+        self.groups = 0
+
+    def run(self, work: Callable[[T], Any]) -> Any:
+        """Do the work in some transaction and return when it is committed."""
+        job: Job[Any] = Job(work)
+        if self._pid != os.getpid():
+            self._start_over()
+        with self._mutex:
+            if self._closed:
+                raise StoreClosed("the store is closed", hint="open it again")
+            self._queue.append(job)
+            job.leads = not self._led
+            self._led = True
+        if not job.leads:
+            job.wait()
+        if job.leads:
+            self._lead(job)
+        if job.error is not None:
+            raise job.error
+        return job.result
+
+    def _lead(self, own: Job[Any]) -> None:
+        with self._mutex:
+            group, self._queue = self._queue[:GROUP], self._queue[GROUP:]
+        try:
+            self._settle(group)
+        finally:
+            for job in group:
+                if job is not own:
+                    job.wake()
+            with self._mutex:
+                self._led = bool(self._queue)
+                if self._led:
+                    self._queue[0].leads = True
+                    self._queue[0].wake()
+                elif self._closed:
+                    self._disconnect()
+
+    def _settle(self, group: list[Job[Any]]) -> None:
+        try:
+            self._transaction(group)
+        except Exception as error:  # noqa: BLE001  # reason: every job of the group must hear of whatever ended it
+            if len(group) == 1:
+                group[0].error = error
+                return
+            # One bad job must not fail its neighbours: alone, each gets the answer that is its own.
+            for job in group:
+                self._settle([job])
+        except BaseException:  # reason: an interrupt in the leader must not leave the others waiting
+            for job in group:
+                job.error = StoreError("the write was interrupted; nothing of it was kept", hint="try again")
+            raise
+
+    def _transaction(self, group: list[Job[Any]]) -> None:
+        connection = self.connection()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            transaction = self._begin(connection)
+            try:
+                for job in group:
+                    job.error = None
+                    try:
+                        job.result = job.work(transaction)
+                    except RecollectError as error:
+                        job.error = error
+                connection.execute("COMMIT")
+            except BaseException:  # reason: undo, whatever it was, and let it go on
+                self._rolled_back(transaction)
+                raise
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        self.groups += 1
+        self._committed(transaction)
+
+    def connection(self) -> apsw.Connection:
+        """The one connection that writes; only the leader may use it."""
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def close(self) -> None:
+        """Take no more jobs. What is queued is still done; the last leader closes the connection."""
+        with self._mutex:
+            self._closed = True
+            if not self._led:
+                self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _start_over(self) -> None:
+        """In a forked child: the parent's queue, lead and connection are not ours.
+
+        The inherited connection is kept, not closed: closing it would disturb the parent's locks.
+        """
+        self._inherited = self._connection
+        self._connection = None
+        self._mutex, self._queue, self._led = threading.Lock(), [], False
+        self._pid = os.getpid()

@@ -1,0 +1,222 @@
+"""Comparing the file with itself, and mending it: the journal is the truth, everything else can be made again."""
+
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect import codec, tally
+from recollect.stores.sqlite import journal, rows, schema
+from recollect.types import Diagnosis, Finding, Owner, State
+
+SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What the newest version of a memory looks like in heads, tags, keys and the full-text index."""
+
+    head: tuple[object, ...]
+    tags: tuple[tuple[int, str, int], ...]
+    keys: tuple[tuple[int, str, int], ...]
+    words: tuple[tuple[int, str], ...]
+
+
+def projections(connection: apsw.Connection) -> Iterator[Projection]:
+    """The projections that follow from the journal."""
+    owners: dict[int, Owner] = {
+        number: codec.decode_owner(name) for number, name in rows.fetch(connection, "SELECT owner, name FROM owners")
+    }
+    newest = connection.execute(
+        f"SELECT {rows.JOURNAL}, NULL, NULL, NULL, NULL, j.sequence, length(v.data)"
+        " FROM journal j LEFT JOIN vectors v ON v.number = j.number"
+        " WHERE j.operation <> 'erased'"
+        " AND j.version = (SELECT max(k.version) FROM journal k WHERE k.id = j.id)"
+    )
+    for *row, sequence, vector_bytes in newest:
+        if not _readable(row[8]):
+            continue  # the check of the checksums names it
+        owner, number = row[3], row[2]
+        memory = rows.to_memory(tuple(row), owners[owner])
+        size = tally.footprint_of(memory.content, codec.encode_body(memory), vector_bytes or 0)
+        yield Projection(
+            head=rows.head_row(memory, number, sequence, owner, size),
+            tags=tuple((owner, tag, number) for tag in memory.tags),
+            keys=() if memory.key is None else ((owner, memory.key, number),),
+            words=((number, rows.searchable_text(memory)),) if memory.state is State.ACTIVE else (),
+        )
+
+
+def rebuild(connection: apsw.Connection) -> None:
+    """Make every projection again."""
+    for table in ("heads", "tags", "keys"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    for projection in list(projections(connection)):
+        connection.execute(rows.INSERT_HEAD, projection.head)
+        connection.executemany(journal.INSERT_TAG, projection.tags)
+        connection.executemany(journal.INSERT_KEY, projection.keys)
+        connection.executemany(journal.INSERT_WORDS, projection.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question to the file: what is wrong, in words; and what mends it."""
+
+    name: str
+    wrong: Callable[[apsw.Connection], str]
+    repair: str
+    mend: Callable[[apsw.Connection], None]
+
+
+def examine(connection: apsw.Connection, path: Path, *, repair: bool) -> Diagnosis:
+    """Ask every question; mend and ask again if a repair was asked for."""
+    findings: list[Finding] = []
+    checks = _checks(path)
+    for check in checks:
+        message = check.wrong(connection)
+        if not message:
+            continue
+        repaired = False
+        if repair:
+            check.mend(connection)
+            repaired = not check.wrong(connection)
+        findings.append(Finding(check=check.name, message=message, repair=check.repair, repaired=repaired))
+    return Diagnosis(
+        checks=tuple(check.name for check in checks),
+        findings=tuple(findings),
+        facts=_facts(connection),
+    )
+
+
+def _checks(path: Path) -> tuple[Check, ...]:
+    return (
+        Check("sqlite", _old_sqlite, "install a newer apsw", _nothing),
+        Check("mode", lambda _: _open_mode(path), "set the file mode to 600", lambda _: path.chmod(0o600)),
+        Check("pages", _bad_pages, "rebuild the indexes; if that fails, restore a backup", _reindex),
+        Check("checksums", _bad_checksums, "set the damaged versions aside in the table 'damaged'", _set_aside),
+        Check("heads", _heads_differ, "rebuild the projections", rebuild),
+        Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
+        Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
+        Check("words", _words_differ, "rebuild the projections", rebuild),
+        Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
+    )
+
+
+def _facts(connection: apsw.Connection) -> dict[str, str]:
+    settings = rows.settings(connection)
+    return {
+        "schema": str(schema.version_of(connection)),
+        "sqlite": apsw.sqlite_lib_version(),
+        "durability": settings.get("durability", "full"),
+        "embedder": settings.get("embedder", "none"),
+        "dimension": settings.get("dimension", "none"),
+        "versions": str(connection.execute("SELECT count(*) FROM journal").get),
+    }
+
+
+def _nothing(_: apsw.Connection) -> None:
+    """Some things only a person can mend."""
+
+
+def _old_sqlite(_: apsw.Connection) -> str:
+    version = apsw.sqlite_lib_version()
+    old = tuple(int(part) for part in version.split(".")) < SAFE_SQLITE
+    return f"SQLite {version} can damage the write-ahead log" if old else ""
+
+
+def _open_mode(path: Path) -> str:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    return f"the file mode is {mode:o}, others may read it" if mode & 0o077 else ""
+
+
+def _bad_pages(connection: apsw.Connection) -> str:
+    found = [row[0] for row in connection.execute("PRAGMA integrity_check(10)")]
+    found += [f"foreign key in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")]
+    return "" if found == ["ok"] else f"{len(found)} problems in the pages of the file"
+
+
+def _reindex(connection: apsw.Connection) -> None:
+    connection.execute("REINDEX")
+
+
+def _damaged(connection: apsw.Connection) -> list[tuple[int, str]]:
+    """Sequence and id of the versions that are not what was written."""
+    found = connection.execute(
+        "SELECT sequence, id, version, number, owner, operation, recorded_at, created_at, reason,"
+        " content, body, checksum FROM journal"
+    )
+    return [(row[0], row[1]) for row in found if rows.checksum(row[:-1]) != row[-1] or not _readable(row[10])]
+
+
+def _readable(body: str | None) -> bool:
+    return body is None or codec.is_body(body)
+
+
+def _bad_checksums(connection: apsw.Connection) -> str:
+    damaged = _damaged(connection)
+    listed = ", ".join(str(sequence) for sequence, _ in damaged[:10])
+    return f"{len(damaged)} versions are damaged, at sequence {listed}" if damaged else ""
+
+
+def _set_aside(connection: apsw.Connection) -> None:
+    """Nothing is thrown away: the raw rows stay in the file, and the memories go back to their last good version."""
+    for sequence, _ in _damaged(connection):
+        connection.execute("INSERT OR REPLACE INTO damaged SELECT * FROM journal WHERE sequence = ?", (sequence,))
+        connection.execute("DELETE FROM journal WHERE sequence = ?", (sequence,))
+    rebuild(connection)
+
+
+def _heads_differ(connection: apsw.Connection) -> str:
+    expected = {projection.head for projection in projections(connection)}
+    actual = set(connection.execute("SELECT * FROM heads").fetchall())
+    wrong = len(expected ^ actual)
+    return f"{wrong} heads differ from the journal" if wrong else ""
+
+
+def _rows_differ(connection: apsw.Connection, table: str) -> str:
+    expected = {row for projection in projections(connection) for row in getattr(projection, table)}
+    actual = set(connection.execute(f"SELECT * FROM {table}").fetchall())
+    wrong = len(expected ^ actual)
+    return f"{wrong} {table} differ from the journal" if wrong else ""
+
+
+def _words_differ(connection: apsw.Connection) -> str:
+    """Index the texts of the journal once more, apart, and compare the two indexes word by word."""
+    connection.execute(
+        "CREATE VIRTUAL TABLE temp.fresh USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
+    )
+    connection.execute("CREATE VIRTUAL TABLE temp.fresh_words USING fts5vocab(temp, fresh, instance)")
+    connection.execute("CREATE VIRTUAL TABLE temp.stored_words USING fts5vocab(main, words, instance)")
+    try:
+        for projection in projections(connection):
+            connection.executemany("INSERT INTO temp.fresh (rowid, text) VALUES (?, ?)", projection.words)
+        wrong = connection.execute(
+            "SELECT count(*) FROM (SELECT * FROM (SELECT * FROM temp.fresh_words EXCEPT"
+            " SELECT * FROM temp.stored_words) UNION ALL SELECT * FROM (SELECT * FROM temp.stored_words"
+            " EXCEPT SELECT * FROM temp.fresh_words))"
+        ).get
+    finally:
+        for table in ("stored_words", "fresh_words", "fresh"):
+            connection.execute(f"DROP TABLE temp.{table}")
+    return f"{wrong} words in the full-text index differ from the journal" if wrong else ""
+
+
+_UNFIT = (
+    "FROM vectors WHERE number NOT IN (SELECT number FROM heads)"
+    " OR embedder IS NOT (SELECT value FROM settings WHERE name = 'embedder')"
+    " OR length(data) IS NOT 4 * (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension')"
+)
+
+
+def _bad_vectors(connection: apsw.Connection) -> str:
+    wrong = connection.execute(f"SELECT count(*) {_UNFIT}").get
+    return f"{wrong} vectors fit no memory or not the embedder of the file" if wrong else ""
+
+
+def _drop_vectors(connection: apsw.Connection) -> None:
+    connection.execute(f"DELETE {_UNFIT}")
+    rebuild(connection)  # the size of a memory counts its vector

@@ -1,0 +1,208 @@
+"""Filters and orders as SQL. Every value is bound; the texts here are constants.
+
+``h`` is heads, ``j`` the journal entry of the head, ``a`` its accesses.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from recollect import codec
+from recollect.filters import Where
+from recollect.ports import Query
+from recollect.stores.sqlite import rows
+from recollect.types import Sort
+
+_ORDER = MappingProxyType(
+    {
+        Sort.NEWEST: "0",
+        Sort.OLDEST: "0",
+        Sort.IMPORTANT: "-h.importance",
+        Sort.MOST_ACCESSED: "-coalesce(a.count, 0)",
+        Sort.RECENTLY_ACCESSED: "-coalesce(a.last_at, 0)",
+    }
+)
+"""The same as ``filters.sort_value``, in SQL."""
+
+
+@dataclass(slots=True)
+class Conditions:
+    """A WHERE clause under construction and its bindings, and whether it looks into the journal."""
+
+    clauses: list[str] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+    reads_journal: bool = False
+
+    def add(self, clause: str, *values: object) -> None:
+        """One more condition that must hold."""
+        self.clauses.append(clause)
+        self.values.extend(values)
+
+    def among(self, expression: str, values: Iterable[object]) -> None:
+        """The expression must be one of the values."""
+        chosen = list(values)
+        self.add(f"{expression} IN ({marks(chosen)})", *chosen)
+
+    @property
+    def sql(self) -> str:
+        """The clause."""
+        return " AND ".join(self.clauses)
+
+
+def marks(values: Iterable[object]) -> str:
+    """As many placeholders as there are values."""
+    return ", ".join("?" for _ in values)
+
+
+def conditions(owners: Iterable[int], where: Where) -> Conditions:
+    """What ``filters.matches`` asks, for the memories of some owners."""
+    numbers = list(owners)
+    found = Conditions()
+    found.among("h.owner", numbers)
+    if not where.include_forgotten:
+        now = codec.to_micros(where.now)
+        found.add("h.state = 'active' AND (h.expires_at IS NULL OR h.expires_at > ?)", now)
+    if where.types is not None:
+        found.among("h.type", sorted(where.types))
+    if where.min_importance is not None:
+        found.add("h.importance >= ?", where.min_importance)
+    if where.authors is not None:
+        found.among("h.author", sorted(where.authors))
+    if where.source_type is not None:
+        found.add("h.source_type = ?", where.source_type.value)
+    if where.has_pointer is not None:
+        found.add("h.has_pointer = ?", where.has_pointer)
+    _times(found, where)
+    _tags(found, where, numbers)
+    _slow(found, where)
+    return found
+
+
+def _times(found: Conditions, where: Where) -> None:
+    for column, after, before in (
+        ("created_at", where.created_after, where.created_before),
+        ("occurred_at", where.occurred_after, where.occurred_before),
+    ):
+        if after is not None:
+            found.add(f"h.{column} >= ?", codec.to_micros(after))
+        if before is not None:
+            found.add(f"h.{column} < ?", codec.to_micros(before))
+
+
+def _tags(found: Conditions, where: Where, owners: list[int]) -> None:
+    for tag in where.tags:
+        found.add(f"h.number IN ({_tagged(owners, 1)})", *owners, *_subtree(tag))
+    if where.any_tags:
+        levels = [value for tag in where.any_tags for value in _subtree(tag)]
+        found.add(f"h.number IN ({_tagged(owners, len(where.any_tags))})", *owners, *levels)
+    if where.no_tags:
+        levels = [value for tag in where.no_tags for value in _subtree(tag)]
+        found.add(f"h.number NOT IN ({_tagged(owners, len(where.no_tags))})", *owners, *levels)
+
+
+def _tagged(owners: list[int], tags: int) -> str:
+    levels = " OR ".join(["tag = ? OR (tag >= ? AND tag < ?)"] * tags)
+    return f"SELECT number FROM tags WHERE owner IN ({marks(owners)}) AND ({levels})"
+
+
+def _subtree(tag: str) -> tuple[str, str, str]:
+    """A tag, and the range of the tags below it: '/' is the character behind '.'."""
+    return tag, tag + ".", tag + "/"
+
+
+def _slow(found: Conditions, where: Where) -> None:
+    """What no column answers, last, so that it is asked of few rows."""
+    if where.ids is not None:
+        found.reads_journal = True
+        found.among("j.id", sorted(where.ids))
+    if where.metadata:
+        found.reads_journal = True
+        found.add("has_fields(j.body, ?)", codec.encode_json(dict(where.metadata)).decode())
+    if where.content_contains is not None:
+        found.reads_journal = True
+        found.add("text_contains(j.content, ?)", where.content_contains)
+
+
+def _sources(found: Conditions, *, accesses: bool) -> str:
+    sources = "heads h"
+    if found.reads_journal:
+        sources += " JOIN journal j ON j.sequence = h.sequence"
+    if accesses:
+        sources += " LEFT JOIN accesses a ON a.number = h.number"
+    return sources
+
+
+def selection(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
+    """The statement for one page: the places first, from narrow rows, and the memories of those only."""
+    found = conditions(owners, query.where)
+    order, direction = _ORDER[query.sort], "ASC" if query.sort is Sort.OLDEST else "DESC"
+    if query.after is not None:
+        value, number = query.after
+        beyond = ">" if query.sort is Sort.OLDEST else "<"
+        if order == "0":
+            found.add(f"h.number {beyond} ?", number)
+        else:
+            found.add(f"({order} > ? OR ({order} = ? AND h.number {beyond} ?))", value, value, number)
+    sources = _sources(found, accesses=order.startswith("-coalesce"))
+    places = (
+        f"SELECT h.number, h.sequence, {order} AS place FROM {sources} WHERE {found.sql}"
+        f" ORDER BY {_first(order)}h.number {direction} LIMIT ? OFFSET ?"
+    )
+    limit = -1 if query.limit is None else query.limit
+    return (
+        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} FROM ({places}) p"
+        " JOIN journal j ON j.sequence = p.sequence LEFT JOIN accesses a ON a.number = p.number"
+        f" ORDER BY p.place, p.number {direction}",
+        [*found.values, limit, query.offset],
+    )
+
+
+def _first(order: str) -> str:
+    """A constant would be read as the number of a column, and would keep the index from giving the order."""
+    return "" if order == "0" else f"{order}, "
+
+
+def counting(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
+    """The statement that counts."""
+    found = conditions(owners, query.where)
+    return f"SELECT count(*) FROM {_sources(found, accesses=False)} WHERE {found.sql}", found.values
+
+
+def by_vector(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
+    """The statement for the vectors that a search compares."""
+    found = conditions(owners, query.where)
+    sources = _sources(found, accesses=False)
+    return (
+        f"SELECT h.number, v.data FROM {sources} JOIN vectors v ON v.number = h.number WHERE {found.sql}",
+        found.values,
+    )
+
+
+def by_words(query: Query, owners: Iterable[int], words: str, limit: int) -> tuple[str, list[object]]:
+    """The statement for a keyword search; ``words`` is in FTS5's own syntax, made by ``any_of``."""
+    found = conditions(owners, query.where)
+    sources = _sources(found, accesses=False)
+    return (
+        f"SELECT h.number, -bm25(words) AS score FROM words CROSS JOIN {sources}"
+        f" WHERE words MATCH ? AND h.number = words.rowid AND {found.sql}"
+        " ORDER BY score DESC LIMIT ?",
+        [words, *found.values, limit],
+    )
+
+
+def any_of(words: Iterable[str]) -> str:
+    """An FTS5 expression for any of the words, each quoted: nothing in them is syntax."""
+    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+
+def by_numbers(owners: Iterable[int], numbers: Iterable[int]) -> tuple[str, list[object]]:
+    """The statement for memories whose numbers are known."""
+    found = Conditions()
+    found.among("h.owner", owners)
+    found.among("h.number", numbers)
+    return (
+        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} FROM heads h"
+        " JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number"
+        f" WHERE {found.sql}",
+        found.values,
+    )

@@ -1,0 +1,246 @@
+"""The reading half of the embedded store: every statement that answers a question."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect import codec, ranking, tally
+from recollect.ports import Owners, Query, Scored, Store, Stored
+from recollect.stores.sqlite import connections, queries, rows
+from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
+
+_QUERY_WORDS = 64
+
+
+class SqliteReads(Store):
+    """What can be asked of the file. Each answer comes from one state of it."""
+
+    path: Path
+
+    def __init__(self, readers: connections.Readers) -> None:
+        self._readers = readers
+        # Owners are never deleted and their numbers never given twice, so what was read once stays true.
+        self._numbers_of: dict[Owner, int] = {}
+        self._owner_of: dict[int, Owner] = {}
+        self._pending: dict[str, rows.Accesses] = {}
+        self._pending_lock = threading.Lock()
+
+    def _flush_accesses(self) -> None:
+        """Write the accesses counted in RAM; the writing half knows how."""
+        raise NotImplementedError
+
+    def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
+        """Memories by id: one look-up in the journal's index each."""
+        found: dict[str, Memory] = {}
+        statement = _GET_WITH_VECTOR if vectors else _GET
+        connection = self._readers.take()
+        try:
+            for memory_id in ids:
+                row = connection.execute(statement, (memory_id,)).fetchone()
+                if row is None or row[4] == Operation.ERASED:
+                    continue
+                owner = self._owner(connection, row[3])
+                if owner in owners:
+                    found[memory_id] = rows.to_memory(row, owner, self._pending.get(memory_id))
+        except apsw.Error as error:
+            raise connections.translate(error, self.path) from error
+        finally:
+            self._readers.give(connection)
+        return found
+
+    def scan(self, owners: Owners, *, as_of: int | None = None, vectors: bool = False) -> Iterator[Stored]:
+        """All memories of the owners, from one state of the file."""
+        with self._snapshot(owners) as (connection, numbers):
+            values = list(numbers)
+            if as_of is None:
+                statement = _scan(len(numbers), vectors=vectors)
+            else:
+                statement, values = _scan_as_of(len(numbers)), [*values, as_of, as_of]
+            for row in connection.execute(statement, values):
+                yield self._stored(row, numbers)
+
+    def versions(
+        self, owners: Owners, *, memory_id: str | None = None, after: int = 0, limit: int | None = None
+    ) -> list[Version]:
+        """The journal behind a sequence."""
+        with self._snapshot(owners) as (connection, numbers):
+            one = [] if memory_id is None else [memory_id]
+            values = [*numbers, after, *one, -1 if limit is None else limit]
+            found = connection.execute(_versions(len(numbers), one=bool(one)), values)
+            return [rows.to_version(row, numbers) for row in found]
+
+    def sequence(self, at: datetime | None = None) -> int:
+        """The highest sequence, at a time if given. Times may run backwards; sequences do not."""
+        with self._snapshot(()) as (connection, _):
+            if at is None:
+                return int(connection.execute("SELECT max(sequence) FROM journal").get or 0)
+            found = connection.execute(
+                "SELECT sequence FROM journal WHERE recorded_at <= ? ORDER BY sequence DESC LIMIT 1",
+                (codec.to_micros(at),),
+            ).get
+            return int(found or 0)
+
+    def settings(self) -> dict[str, str]:
+        """What the file says about itself."""
+        with self._snapshot(()) as (connection, _):
+            return rows.settings(connection)
+
+    def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
+        """Ids by key: two look-ups each."""
+        found: dict[str, str] = {}
+        with self._snapshot({owner}) as (connection, numbers):
+            for number in numbers:
+                for key in keys:
+                    memory_id = connection.execute(_BY_KEY, (number, key)).get
+                    if memory_id is not None:
+                        found[key] = memory_id
+        return found
+
+    def select(self, query: Query) -> list[Stored]:
+        """One page of a listing. The past is read by the default, from the journal."""
+        if query.as_of is not None:
+            return super().select(query)
+        if query.sort in (Sort.MOST_ACCESSED, Sort.RECENTLY_ACCESSED):
+            self._flush_accesses()
+        with self._snapshot(query.owners) as (connection, numbers):
+            found = connection.execute(*queries.selection(query, numbers))
+            return [self._stored(row, numbers) for row in found]
+
+    def count(self, query: Query) -> int:
+        """How many match; without reading contents if no condition needs them."""
+        if query.as_of is not None:
+            return super().count(query)
+        with self._snapshot(query.owners) as (connection, numbers):
+            return int(connection.execute(*queries.counting(query, numbers)).get)
+
+    def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
+        """The best cosines, by comparing with every vector of the owners."""
+        from recollect.stores.sqlite import vectors  # lazy: numpy takes 200 ms, and most calls need none
+
+        with self._snapshot(query.owners) as (connection, numbers):
+            found = rows.fetch(connection, *queries.by_vector(query, numbers))
+            return self._scored(connection, numbers, vectors.best(found, vector, limit))
+
+    def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
+        """The best by BM25, from the full-text index."""
+        words = list(dict.fromkeys(ranking.words(text)))[:_QUERY_WORDS]
+        if not words:
+            return []
+        if query.as_of is not None:
+            return super().matching_words(query, text, limit)
+        statement = queries.any_of(words)
+        with self._snapshot(query.owners) as (connection, numbers):
+            found = rows.fetch(connection, *queries.by_words(query, numbers, statement, limit))
+            return self._scored(connection, numbers, found)
+
+    def stats(self, owners: Owners, now: datetime) -> Stats:
+        """Counts, from the heads alone."""
+        moment = codec.to_micros(now)
+        with self._snapshot(owners) as (connection, numbers):
+            marks = queries.marks(numbers)
+            kinds = rows.fetch(connection, _STATS.format(owners=marks), (moment, *numbers))
+            tags = rows.fetch(connection, _TAGS.format(owners=marks), (*numbers, moment))
+        active = [row for row in kinds if row[0]]
+        return Stats(
+            active=sum(row[2] for row in active),
+            forgotten=sum(row[2] for row in kinds if not row[0]),
+            bytes_used=sum(row[3] for row in kinds),
+            by_type={MemoryType(row[1]): row[2] for row in active},
+            top_tags=tally.top(tags),
+            oldest=codec.from_micros(min(row[4] for row in active)) if active else None,
+            newest=codec.from_micros(max(row[5] for row in active)) if active else None,
+        )
+
+    # -- pieces -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _snapshot(self, owners: Iterable[Owner]) -> Iterator[tuple[apsw.Connection, dict[int, Owner]]]:
+        """One state of the file, and the numbers of those owners that have something in it."""
+        try:
+            with self._readers.snapshot() as connection:
+                yield connection, self._numbers(connection, owners)
+        except apsw.Error as error:
+            raise connections.translate(error, self.path) from error
+
+    def _numbers(self, connection: apsw.Connection, owners: Iterable[Owner]) -> dict[int, Owner]:
+        numbers: dict[int, Owner] = {}
+        for owner in owners:
+            number = self._numbers_of.get(owner) or rows.owner_number(connection, owner)
+            if number:
+                self._numbers_of[owner] = number
+                numbers[number] = owner
+        return numbers
+
+    def _owner(self, connection: apsw.Connection, number: int) -> Owner:
+        owner = self._owner_of.get(number)
+        if owner is None:
+            name = connection.execute("SELECT name FROM owners WHERE owner = ?", (number,)).get
+            owner = self._owner_of[number] = codec.decode_owner(name)
+        return owner
+
+    def _stored(self, row: tuple[Any, ...], numbers: dict[int, Owner]) -> Stored:
+        return Stored(row[2], rows.to_memory(row, numbers[row[3]], self._pending.get(row[0])))
+
+    def _scored(
+        self, connection: apsw.Connection, numbers: dict[int, Owner], scores: list[tuple[int, float]]
+    ) -> list[Scored]:
+        wanted = [number for number, _ in scores]
+        found = connection.execute(*queries.by_numbers(numbers, wanted))
+        memories = {row[2]: self._stored(row, numbers).memory for row in found}
+        return [Scored(memories[number], score) for number, score in scores]
+
+
+_FROM_JOURNAL = "FROM journal j LEFT JOIN accesses a ON a.number = j.number"
+_FROM_HEADS = "FROM heads h JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number"
+_NEWEST = "WHERE j.id = ? ORDER BY j.version DESC LIMIT 1"
+_GET = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {_FROM_JOURNAL} {_NEWEST}"
+_GET_WITH_VECTOR = (
+    f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.VECTOR} {_FROM_JOURNAL}"
+    f" LEFT JOIN vectors v ON v.number = j.number {_NEWEST}"
+)
+_BY_KEY = (
+    "SELECT j.id FROM keys k JOIN heads h ON h.owner = k.owner AND h.number = k.number"
+    " JOIN journal j ON j.sequence = h.sequence WHERE k.owner = ? AND k.key = ?"
+)
+_STATS = (
+    "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"
+    " count(*), sum(bytes), min(created_at), max(created_at)"
+    " FROM heads WHERE owner IN ({owners}) GROUP BY 1, 2 ORDER BY type"
+)
+_TAGS = (
+    "SELECT t.tag, count(*) FROM tags t JOIN heads h ON h.owner = t.owner AND h.number = t.number"
+    " WHERE t.owner IN ({owners}) AND h.state = 'active' AND (h.expires_at IS NULL OR h.expires_at > ?)"
+    " GROUP BY t.tag"
+)
+
+
+def _scan(owners: int, *, vectors: bool) -> str:
+    chosen = rows.VECTOR if vectors else rows.NO_VECTOR
+    joined = "LEFT JOIN vectors v ON v.number = h.number" if vectors else ""
+    return (
+        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {chosen} {_FROM_HEADS} {joined}"
+        f" WHERE h.owner IN ({queries.marks(range(owners))}) ORDER BY h.number"
+    )
+
+
+def _scan_as_of(owners: int) -> str:
+    """The newest version of each memory up to a sequence. Erased memories left only a tombstone behind it."""
+    return (
+        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {_FROM_JOURNAL}"
+        f" WHERE j.owner IN ({queries.marks(range(owners))}) AND j.sequence <= ? AND j.operation <> 'erased'"
+        " AND j.version = (SELECT max(k.version) FROM journal k WHERE k.id = j.id AND k.sequence <= ?)"
+        " ORDER BY j.number"
+    )
+
+
+def _versions(owners: int, *, one: bool) -> str:
+    return (
+        f"SELECT {rows.JOURNAL}, j.sequence, j.reason FROM journal j"
+        f" WHERE j.owner IN ({queries.marks(range(owners))}) AND j.sequence > ?"
+        f" {'AND j.id = ?' if one else ''} ORDER BY j.sequence LIMIT ?"
+    )

@@ -1,0 +1,164 @@
+"""Between values and rows: what a version, a head and a memory look like in the file."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from recollect import codec
+from recollect.ports import Write
+from recollect.types import Memory, Operation, Owner, Vector, Version
+
+INSERT_JOURNAL = (
+    "INSERT INTO journal (sequence, id, version, number, owner, operation,"
+    " recorded_at, created_at, reason, content, body, checksum)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_HEAD = (
+    "INSERT INTO heads (owner, number, sequence, state, type, importance, created_at, occurred_at,"
+    " expires_at, author, source_type, has_pointer, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_VECTOR = "INSERT OR REPLACE INTO vectors (number, embedder, data) VALUES (?, ?, ?)"
+
+JOURNAL = "j.id, j.version, j.number, j.owner, j.operation, j.recorded_at, j.created_at, j.content, j.body"
+ACCESSES = "a.count, a.last_at"
+NO_VECTOR = "NULL, NULL"
+VECTOR = "v.embedder, v.data"
+
+Accesses = tuple[int, datetime]
+"""How often, and when last."""
+
+
+def journal_row(write: Write, body: bytes, number: int, sequence: int, owner: int) -> tuple[object, ...]:
+    """A version as a row of the journal, with its checksum."""
+    memory = write.memory
+    text = body.decode()
+    values = (
+        sequence,
+        memory.id,
+        memory.version,
+        number,
+        owner,
+        write.operation.value,
+        codec.to_micros(write.recorded_at),
+        codec.to_micros(memory.created_at),
+        write.reason,
+        memory.content,
+        text,
+    )
+    return (*values, checksum(values))
+
+
+def tombstone(write: Write, number: int, sequence: int, owner: int) -> tuple[object, ...]:
+    """What remains of an erased memory: that it was erased, when and why."""
+    values = (
+        sequence,
+        write.memory.id,
+        write.memory.version,
+        number,
+        owner,
+        Operation.ERASED.value,
+        codec.to_micros(write.recorded_at),
+        codec.to_micros(write.recorded_at),
+        write.reason,
+        None,
+        None,
+    )
+    return (*values, checksum(values))
+
+
+def checksum(values: tuple[object, ...]) -> bytes:
+    """The checksum over every other column of a journal row, each with its length in front."""
+    return codec.checksum(*("" if value is None else str(value) for value in values))
+
+
+def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) -> tuple[object, ...]:
+    """The columns that filters and orders need of a memory as it is now."""
+    return (
+        owner,
+        number,
+        sequence,
+        memory.state.value,
+        memory.type.value,
+        memory.importance,
+        codec.to_micros(memory.created_at),
+        codec.to_micros(memory.occurred_at),
+        None if memory.expires_at is None else codec.to_micros(memory.expires_at),
+        memory.author,
+        memory.source.type.value if memory.source else None,
+        memory.pointer is not None,
+        size,
+    )
+
+
+def searchable_text(memory: Memory) -> str:
+    """What the full-text index holds of a memory. To change it, rebuild the index: deleting needs the same text."""
+    return f"{memory.title}\n{memory.content}" if memory.title else memory.content
+
+
+def searchable(content: str, body: str) -> str:
+    """The searchable text of a stored version."""
+    title = codec.decode_json(body).get("title") if '"title"' in body else None
+    return f"{title}\n{content}" if title else content
+
+
+def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = None) -> Memory:
+    """The memory of the columns ``JOURNAL, ACCESSES, VECTOR``, with accesses not yet written added."""
+    id_, version, _, _, _, recorded_at, created_at, content, body, count, last_at, embedder, data = row
+    last_accessed_at = None if last_at is None else codec.from_micros(last_at)
+    if pending is not None:
+        count, last_accessed_at = (count or 0) + pending[0], pending[1]
+    return codec.decode_memory(
+        body,
+        id=id_,
+        content=content,
+        owner=owner,
+        version=version,
+        created_at=codec.from_micros(created_at),
+        updated_at=codec.from_micros(recorded_at),
+        access_count=count or 0,
+        last_accessed_at=last_accessed_at,
+        vector=None if data is None else Vector(embedder, data),
+    )
+
+
+def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
+    """The journal entry of the columns ``JOURNAL, sequence, reason``."""
+    *kept, sequence, reason = row
+    erased = kept[4] == Operation.ERASED
+    owner = owners[kept[3]]
+    return Version(
+        sequence=sequence,
+        memory_id=kept[0],
+        owner=owner,
+        version=kept[1],
+        operation=Operation(kept[4]),
+        recorded_at=codec.from_micros(kept[5]),
+        reason=reason,
+        memory=None if erased else to_memory((*kept, 0, None, None, None), owner),
+    )
+
+
+def fetch(connection: apsw.Connection, statement: str, values: Sequence[object] = ()) -> list[Any]:
+    """All rows of a statement. Their columns are what the statement says, which a type checker cannot know."""
+    return connection.execute(statement, values).fetchall()
+
+
+def settings(connection: apsw.Connection) -> dict[str, str]:
+    """What the file says about itself."""
+    return dict(fetch(connection, "SELECT name, value FROM settings"))
+
+
+def set_settings(connection: apsw.Connection, values: Mapping[str, str]) -> None:
+    """Change what the file says about itself."""
+    connection.executemany(
+        "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        list(values.items()),
+    )
+
+
+def owner_number(connection: apsw.Connection, owner: Owner) -> int:
+    """The number of an owner in this file; 0 if it never owned anything here."""
+    found = connection.execute("SELECT owner FROM owners WHERE name = ?", (codec.encode_owner(owner),)).get
+    return int(found or 0)

@@ -1,0 +1,192 @@
+"""The embedded store: one SQLite file, one writer at a time, any number of readers and processes."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+
+from recollect.errors import ConfigurationError, RecollectError
+from recollect.ports import Capabilities, Write
+from recollect.stores.sqlite import connections, doctor, rows, schema
+from recollect.stores.sqlite.commit import GroupCommit
+from recollect.stores.sqlite.journal import Transaction
+from recollect.stores.sqlite.reads import SqliteReads
+from recollect.types import Diagnosis, Health, Operation, Status
+
+DURABILITIES = ("full", "relaxed")
+_PENDING = 1_000
+
+
+class SqliteStore(SqliteReads):
+    """Memories in one file.
+
+    ``durability="full"`` (the default) survives power loss: every acknowledged write was forced to the disk.
+    ``"relaxed"`` survives a crash of the process, but a power loss may take the writes since the last
+    checkpoint (up to about 8 MB of them); it never damages the file. The file remembers which it is.
+
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = SqliteStore(pathlib.Path(folder.name) / "memory.db")
+    >>> store.sequence(), store.durability
+    (0, 'full')
+    >>> store.close(); folder.cleanup()
+    """
+
+    name = "sqlite"
+    capabilities = Capabilities(durable=True, shared=True, erases=True)
+
+    def __init__(self, path: Path, *, durability: str | None = None) -> None:
+        check_durability(durability)
+        self.path = path
+        super().__init__(connections.Readers(self._connect))
+        self._closed = False
+        self._commits = GroupCommit(self._connect, self._begin, self._committed, self._rolled_back)
+        try:
+            connections.prepare(path)
+            self.durability = self._settle_durability(durability)
+        except apsw.Error as error:
+            raise connections.translate(error, path) from error
+
+    @classmethod
+    def from_url(cls, url: str, *, durability: str | None = None) -> Self:
+        """Open ``sqlite:path`` or a plain path."""
+        return cls(Path(url.removeprefix("sqlite:")).expanduser(), durability=durability)
+
+    def _connect(self) -> apsw.Connection:
+        return connections.connect(self.path, self.durability)
+
+    def _settle_durability(self, wanted: str | None) -> str:
+        """The file decides: whoever makes it says how durable it is, and all others are told."""
+        connection = connections.connect(self.path, "full")
+        try:
+            kept = rows.settings(connection).get("durability")
+            if kept is None:
+                connection.execute(
+                    "INSERT INTO settings VALUES ('durability', ?) ON CONFLICT DO NOTHING", (wanted or "full",)
+                )
+                kept = rows.settings(connection)["durability"]
+        finally:
+            connection.close()
+        if wanted not in (None, kept):
+            raise ConfigurationError(
+                f"{self.path.name!r} has durability {kept!r}, not {wanted!r}",
+                details={"field": "durability", "stored": kept, "given": wanted},
+                hint="leave durability out, or change the file's with memories.configure(durability=...)",
+            )
+        return kept
+
+    # -- writing ----------------------------------------------------------------------------------------------
+
+    def apply(self, writes: Sequence[Write]) -> list[int]:
+        """Append versions, in a transaction that may be shared with other threads."""
+        if not writes:
+            return []
+        sequences: list[int] = self._write(lambda transaction: transaction.append(writes))
+        if any(write.operation is Operation.ERASED for write in writes):
+            self._empty_wal()
+        return sequences
+
+    def set_settings(self, values: Mapping[str, str]) -> None:
+        """Change what the file says about itself. Another durability holds for connections opened from now on."""
+        if "durability" in values:
+            check_durability(values["durability"])
+        self._write(lambda transaction: rows.set_settings(transaction.connection, values))
+
+    def _write(self, work: Callable[[Transaction], Any]) -> Any:
+        try:
+            return self._commits.run(work)
+        except apsw.Error as error:
+            raise connections.translate(error, self.path) from error
+
+    def _begin(self, connection: apsw.Connection) -> Transaction:
+        transaction = Transaction(connection, self._numbers_of)
+        with self._pending_lock:
+            accesses, self._pending = self._pending, {}
+        if accesses:
+            transaction.count_accesses(accesses)
+        return transaction
+
+    def _committed(self, transaction: Transaction) -> None:
+        self._numbers_of.update(transaction.new_owners)
+
+    def _rolled_back(self, transaction: Transaction) -> None:
+        with self._pending_lock:
+            for memory_id, (count, at) in transaction.accesses.items():
+                newer = self._pending.get(memory_id)
+                self._pending[memory_id] = (count + newer[0], newer[1]) if newer else (count, at)
+
+    def _empty_wal(self) -> None:
+        """Erased content must not stay in the write-ahead log. A reader may hold it back; closing tries again."""
+        connection = self._readers.take()
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return
+        except apsw.Error as error:
+            raise connections.translate(error, self.path) from error
+        finally:
+            self._readers.give(connection)
+
+    def touch(self, ids: Iterable[str], at: datetime) -> None:
+        """Count accesses in RAM; they are written with the next write, on closing, or when there are many."""
+        with self._pending_lock:
+            for memory_id in ids:
+                known = self._pending.get(memory_id)
+                self._pending[memory_id] = (known[0] + 1 if known else 1, at)
+            many = len(self._pending) >= _PENDING
+        if many:
+            self._flush_accesses()
+
+    def _flush_accesses(self) -> None:
+        if self._pending:
+            self._write(lambda _: None)
+
+    # -- upkeep -----------------------------------------------------------------------------------------------
+
+    def health(self) -> Health:
+        """Whether the file can be read now."""
+        started = time.perf_counter()
+        try:
+            self.sequence()
+            status, message = Status.HEALTHY, "ok"
+        except RecollectError as error:
+            status, message = Status.UNHEALTHY, error.code
+        latency_ms = (time.perf_counter() - started) * 1000
+        return Health(status=status, latency_ms=latency_ms, components={"file": message})
+
+    def check(self, *, repair: bool = False) -> Diagnosis:
+        """Compare the file with itself: pages, checksums, and every projection with the journal."""
+        return self._write(lambda transaction: doctor.examine(transaction.connection, self.path, repair=repair))  # type: ignore[no-any-return]  # a job returns what its work does
+
+    def rebuild(self) -> None:
+        """Derive heads, tags, keys and the full-text index from the journal again."""
+        self._write(lambda transaction: doctor.rebuild(transaction.connection))
+
+    def schema_version(self) -> int:
+        """The schema that the file has."""
+        with self._snapshot(()) as (connection, _):
+            return schema.version_of(connection)
+
+    def close(self) -> None:
+        """Write what is pending and release the file. Closing twice is allowed."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._flush_accesses()
+        finally:
+            self._commits.close()
+            self._readers.close()
+
+
+def check_durability(value: str | None) -> None:
+    """Refuse a durability that does not exist."""
+    if value not in (None, *DURABILITIES):
+        raise ConfigurationError(
+            f"no durability is named {str(value)[:40]!r}",
+            details={"field": "durability"},
+            hint="use 'full' or 'relaxed'",
+        )

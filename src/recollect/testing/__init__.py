@@ -1,0 +1,29 @@
+"""The kit for authors of stores and of what stands on them; needs the extra ``testing``.
+
+``StoreConformance`` says whether a store keeps the contract of ``recollect.ports``, ``FaultyStore``
+makes any store fail on demand, ``builders`` makes owners, memories and writes in few words.
+"""
+
+import pytest
+
+# Before the modules are imported: without it a failing test says "AssertionError" and nothing else.
+pytest.register_assert_rewrite(
+    *(
+        f"recollect.testing.{part}"
+        for part in (
+            "basics",
+            "concurrency",
+            "isolation",
+            "journal",
+            "machine",
+            "promises",
+            "queries",
+            "recall",
+        )
+    )
+)
+
+from recollect.testing.conformance import StoreConformance  # noqa: E402  # see above
+from recollect.testing.faulty import FaultyStore  # noqa: E402  # see above
+
+__all__ = ["FaultyStore", "StoreConformance"]

@@ -1,0 +1,49 @@
+"""The public values: frozen, slotted, and free of any third-party type."""
+
+from recollect.types.fields import ChangedFields, NewFields
+from recollect.types.memory import (
+    KnowledgePointer,
+    Memory,
+    MemoryType,
+    NewMemory,
+    Operation,
+    PointerType,
+    Source,
+    SourceType,
+    State,
+    Vector,
+    Version,
+)
+from recollect.types.owners import Identity, Layer, Owner
+from recollect.types.query import Filter, Hit, Page, Results, Sort
+from recollect.types.reports import Diagnosis, Finding, Health, Stats, Status, TagUsage
+
+__all__ = [
+    "ChangedFields",
+    "Diagnosis",
+    "Filter",
+    "Finding",
+    "Health",
+    "Hit",
+    "Identity",
+    "KnowledgePointer",
+    "Layer",
+    "Memory",
+    "MemoryType",
+    "NewFields",
+    "NewMemory",
+    "Operation",
+    "Owner",
+    "Page",
+    "PointerType",
+    "Results",
+    "Sort",
+    "Source",
+    "SourceType",
+    "State",
+    "Stats",
+    "Status",
+    "TagUsage",
+    "Vector",
+    "Version",
+]

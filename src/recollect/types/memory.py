@@ -1,0 +1,253 @@
+"""The memory itself, what it is made from, and what happened to it."""
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from recollect.types.owners import Layer, Owner
+
+
+class MemoryType(StrEnum):
+    """What kind of thing is remembered.
+
+    >>> MemoryType("decision") is MemoryType.DECISION
+    True
+    """
+
+    FACT = "fact"
+    EVENT = "event"
+    INSIGHT = "insight"
+    PREFERENCE = "preference"
+    CORRECTION = "correction"
+    CONVERSATION = "conversation"
+    DECISION = "decision"
+    FINDING = "finding"
+
+
+class State(StrEnum):
+    """Whether a memory takes part in recall.
+
+    >>> State.FORGOTTEN.value
+    'forgotten'
+    """
+
+    ACTIVE = "active"
+    FORGOTTEN = "forgotten"
+
+
+class SourceType(StrEnum):
+    """Where a memory came from.
+
+    >>> SourceType("tool_result").name
+    'TOOL_RESULT'
+    """
+
+    CONVERSATION = "conversation"
+    TOOL_RESULT = "tool_result"
+    KNOWLEDGE_SYNC = "knowledge_sync"
+    MANUAL = "manual"
+    IMPORT = "import"
+
+
+class PointerType(StrEnum):
+    """The kinds of documents a memory can point at.
+
+    >>> PointerType("adr").value
+    'adr'
+    """
+
+    ADR = "adr"
+    POLICY = "policy"
+    PATTERN = "pattern"
+    SPEC = "spec"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a memory came from: a type and, if known, the message, call or file it came in.
+
+    >>> Source(type=SourceType.CONVERSATION, reference="msg-7").reference
+    'msg-7'
+    """
+
+    type: SourceType
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgePointer:
+    """The document that a memory summarises, and its state when it was read.
+
+    >>> from datetime import UTC
+    >>> KnowledgePointer(
+    ...     source_type=PointerType.ADR,
+    ...     source_id="adr-042",
+    ...     content_hash="sha256:abc",
+    ...     synced_at=datetime(2026, 1, 7, tzinfo=UTC),
+    ... ).source_id
+    'adr-042'
+    """
+
+    source_type: PointerType
+    source_id: str
+    content_hash: str
+    synced_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """An embedding: the name of the embedder and little-endian 32-bit floats.
+
+    >>> Vector.of("toy", [3.0, 4.0]).values
+    (3.0, 4.0)
+    >>> Vector.of("toy", [3.0, 4.0]).dimension
+    2
+    """
+
+    embedder: str
+    data: bytes
+
+    @classmethod
+    def of(cls, embedder: str, values: Iterable[float]) -> "Vector":
+        """A vector from numbers, such as a list, an ``array`` or a row of a numpy matrix."""
+        numbers = tuple(values)
+        return cls(embedder, struct.pack(f"<{len(numbers)}f", *numbers))
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers it has."""
+        return len(self.data) // 4
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The numbers."""
+        return struct.unpack(f"<{self.dimension}f", self.data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One remembered thing, an immutable value.
+
+    ``created_at`` is when it was recorded, ``occurred_at`` when it was said or happened. ``vector`` is filled only
+    when asked for. ``access_count`` and ``last_accessed_at`` are bookkeeping, not part of the history.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     memory = memories.view(user="ada").add("Prefers dark mode", type="preference", tags=["ui"])
+    >>> memory.content, memory.type.value, memory.tags, memory.version
+    ('Prefers dark mode', 'preference', ('ui',), 1)
+    """
+
+    id: str
+    content: str
+    owner: Owner
+    created_at: datetime
+    updated_at: datetime
+    occurred_at: datetime
+    type: MemoryType = MemoryType.FACT
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    author: str | None = None
+    role: str | None = None
+    type_name: str | None = None
+    confidence: float | None = None
+    relevance: float | None = None
+    decay_factor: float | None = None
+    source: Source | None = None
+    pointer: KnowledgePointer | None = None
+    references: tuple[str, ...] = ()
+    key: str | None = None
+    expires_at: datetime | None = None
+    state: State = State.ACTIVE
+    version: int = 1
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    vector: Vector | None = None
+
+    @property
+    def layer(self) -> Layer:
+        """The layer of its owner."""
+        return self.owner.layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """What ``add_many`` takes: the fields of a memory that a caller may set.
+
+    ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording.
+    ``key`` makes the write idempotent: the same key and the same memory are stored once. ``vector`` is for
+    callers who embed themselves: numbers, or a :class:`Vector`.
+
+    >>> NewMemory(content="Use tabs", layer="project", type="decision").content
+    'Use tabs'
+    """
+
+    content: str
+    layer: Layer | str | None = None
+    type: MemoryType | str = MemoryType.FACT
+    importance: float = 0.5
+    tags: Iterable[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    author: str | None = None
+    role: str | None = None
+    type_name: str | None = None
+    confidence: float | None = None
+    relevance: float | None = None
+    decay_factor: float | None = None
+    source: Source | None = None
+    pointer: KnowledgePointer | None = None
+    references: Iterable[str] = ()
+    key: str | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    vector: Vector | Iterable[float] | None = None
+
+
+class Operation(StrEnum):
+    """What a version did to its memory.
+
+    >>> Operation.ADDED.value
+    'added'
+    """
+
+    ADDED = "added"
+    UPDATED = "updated"
+    FORGOTTEN = "forgotten"
+    RESTORED = "restored"
+    ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One entry of the journal: a memory as one write left it.
+
+    ``sequence`` orders all versions of a store. ``memory`` is ``None`` once the memory was erased: what remains
+    is that it was.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     memory = view.add("Lives in Paris")
+    ...     _ = view.update(memory.id, content="Lives in Rome")
+    ...     [(version.operation.value, version.version) for version in view.history(memory.id)]
+    [('added', 1), ('updated', 2)]
+    """
+
+    sequence: int
+    memory_id: str
+    owner: Owner
+    version: int
+    operation: Operation
+    recorded_at: datetime
+    reason: str | None = None
+    memory: Memory | None = None

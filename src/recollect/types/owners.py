@@ -1,0 +1,51 @@
+"""Whose a memory is: layers, owners and identities."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Layer(StrEnum):
+    """The seven layers of ownership, the most specific first: the order is the precedence.
+
+    >>> [layer.value for layer in Layer]
+    ['agent', 'user', 'session', 'project', 'team', 'org', 'company']
+    """
+
+    AGENT = "agent"
+    USER = "user"
+    SESSION = "session"
+    PROJECT = "project"
+    TEAM = "team"
+    ORG = "org"
+    COMPANY = "company"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A layer with the ids it needs. Two owners are the same only if every character is.
+
+    ``ids`` follow the order of ``recollect.layers.REQUIRED_IDS``: a session belongs to a user and has an id.
+
+    >>> Owner(Layer.SESSION, ("ada", "monday")).ids
+    ('ada', 'monday')
+    """
+
+    layer: Layer
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The ids that a caller presents. From them follow the owners it may read and write.
+
+    >>> Identity(user="ada", project="api").project
+    'api'
+    """
+
+    agent: str | None = None
+    user: str | None = None
+    session: str | None = None
+    project: str | None = None
+    team: str | None = None
+    org: str | None = None
+    company: str | None = None

@@ -1,0 +1,128 @@
+"""What can be asked of a view: filters, orders, and the pages that answer."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from recollect.types.memory import Memory, MemoryType, SourceType
+from recollect.types.owners import Layer
+
+
+class Sort(StrEnum):
+    """The orders of a listing. ``NEWEST`` and ``OLDEST`` follow the order of recording, whatever the clock said.
+
+    >>> Sort("important") is Sort.IMPORTANT
+    True
+    """
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    IMPORTANT = "important"
+    RECENTLY_ACCESSED = "recently_accessed"
+    MOST_ACCESSED = "most_accessed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories to take; every condition given must hold.
+
+    Tags are hierarchical: ``security`` also finds ``security.authentication``. ``within`` is relative to now:
+    a ``timedelta`` or a text such as ``"7d"``, ``"12h"``, ``"last week"``. ``references`` takes the memories
+    that are reached from the given ids by following references, up to ``max_depth`` steps.
+
+    >>> Filter(types=["decision"], tags=["security"], within="7d").within
+    '7d'
+    """
+
+    types: Iterable[MemoryType | str] | None = None
+    tags: Iterable[str] | None = None
+    any_tags: Iterable[str] | None = None
+    no_tags: Iterable[str] | None = None
+    min_importance: float | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    occurred_after: datetime | None = None
+    occurred_before: datetime | None = None
+    within: timedelta | str | None = None
+    content_contains: str | None = None
+    authors: Iterable[str] | None = None
+    source_type: SourceType | str | None = None
+    has_pointer: bool | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    references: Iterable[str] | None = None
+    max_depth: int = 1
+    include_forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a listing: iterate it, then ask for the next with ``cursor=page.next_cursor``.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     _ = view.add_many(["one", "two", "three"])
+    ...     page = view.list(limit=2)
+    ...     rest = view.list(limit=2, cursor=page.next_cursor)
+    >>> [m.content for m in page], [m.content for m in rest], page.total, rest.next_cursor
+    (['three', 'two'], ['one'], 3, None)
+    """
+
+    memories: tuple[Memory, ...]
+    next_cursor: str | None
+    total: int
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self.memories)
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that search found. ``score`` is between 0 and 1, ``rank`` counts from 1.
+
+    ``reasons`` are filled when asked for (``explain=True``): the parts that the score was made of.
+    ``overrides`` names the memories of less specific layers that this one stands before.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     _ = view.add("Prefers dark mode")
+    ...     hit = view.search("dark mode", explain=True).hits[0]
+    >>> hit.rank, hit.memory.content, "keyword" in hit.reasons
+    (1, 'Prefers dark mode', True)
+    """
+
+    memory: Memory
+    score: float
+    rank: int
+    reasons: Mapping[str, float] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What a search answers: iterable over its hits, the best first.
+
+    ``total`` counts the candidates that passed the threshold, before the limit was applied.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     results = memories.view(user="ada").search("anything")
+    >>> len(results), results.total, [layer.value for layer in results.layers]
+    (0, 0, ['user'])
+    """
+
+    hits: tuple[Hit, ...]
+    total: int
+    layers: tuple[Layer, ...]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)

@@ -1,0 +1,115 @@
+"""What the database says about itself: statistics, health, and what a check found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from recollect.types.memory import MemoryType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagUsage:
+    """A tag and how many active memories carry it.
+
+    >>> TagUsage(tag="style", count=2).count
+    2
+    """
+
+    tag: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Statistics of the memories in a view.
+
+    ``bytes_used`` counts content and metadata as encoded, and vectors. ``bytes_limit`` is ``None`` without a
+    plan. The embedding figures are those of the open database since it was opened.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     _ = view.add("Prefers dark mode", type="preference", tags=["ui"])
+    ...     stats = view.stats()
+    >>> stats.active, stats.forgotten, dict(stats.by_type)[MemoryType.PREFERENCE], stats.top_tags[0].tag
+    (1, 0, 1, 'ui')
+    """
+
+    active: int = 0
+    forgotten: int = 0
+    bytes_used: int = 0
+    bytes_limit: int | None = None
+    by_type: Mapping[MemoryType, int] = field(default_factory=dict)
+    top_tags: tuple[TagUsage, ...] = ()
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    embeddings_made: int = 0
+    average_embedding_ms: float = 0.0
+
+    @property
+    def percent_used(self) -> float:
+        """How much of the limit is used, in percent; 0 without a limit."""
+        return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
+
+
+class Status(StrEnum):
+    """How well a part is.
+
+    >>> Status.HEALTHY.value
+    'healthy'
+    """
+
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    UNHEALTHY = "unhealthy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Whether the database can work now, how long it took to find out, and its components.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     memories.health().status.value
+    'healthy'
+    """
+
+    status: Status
+    latency_ms: float
+    components: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that ``doctor`` found wrong, and what repairs it.
+
+    >>> Finding(check="heads", message="2 heads differ", repair="rebuild").repair
+    'rebuild'
+    """
+
+    check: str
+    message: str
+    repair: str
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The answer of ``doctor``: what was checked, what was found, and facts worth knowing.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     diagnosis = memories.doctor()
+    >>> diagnosis.healthy, diagnosis.findings
+    (True, ())
+    """
+
+    checks: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is wrong, or everything wrong was repaired."""
+        return all(finding.repaired for finding in self.findings)

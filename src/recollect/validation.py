@@ -1,0 +1,276 @@
+"""What a caller may write: each function returns the value in its stored form or names the field that is wrong."""
+
+import array
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, TypeVar
+
+from recollect import codec
+from recollect.errors import ContentTooLong, InvalidInput
+from recollect.types import Identity, KnowledgePointer, PointerType, Source, SourceType, Vector
+
+CONTENT_BYTES = 10 * 1024 * 1024
+METADATA_BYTES = 1024 * 1024
+METADATA_DEPTH = 32
+ID_CHARACTERS = 256
+LINE_CHARACTERS = 1_000
+DESCRIPTION_CHARACTERS = 100_000
+TAGS = 100
+REFERENCES = 1_000
+DIMENSIONS = 65_536
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_INT_LIMIT = 2**63
+
+K = TypeVar("K", bound=Enum)
+
+
+def _wrong(field: str, what: str, hint: str) -> InvalidInput:
+    return InvalidInput(f"{field} {what}", details={"field": field}, hint=hint)
+
+
+def content(value: object) -> str:
+    """Text that is not blank, not over-long, and free of NUL."""
+    if not isinstance(value, str):
+        raise _wrong("content", f"must be text, not {type(value).__name__}", "pass a str")
+    if not value or value.isspace():
+        raise _wrong("content", "is empty", "pass the text to remember")
+    if "\x00" in value:
+        raise _wrong("content", "contains NUL", "remove the NUL characters")
+    try:
+        size = len(value) if value.isascii() else len(value.encode())
+    except UnicodeEncodeError:
+        raise _wrong("content", "contains unpaired surrogates", "decode it with errors='replace' first") from None
+    if size > CONTENT_BYTES:
+        raise ContentTooLong(
+            f"content has {size} bytes, the limit is {CONTENT_BYTES}",
+            details={"field": "content", "bytes": size, "limit": CONTENT_BYTES},
+            hint="split it into several memories",
+        )
+    return value
+
+
+def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
+    """One line of text: not empty, no control characters, not over-long."""
+    if not isinstance(value, str):
+        raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
+    if not value:
+        raise _wrong(field, "is empty", "leave it out or give it a value")
+    if len(value) > limit:
+        raise _wrong(field, f"has {len(value)} characters, the limit is {limit}", "shorten it")
+    if _CONTROL.search(value) or (not value.isascii() and _SURROGATE.search(value)):
+        raise _wrong(field, "contains control characters", "remove line breaks and other control characters")
+    return value
+
+
+def text_id(value: object) -> str:
+    """The id of a memory: any text, since an id that nobody has is simply not found."""
+    if not isinstance(value, str):
+        raise _wrong("id", f"must be text, not {type(value).__name__}", "pass memory.id")
+    return value
+
+
+def optional_line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str | None:
+    """One line of text, or nothing."""
+    return None if value is None else line(field, value, limit)
+
+
+def description(value: object) -> str | None:
+    """Longer text, which may have several lines, or nothing."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or "\x00" in value or _SURROGATE.search(value):
+        raise _wrong("description", "must be text without NUL", "pass a str")
+    if len(value) > DESCRIPTION_CHARACTERS:
+        raise _wrong("description", f"is longer than {DESCRIPTION_CHARACTERS} characters", "shorten it")
+    return value
+
+
+def unit(field: str, value: object) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise _wrong(field, "must be a number from 0 to 1", "scale it to that range")
+    return float(value)
+
+
+def optional_unit(field: str, value: object) -> float | None:
+    """A number from 0 to 1, or nothing."""
+    return None if value is None else unit(field, value)
+
+
+def moment(field: str, value: object) -> datetime:
+    """An aware time, in UTC."""
+    if not isinstance(value, datetime):
+        raise _wrong(field, f"must be a datetime, not {type(value).__name__}", "pass a datetime")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise _wrong(field, "has no time zone", "use datetime.now(UTC) or replace(tzinfo=...)")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise _wrong(field, "is out of range", "use a year between 1 and 9999") from None
+
+
+def optional_moment(field: str, value: object) -> datetime | None:
+    """An aware time, or nothing."""
+    return None if value is None else moment(field, value)
+
+
+def choice(field: str, kind: type[K], value: object) -> K:
+    """One of an enumeration, given as itself or by its value."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in kind)
+        raise _wrong(field, f"has no value {str(value)[:40]!r}", f"use one of {known}") from None
+
+
+def integer(field: str, value: object, low: int, high: int) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise _wrong(field, f"must be a whole number from {low} to {high}", "choose one in that range")
+    return value
+
+
+def lines(field: str, values: object, most: int) -> tuple[str, ...]:
+    """Several lines of text, each once, in their order."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise _wrong(field, "must be a list of texts", f"pass {field}=[...]")
+    unique = tuple(dict.fromkeys(line(field, value, ID_CHARACTERS) for value in values))
+    if len(unique) > most:
+        raise _wrong(field, f"has {len(unique)} entries, the limit is {most}", "use fewer")
+    return unique
+
+
+def tags(values: object) -> tuple[str, ...]:
+    """Tags, each once. A dot separates the levels of a hierarchy."""
+    return lines("tags", values, TAGS) if values else ()
+
+
+def references(values: object) -> tuple[str, ...]:
+    """Ids of other memories, each once."""
+    return lines("references", values, REFERENCES) if values else ()
+
+
+def identity(value: Identity) -> Identity:
+    """An identity whose ids are all one line of text or absent."""
+    for one in fields(value):
+        optional_line(one.name, getattr(value, one.name), ID_CHARACTERS)
+    return value
+
+
+def metadata(value: object) -> dict[str, Any]:
+    """A JSON object of modest size and depth, as a copy that shares nothing with the caller's."""
+    if not value and isinstance(value, Mapping):
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong("metadata", "must be a mapping", "pass a dict")
+    copy: dict[str, Any] = _json("metadata", value, METADATA_DEPTH)
+    size = len(codec.encode_json(copy))
+    if size > METADATA_BYTES:
+        raise _wrong(
+            "metadata",
+            f"has {size} bytes as JSON, the limit is {METADATA_BYTES}",
+            "keep large things in the content or in files",
+        )
+    return copy
+
+
+def json_value(field: str, value: object) -> Any:
+    """Any JSON value, checked and copied."""
+    return _json(field, value, METADATA_DEPTH)
+
+
+def _json(field: str, value: object, depth: int) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if not value.isascii() and _SURROGATE.search(value):
+            raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first")
+        return str(value)
+    if isinstance(value, int):
+        if not -_INT_LIMIT <= value < _INT_LIMIT:
+            raise _wrong(field, "contains an integer beyond 64 bits", "store it as text")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _wrong(field, "contains a number that is not finite", "use None instead of NaN or infinity")
+        return float(value)
+    if depth == 0:
+        raise _wrong(field, f"is nested deeper than {METADATA_DEPTH} levels", "flatten it")
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise _wrong(field, "has a key that is not text", "use str keys")
+        return {_json(field, name, 0): _json(field, one, depth - 1) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(field, one, depth - 1) for one in value]
+    raise _wrong(field, f"contains a {type(value).__name__}, which is not JSON", "convert it first")
+
+
+def source(value: object) -> Source | None:
+    """A source, or nothing."""
+    if value is None:
+        return None
+    if not isinstance(value, Source):
+        raise _wrong("source", "must be a Source", "pass Source(type=..., reference=...)")
+    kind = choice("source.type", SourceType, value.type)
+    return Source(type=kind, reference=optional_line("source.reference", value.reference))
+
+
+def pointer(value: object) -> KnowledgePointer | None:
+    """A knowledge pointer, or nothing."""
+    if value is None:
+        return None
+    if not isinstance(value, KnowledgePointer):
+        raise _wrong("pointer", "must be a KnowledgePointer", "pass KnowledgePointer(...)")
+    return KnowledgePointer(
+        source_type=choice("pointer.source_type", PointerType, value.source_type),
+        source_id=line("pointer.source_id", value.source_id),
+        content_hash=line("pointer.content_hash", value.content_hash),
+        synced_at=moment("pointer.synced_at", value.synced_at),
+    )
+
+
+def vector(value: object, embedder: str) -> Vector:
+    """One finite, non-zero vector of 32-bit floats, named after its embedder."""
+    if isinstance(value, Vector):
+        embedder, value = value.embedder, value.data
+    numbers = _floats(value)
+    if not 1 <= len(numbers) <= DIMENSIONS:
+        raise _wrong("vector", f"has {len(numbers)} dimensions", f"use 1 to {DIMENSIONS}")
+    # The sum is finite exactly if every 32-bit part is: 64-bit sums of them cannot overflow.
+    if not math.isfinite(sum(numbers)):
+        raise _wrong("vector", "contains NaN or infinity", "check the embedder")
+    if not any(numbers):
+        raise _wrong("vector", "is all zeros and has no direction", "leave it out instead")
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return Vector(embedder, numbers.tobytes())
+
+
+def _floats(value: object) -> "array.array[float]":
+    numbers = array.array("f")
+    try:
+        if isinstance(value, bytes):
+            numbers.frombytes(value)
+            if sys.byteorder == "big":
+                numbers.byteswap()
+            return numbers
+        try:
+            view = memoryview(value)  # type: ignore[arg-type]  # the TypeError is the test
+        except TypeError:
+            numbers.extend(value)  # type: ignore[arg-type]  # as above
+            return numbers
+        # A float32 buffer (numpy, array, torch) is copied as it is; anything else number by number.
+        if view.format == "f" and view.ndim == 1:
+            numbers.frombytes(view.tobytes())
+        else:
+            numbers.extend(view.tolist())
+    except (TypeError, ValueError, OverflowError):
+        raise _wrong("vector", "is not a row of numbers", "pass floats") from None
+    return numbers

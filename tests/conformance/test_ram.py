@@ -1,0 +1,18 @@
+"""The store in RAM keeps the contract."""
+
+from pathlib import Path
+
+from recollect.stores.ram import RamStore
+from recollect.testing import StoreConformance
+
+
+class TestRamStore(StoreConformance):
+    def open_store(self, place: Path) -> RamStore:
+        self.opened = RamStore()
+        return self.opened
+
+    def raw_bytes(self, place: Path) -> bytes:
+        return repr(vars(self.opened)).encode()
+
+    def url(self, place: Path) -> str:
+        return "ram:"

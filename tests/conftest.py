@@ -1,0 +1,64 @@
+"""What all tests share: Hypothesis profiles, --long, and the handling of missing tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from typing import NoReturn
+
+import pytest
+from hypothesis import settings
+
+IN_CI = os.environ.get("CI") == "true"
+
+# Deadlines are off: they measure how busy the machine is. Speed has its own benchmarks.
+settings.register_profile("default", deadline=None, derandomize=False, max_examples=60)
+# The same examples in every run, so that a red build is red for whoever repeats it.
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=150, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run tests marked `long` as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests, unless they are asked for."""
+    if config.getoption("--long"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.fixture(scope="session")
+def long_run(request: pytest.FixtureRequest) -> bool:
+    """Whether --long was given: fault tests then try many more points of failure."""
+    return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture(scope="session")
+def absent() -> Callable[[str], NoReturn]:
+    """Call it with a reason where a tool or server is missing: skips here, fails in CI."""
+    return _absent
+
+
+@pytest.fixture(scope="session")
+def require_tool() -> Callable[[str], str]:
+    """Call it with the name of a program to get its path; without it the test cannot run."""
+    return _require_tool
+
+
+def _absent(reason: str) -> NoReturn:
+    if IN_CI:
+        pytest.fail(f"{reason} (in CI this is a failure)", pytrace=False)
+    pytest.skip(reason)
+
+
+def _require_tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        _absent(f"the program {name!r} is not installed")
+    return path
