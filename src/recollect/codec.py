@@ -172,10 +172,9 @@ def decode_json(data: bytes | str) -> Any:
     return msgspec.json.decode(data)
 
 
-def checksum(*parts: str) -> bytes:
-    """Sixteen bytes that tell whether any part changed; the lengths in front keep the parts apart."""
-    joined = "".join([f"{len(part)}:{part}" for part in parts])
-    return hashlib.blake2b(joined.encode(), digest_size=16).digest()
+def checksum(text: str) -> bytes:
+    """Sixteen bytes that tell whether a text changed."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def to_micros(moment: datetime) -> int:
@@ -224,7 +223,7 @@ def decode_cursor(cursor: object) -> Cursor:
 
 def to_filter(fields: Mapping[str, Any]) -> Filter:
     """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
-    unknown = sorted(set(fields) - set(Filter.__dataclass_fields__))
+    unknown = sorted(str(name) for name in set(fields) - set(Filter.__dataclass_fields__))
     if unknown:
         raise InvalidInput(
             f"a filter has no field {unknown[0][:40]!r}",

@@ -1,15 +1,13 @@
 """What happened, as typed values, and the synchronous bus that tells those who asked."""
 
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from recollect.errors import InvalidInput
 from recollect.types import Layer, MemoryType, Owner
-
-_log = logging.getLogger("recollect.events")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +113,18 @@ E = TypeVar("E", bound=Event)
 Handler = Callable[[Any], None]
 
 
+def _check(kind: object, handler: object) -> None:
+    """Refuse here what would fail every write later."""
+    known = isinstance(kind, type) and issubclass(kind, Event)
+    if not known or not callable(handler):
+        raise InvalidInput(
+            "a handler must be callable" if known else "kind must be Event or a class below it",
+            operation="on",
+            details={"field": "handler" if known else "kind"},
+            hint="call on(MemoryStored, handler)",
+        )
+
+
 class EventBus:
     """Calls the handlers of an event, in the order they asked, in the thread of the caller.
 
@@ -138,6 +148,7 @@ class EventBus:
 
     def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
         """Call ``handler`` for each event of that kind; the returned function ends it."""
+        _check(kind, handler)
         entry = (kind, handler)
         with self._lock:
             self._handlers = (*self._handlers, entry)
@@ -161,4 +172,10 @@ class EventBus:
                 except Exception:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
                     with self._lock:
                         self.failures += 1
-                    _log.exception("handler failed for %s", type(event).__name__)
+                    _report(event)
+
+
+def _report(event: Event) -> None:
+    import logging  # lazy: takes 14 ms, and handlers seldom fail
+
+    logging.getLogger("recollect.events").exception("handler failed for %s", type(event).__name__)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +12,7 @@ from recollect.errors import InvalidInput
 from recollect.types import Filter, Memory, MemoryType, Sort, SourceType, State
 
 MAX_DEPTH = 10
-_LIST = 1_000
+_AUTHORS = 1_000
 _UNITS = MappingProxyType(
     {
         "m": timedelta(minutes=1),
@@ -28,7 +28,7 @@ _UNITS = MappingProxyType(
         "year": timedelta(days=365),
     }
 )
-_RELATIVE = re.compile(r"(?:last\s+)?(\d{1,6})?\s*([a-z]+?)s?", re.IGNORECASE)
+_RELATIVE = re.compile(r"(?:last\s+)?(\d{1,6})?\s*([a-z]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,45 +61,49 @@ def resolve(wanted: Filter, now: datetime) -> Where:
     """
     created_after = validation.optional_moment("filter.created_after", wanted.created_after)
     if wanted.within is not None:
-        earliest = now - relative(wanted.within)
+        earliest = _before(now, relative(wanted.within))
         created_after = max(created_after, earliest) if created_after else earliest
     validation.integer("filter.max_depth", wanted.max_depth, 1, MAX_DEPTH)
     return Where(
         now=now,
         types=_types(wanted.types),
-        tags=_lines("tags", wanted.tags),
-        any_tags=_lines("any_tags", wanted.any_tags),
-        no_tags=_lines("no_tags", wanted.no_tags),
+        tags=validation.tags(wanted.tags, "filter.tags"),
+        any_tags=validation.tags(wanted.any_tags, "filter.any_tags"),
+        no_tags=validation.tags(wanted.no_tags, "filter.no_tags"),
         min_importance=validation.optional_unit("filter.min_importance", wanted.min_importance),
         created_after=created_after,
         created_before=validation.optional_moment("filter.created_before", wanted.created_before),
         occurred_after=validation.optional_moment("filter.occurred_after", wanted.occurred_after),
         occurred_before=validation.optional_moment("filter.occurred_before", wanted.occurred_before),
         content_contains=_needle(wanted.content_contains),
-        authors=None if wanted.authors is None else frozenset(_lines("authors", wanted.authors)),
+        authors=None
+        if wanted.authors is None
+        else frozenset(validation.lines("filter.authors", wanted.authors, _AUTHORS)),
         source_type=None
         if wanted.source_type is None
         else validation.choice("filter.source_type", SourceType, wanted.source_type),
-        has_pointer=wanted.has_pointer,
-        metadata=validation.metadata(wanted.metadata),
-        include_forgotten=bool(wanted.include_forgotten),
+        has_pointer=None if wanted.has_pointer is None else validation.flag("filter.has_pointer", wanted.has_pointer),
+        metadata=validation.metadata(wanted.metadata, "filter.metadata"),
+        include_forgotten=validation.flag("filter.include_forgotten", wanted.include_forgotten),
     )
 
 
-def _lines(name: str, values: Iterable[str] | None) -> tuple[str, ...]:
-    return () if values is None else validation.lines(f"filter.{name}", values, _LIST)
+def _before(now: datetime, span: timedelta) -> datetime:
+    try:
+        return now - span
+    except OverflowError:  # longer ago than there is a calendar: everything is within it
+        return datetime.min.replace(tzinfo=UTC) if span > timedelta() else datetime.max.replace(tzinfo=UTC)
 
 
 def _types(values: Iterable[MemoryType | str] | None) -> frozenset[MemoryType] | None:
     if values is None:
         return None
-    if isinstance(values, str):
-        values = (values,)
-    return frozenset(validation.choice("filter.types", MemoryType, value) for value in values)
+    given = (values,) if isinstance(values, str) else validation.several("filter.types", values)
+    return frozenset(validation.choice("filter.types", MemoryType, value) for value in given)
 
 
 def _needle(value: str | None) -> str | None:
-    return None if value is None else validation.content(value).casefold()
+    return None if value is None else validation.content(value, "filter.content_contains").casefold()
 
 
 def relative(value: object) -> timedelta:
@@ -111,7 +115,8 @@ def relative(value: object) -> timedelta:
     if isinstance(value, timedelta):
         return value
     match = _RELATIVE.fullmatch(value.strip()) if isinstance(value, str) else None
-    unit = _UNITS.get(match[2].lower()) if match else None
+    name = match[2].lower() if match else ""
+    unit = _UNITS.get(name.removesuffix("s") if len(name) > 3 else name)  # "days", but not "ms"
     if match is None or unit is None or (match[1] is None and "last" not in match[0].lower()):
         raise InvalidInput(
             "within is not a span of time",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from recollect import validation
 from recollect.errors import InvalidLayer, MissingIdentifier
 from recollect.types import Identity, Layer, Owner
 
@@ -78,7 +79,7 @@ def parse_layer(value: Layer | str) -> Layer:
         return Layer(value)
     except ValueError:
         raise InvalidLayer(
-            f"no layer is named {str(value)[:40]!r}",
+            f"no layer is named {validation.named(value)}",
             details={"field": "layer"},
             hint=f"use one of {', '.join(Layer)}",
         ) from None
@@ -109,7 +110,11 @@ def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -
     >>> [owner.layer.value for owner in owners_of(Identity(user="ada", team="core"), ["team"])]
     ['team']
     """
-    wanted = accessible_layers(identity) if layers is None else {parse_layer(name) for name in layers}
+    if layers is None:
+        wanted = set(accessible_layers(identity))
+    else:
+        given = (layers,) if isinstance(layers, str) else validation.several("layers", layers)
+        wanted = {parse_layer(name) for name in given}
     return tuple(owner_of(identity, layer) for layer in sorted(wanted, key=PRECEDENCE.__getitem__))
 
 

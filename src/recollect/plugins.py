@@ -1,7 +1,6 @@
 """From a URL to a store: our own by name, others by the entry point group ``recollect.stores``."""
 
 import importlib
-import importlib.metadata
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,12 +26,28 @@ def open_store(url: str | Path, *, durability: str | None = None) -> Store:
     >>> open_store("ram:").name
     'ram'
     """
+    _check(url)
     text = str(url)
     match = None if isinstance(url, Path) else _SCHEME.match(text)
     scheme = match[1].lower() if match else "sqlite"
-    if not text:
-        raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a file")
+    if match:
+        text = f"{scheme}:{text[match.end() :]}"
     return _store_class(scheme).from_url(text, durability=durability)
+
+
+def _check(url: object) -> None:
+    if not isinstance(url, str | Path):
+        raise ConfigurationError(
+            f"a database is named by a text or a Path, not by {type(url).__name__}",
+            details={"field": "url"},
+            hint="pass a path such as 'memory.db' or a URL such as 'ram:'",
+        )
+    if url in ("", "sqlite:"):
+        raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a file")
+    if url in (":memory:", "sqlite::memory:"):
+        raise ConfigurationError(
+            "':memory:' would be a database per connection", details={"field": "url"}, hint="use 'ram:'"
+        )
 
 
 def _store_class(scheme: str) -> type[Store]:
@@ -51,7 +66,9 @@ def _store_class(scheme: str) -> type[Store]:
 
 
 def _registered(scheme: str) -> object:
-    found = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    from importlib import metadata  # lazy: takes 60 ms, and only foreign stores need it
+
+    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
     if scheme not in found:
         known = ", ".join(sorted({*OWN, *found}))
         raise ConfigurationError(

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from recollect import filters, ranking, tally
+from recollect.errors import EmbedderMismatch, InvalidInput
 from recollect.filters import Where
 from recollect.types import (
     Diagnosis,
@@ -246,6 +247,22 @@ class Store(ABC):
 
     def rebuild(self) -> None:  # noqa: B027  # a store without projections has nothing to do
         """Derive every projection from the journal again."""
+
+
+def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
+    """A store holds the vectors of one embedder only: others cannot be compared with them."""
+    if vector.embedder != embedder:
+        raise EmbedderMismatch(
+            f"the store holds vectors of {embedder!r}, not of {vector.embedder!r}",
+            details={"stored": embedder, "given": vector.embedder},
+            hint=f"open the store with the embedder {embedder!r}",
+        )
+    if vector.dimension != dimension:
+        raise InvalidInput(
+            f"vector has {vector.dimension} dimensions, the store's have {dimension}",
+            details={"field": "vector", "given": vector.dimension, "expected": dimension},
+            hint="use the embedder that the store was filled with",
+        )
 
 
 def _place(stored: Stored, sort: Sort) -> tuple[float, int]:

@@ -35,22 +35,22 @@ def _wrong(field: str, what: str, hint: str) -> InvalidInput:
     return InvalidInput(f"{field} {what}", details={"field": field}, hint=hint)
 
 
-def content(value: object) -> str:
+def content(value: object, field: str = "content") -> str:
     """Text that is not blank, not over-long, and free of NUL."""
     if not isinstance(value, str):
-        raise _wrong("content", f"must be text, not {type(value).__name__}", "pass a str")
+        raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
     if not value or value.isspace():
-        raise _wrong("content", "is empty", "pass the text to remember")
+        raise _wrong(field, "is empty", "pass a text that says something")
     if "\x00" in value:
-        raise _wrong("content", "contains NUL", "remove the NUL characters")
+        raise _wrong(field, "contains NUL", "remove the NUL characters")
     try:
         size = len(value) if value.isascii() else len(value.encode())
     except UnicodeEncodeError:
-        raise _wrong("content", "contains unpaired surrogates", "decode it with errors='replace' first") from None
+        raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first") from None
     if size > CONTENT_BYTES:
         raise ContentTooLong(
-            f"content has {size} bytes, the limit is {CONTENT_BYTES}",
-            details={"field": "content", "bytes": size, "limit": CONTENT_BYTES},
+            f"{field} has {size} bytes, the limit is {CONTENT_BYTES}",
+            details={"field": field, "bytes": size, "limit": CONTENT_BYTES},
             hint="split it into several memories",
         )
     return value
@@ -73,6 +73,8 @@ def text_id(value: object) -> str:
     """The id of a memory: any text, since an id that nobody has is simply not found."""
     if not isinstance(value, str):
         raise _wrong("id", f"must be text, not {type(value).__name__}", "pass memory.id")
+    if not value.isascii() and _SURROGATE.search(value):
+        raise _wrong("id", "contains unpaired surrogates", "pass memory.id")
     return value
 
 
@@ -127,7 +129,19 @@ def choice(field: str, kind: type[K], value: object) -> K:
         return kind(value)
     except ValueError:
         known = ", ".join(str(one.value) for one in kind)
-        raise _wrong(field, f"has no value {str(value)[:40]!r}", f"use one of {known}") from None
+        raise _wrong(field, f"has no value {named(value)}", f"use one of {known}") from None
+
+
+def named(value: object) -> str:
+    """A name that nobody knows, as an error shows it: the start of a text, the type of anything else."""
+    return repr(value[:40]) if isinstance(value, str) else f"of type {type(value).__name__}"
+
+
+def flag(field: str, value: object) -> bool:
+    """True or false. Anything else is a mistake: the text "no" would count as true."""
+    if not isinstance(value, bool):
+        raise _wrong(field, f"must be True or False, not {type(value).__name__}", "pass a bool")
+    return value
 
 
 def integer(field: str, value: object, low: int, high: int) -> int:
@@ -137,24 +151,29 @@ def integer(field: str, value: object, low: int, high: int) -> int:
     return value
 
 
+def several(field: str, values: object) -> Iterable[Any]:
+    """A list, or something else to iterate over; a text is not one."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise _wrong(field, f"must be a list, not {type(values).__name__}", f"pass {field}=[...]")
+    return values
+
+
 def lines(field: str, values: object, most: int) -> tuple[str, ...]:
     """Several lines of text, each once, in their order."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise _wrong(field, "must be a list of texts", f"pass {field}=[...]")
-    unique = tuple(dict.fromkeys(line(field, value, ID_CHARACTERS) for value in values))
+    unique = tuple(dict.fromkeys(line(field, value, ID_CHARACTERS) for value in several(field, values)))
     if len(unique) > most:
         raise _wrong(field, f"has {len(unique)} entries, the limit is {most}", "use fewer")
     return unique
 
 
-def tags(values: object) -> tuple[str, ...]:
+def tags(values: object, field: str = "tags") -> tuple[str, ...]:
     """Tags, each once. A dot separates the levels of a hierarchy."""
-    return lines("tags", values, TAGS) if values else ()
+    return () if values in (None, ()) else lines(field, values, TAGS)
 
 
-def references(values: object) -> tuple[str, ...]:
+def references(values: object, field: str = "references") -> tuple[str, ...]:
     """Ids of other memories, each once."""
-    return lines("references", values, REFERENCES) if values else ()
+    return () if values in (None, ()) else lines(field, values, REFERENCES)
 
 
 def identity(value: Identity) -> Identity:
@@ -164,17 +183,17 @@ def identity(value: Identity) -> Identity:
     return value
 
 
-def metadata(value: object) -> dict[str, Any]:
+def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
     """A JSON object of modest size and depth, as a copy that shares nothing with the caller's."""
     if not value and isinstance(value, Mapping):
         return {}
     if not isinstance(value, Mapping):
-        raise _wrong("metadata", "must be a mapping", "pass a dict")
-    copy: dict[str, Any] = _json("metadata", value, METADATA_DEPTH)
+        raise _wrong(field, "must be a mapping", "pass a dict")
+    copy: dict[str, Any] = _json(field, value, METADATA_DEPTH)
     size = len(codec.encode_json(copy))
     if size > METADATA_BYTES:
         raise _wrong(
-            "metadata",
+            field,
             f"has {size} bytes as JSON, the limit is {METADATA_BYTES}",
             "keep large things in the content or in files",
         )
@@ -187,12 +206,12 @@ def json_value(field: str, value: object) -> Any:
 
 
 def _json(field: str, value: object, depth: int) -> Any:
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or (type(value) is str and value.isascii()):
         return value
     if isinstance(value, str):
         if not value.isascii() and _SURROGATE.search(value):
             raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first")
-        return str(value)
+        return str.__str__(value)  # of an enumeration this is its value, where str() would be its name
     if isinstance(value, int):
         if not -_INT_LIMIT <= value < _INT_LIMIT:
             raise _wrong(field, "contains an integer beyond 64 bits", "store it as text")
@@ -239,7 +258,7 @@ def pointer(value: object) -> KnowledgePointer | None:
 def vector(value: object, embedder: str) -> Vector:
     """One finite, non-zero vector of 32-bit floats, named after its embedder."""
     if isinstance(value, Vector):
-        embedder, value = value.embedder, value.data
+        embedder, value = line("vector.embedder", value.embedder), value.data
     numbers = _floats(value)
     if not 1 <= len(numbers) <= DIMENSIONS:
         raise _wrong("vector", f"has {len(numbers)} dimensions", f"use 1 to {DIMENSIONS}")
@@ -270,7 +289,8 @@ def _floats(value: object) -> "array.array[float]":
         if view.format == "f" and view.ndim == 1:
             numbers.frombytes(view.tobytes())
         else:
-            numbers.extend(view.tolist())
+            # Not view.tolist(): a memoryview knows no half precision and no foreign byte order.
+            numbers.extend(iter(value))  # type: ignore[call-overload]  # as above
     except (TypeError, ValueError, OverflowError):
         raise _wrong("vector", "is not a row of numbers", "pass floats") from None
     return numbers

@@ -1,8 +1,7 @@
 """Adding memories: check everything, embed in one batch, write in one transaction."""
 
 import time
-from collections.abc import Container, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Container, Sequence
 
 from recollect import validation
 from recollect.errors import Conflict
@@ -10,51 +9,55 @@ from recollect.events import MemoryStored
 from recollect.memories import drafts
 from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Write
-from recollect.types import Identity, Memory, NewMemory, Operation, Owner, State, Vector
+from recollect.types import Memory, NewMemory, Operation, Owner, State, Vector
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+OwnerOf = Callable[[NewMemory], Owner]
+"""Whose a new memory will be, as the view that it is added to decides."""
 
 
-def add_all(engine: Engine, identity: Identity, news: Sequence[NewMemory]) -> list[Memory]:
+def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory]) -> list[Memory]:
     """Store new memories, all or none; those whose key is known already are returned as they are stored."""
     now = engine.clock()
-    time_ms = int((now - _EPOCH).total_seconds() * 1000)
-    wanted = [drafts.draft(new, identity, now, engine.new_id(time_ms)) for new in news]
+    ids = engine.new_ids(now, len(news))
+    wanted = [drafts.draft(new, owner_of(new), now, id) for new, id in zip(news, ids, strict=True)]
     started = time.perf_counter()
-    vectors = _vectors(engine, news, wanted)
+    vectors = _vectors(engine, news)
     embedding_ms = (time.perf_counter() - started) * 1000
-    # Another writer may take a key between our look and our write; then the look is repeated.
-    for _ in range(ATTEMPTS):
-        known = _known(engine, wanted)
-        fresh = _fresh(wanted, known)
-        writes = [
-            Write(operation=Operation.ADDED, memory=memory, recorded_at=now, vector=vectors[memory.id])
-            for memory in fresh.values()
-        ]
-        try:
-            engine.store.apply(writes)
-        except Conflict:
-            if not any(memory.key for memory in fresh.values()):
-                raise
-            continue
-        _tell(engine, writes, embedding_ms)
-        return [known.get(_name(memory)) or fresh[_name(memory)] for memory in wanted]
-    raise Conflict("a key was taken again and again by other writers", details={"field": "key"}, hint="try again")
+    offered = [
+        Write(operation=Operation.ADDED, memory=memory, recorded_at=now, vector=vector)
+        for memory, vector in zip(wanted, vectors, strict=True)
+    ]
+    if any(memory.key is not None for memory in wanted):
+        written, stored = _apply_once(engine, offered)
+    else:
+        engine.store.apply(offered)
+        written, stored = offered, wanted
+    _tell(engine, written, embedding_ms)
+    return stored
 
 
-def _vectors(engine: Engine, news: Sequence[NewMemory], wanted: Sequence[Memory]) -> dict[str, Vector | None]:
-    """The vector of each draft: the one that came with it, or one from the batch that is embedded now."""
-    vectors: dict[str, Vector | None] = {}
+def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Vector | None]:
+    """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
     name = engine.vector_name() if any(new.vector is not None for new in news) else ""
-    missing: list[Memory] = []
-    for new, memory in zip(news, wanted, strict=True):
-        if new.vector is None:
-            missing.append(memory)
-        else:
-            vectors[memory.id] = validation.vector(new.vector, name)
-    made = engine.embed([memory.content for memory in missing])
-    vectors.update(zip([memory.id for memory in missing], made, strict=True))
-    return vectors
+    made = iter(engine.embed([new.content for new in news if new.vector is None]))
+    return [next(made) if new.vector is None else validation.vector(new.vector, name) for new in news]
+
+
+def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:
+    """Write what is not stored under its key already; return that, and the stored memory for each offer.
+
+    Another writer may take a key between our look and our write; then the look is repeated.
+    """
+    for _ in range(ATTEMPTS):
+        known = _known(engine, [write.memory for write in offered])
+        fresh = _fresh(offered, known)
+        try:
+            engine.store.apply(list(fresh.values()))
+        except Conflict:
+            continue
+        stored = known | {name: write.memory for name, write in fresh.items()}
+        return list(fresh.values()), [stored[_name(write.memory)] for write in offered]
+    raise Conflict("a key was taken again and again by other writers", details={"field": "key"}, hint="try again")
 
 
 def _name(memory: Memory) -> tuple[Owner, str]:
@@ -101,15 +104,15 @@ def _another(stored: Memory) -> Conflict:
     )
 
 
-def _fresh(wanted: Sequence[Memory], known: Container[tuple[Owner, str]]) -> dict[tuple[Owner, str], Memory]:
-    """The drafts to write, each key once."""
-    fresh: dict[tuple[Owner, str], Memory] = {}
-    for memory in wanted:
-        name = _name(memory)
+def _fresh(offered: Sequence[Write], known: Container[tuple[Owner, str]]) -> dict[tuple[Owner, str], Write]:
+    """The writes to make, each key once."""
+    fresh: dict[tuple[Owner, str], Write] = {}
+    for write in offered:
+        name = _name(write.memory)
         if name not in known:
-            first = fresh.setdefault(name, memory)
-            if first is not memory and not drafts.same_request(first, memory):
-                raise _another(first)
+            first = fresh.setdefault(name, write)
+            if first is not write and not drafts.same_request(first.memory, write.memory):
+                raise _another(first.memory)
     return fresh
 
 

@@ -45,6 +45,8 @@ def update(
     vector: Vector | Iterable[float] | None,
 ) -> Memory:
     """Append the version that the changes lead to, unless they change nothing."""
+    if if_version is not None:
+        validation.integer("if_version", if_version, 1, 2**62)
     given = None if vector is None else validation.vector(vector, engine.vector_name())
     embedded: dict[str, Vector | None] = {}
 
@@ -88,6 +90,7 @@ def _check_version(memory: Memory, if_version: int | None) -> None:
 
 def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None) -> bool:
     """Forget a memory, or erase it."""
+    validation.flag("permanent", permanent)
     validation.optional_line("reason", reason)
     operation = Operation.ERASED if permanent else Operation.FORGOTTEN
 

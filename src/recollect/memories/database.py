@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from recollect import layers, plugins, validation
-from recollect.errors import ConfigurationError, EmbedderMismatch
+from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events import Event
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
@@ -42,23 +42,38 @@ def open(
     ...     memories.view(user="ada").add("Likes tea").content
     'Likes tea'
     """
-    if store is None:
-        name = url if url is not None else os.environ.get(DATABASE_VARIABLE)
-        if name is None:
-            raise ConfigurationError(
-                "no database was named",
-                operation="open",
-                details={"field": "url"},
-                hint=f"pass a path or set {DATABASE_VARIABLE}",
-            )
-        store = plugins.open_store(name, durability=durability)
-    engine = Engine(store=store, clock=clock or _now, embedder=embedder)
+    try:
+        _check_parts(store, embedder)
+        opened = plugins.open_store(_named(url), durability=durability) if store is None else store
+    except RecollectError as error:
+        error.operation = error.operation or "open"
+        raise
+    engine = Engine(store=opened, clock=clock or _now, embedder=embedder)
     try:
         check_embedder(engine)
-    except EmbedderMismatch:
-        store.close()
+    except RecollectError:
+        opened.close()
         raise
     return Memories(engine)
+
+
+def _named(url: str | Path | None) -> str | Path:
+    name = url if url is not None else os.environ.get(DATABASE_VARIABLE)
+    if name is None:
+        raise ConfigurationError(
+            "no database was named", details={"field": "url"}, hint=f"pass a path or set {DATABASE_VARIABLE}"
+        )
+    return name
+
+
+def _check_parts(store: object, embedder: object) -> None:
+    for field, value, kind in (("store", store, Store), ("embedder", embedder, Embedder)):
+        if value is not None and not isinstance(value, kind):
+            raise ConfigurationError(
+                f"{field} is a {type(value).__name__}, which is not one",
+                details={"field": field},
+                hint=f"pass what recollect.ports.{kind.__name__} describes",
+            )
 
 
 def check_embedder(engine: Engine) -> None:

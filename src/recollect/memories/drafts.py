@@ -7,9 +7,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from recollect import layers, validation
+from recollect import filters, validation
 from recollect.errors import InvalidInput
-from recollect.types import ChangedFields, Identity, Memory, MemoryType, NewMemory
+from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
 _REMOVED = 1_000
 _REQUEST = (
@@ -33,20 +33,13 @@ _REQUEST = (
 )
 
 
-def draft(new: NewMemory, identity: Identity, now: datetime, memory_id: str) -> Memory:
+def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str) -> Memory:
     """The first version of a memory, every field checked."""
-    if not isinstance(new, NewMemory):
-        raise InvalidInput(
-            f"add takes texts or NewMemory values, not {type(new).__name__}",
-            details={"field": "content"},
-            hint="pass a str or recollect.NewMemory(content=...)",
-        )
-    layer = layers.default_layer(identity) if new.layer is None else new.layer
     occurred_at = validation.optional_moment("occurred_at", new.occurred_at)
     return Memory(
         id=memory_id,
         content=validation.content(new.content),
-        owner=layers.owner_of(identity, layer),
+        owner=owner,
         created_at=now,
         updated_at=now,
         occurred_at=occurred_at or now,
@@ -73,7 +66,12 @@ def draft(new: NewMemory, identity: Identity, now: datetime, memory_id: str) -> 
 
 def same_request(left: Memory, right: Memory) -> bool:
     """Whether two drafts ask for the same memory, whenever that was."""
-    return all(getattr(left, name) == getattr(right, name) for name in _REQUEST)
+    return all(getattr(left, name) == getattr(right, name) for name in _REQUEST) and _same_metadata(left, right)
+
+
+def _same_metadata(left: Memory, right: Memory) -> bool:
+    """What ``==`` cannot tell: true is not 1."""
+    return filters.same_json(dict(left.metadata), dict(right.metadata))
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
@@ -114,12 +112,13 @@ def updated(memory: Memory, changes: ChangedFields, now: datetime) -> Memory:
         tags=_tags(memory.tags, changes),
         metadata=_metadata(memory.metadata, changes),
     )
-    return memory if after == memory else replace(after, version=memory.version + 1, updated_at=now)
+    same = after == memory and _same_metadata(after, memory)
+    return memory if same else replace(after, version=memory.version + 1, updated_at=now)
 
 
 def _tags(tags: tuple[str, ...], changes: ChangedFields) -> tuple[str, ...]:
-    removed = set(validation.tags(changes.get("remove_tags", ())))
-    added = validation.tags(changes.get("add_tags", ()))
+    removed = set(validation.tags(changes.get("remove_tags", ()), "remove_tags"))
+    added = validation.tags(changes.get("add_tags", ()), "add_tags")
     return validation.tags((*(tag for tag in tags if tag not in removed), *added))
 
 

@@ -5,10 +5,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from recollect import validation
+from recollect import codec, validation
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
 from recollect.events import EventBus
 from recollect.ids import uuid7
@@ -42,11 +43,12 @@ def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 
 
 @dataclass(slots=True)
-class EmbeddingTimes:
-    """How many embeddings were made since opening, and how long that took."""
+class Embeddings:
+    """What an open database knows of its embeddings: their number and time since opening, and their name."""
 
     made: int = 0
     seconds: float = 0.0
+    name: str | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, made: int, seconds: float) -> None:
@@ -64,18 +66,23 @@ class Engine:
     clock: Clock
     embedder: Embedder | None = None
     bus: EventBus = field(default_factory=EventBus)
-    times: EmbeddingTimes = field(default_factory=EmbeddingTimes)
+    embeddings: Embeddings = field(default_factory=Embeddings)
     entropy: Callable[[int], bytes] = os.urandom
 
-    def new_id(self, time_ms: int) -> str:
-        """A fresh, time-ordered id."""
-        return uuid7(time_ms, self.entropy(10))
+    def new_ids(self, now: datetime, count: int) -> list[str]:
+        """Fresh, time-ordered ids."""
+        time_ms = codec.to_micros(now) // 1000
+        random = self.entropy(10 * count)
+        return [uuid7(time_ms, random[start : start + 10]) for start in range(0, 10 * count, 10)]
 
     def vector_name(self) -> str:
         """The embedder that vectors given by callers are counted to."""
         if self.embedder is not None:
             return self.embedder.name
-        return self.store.settings().get("embedder", GIVEN)
+        if self.embeddings.name is None:
+            # Once there is a vector, the name stands; before, another process may still decide it.
+            self.embeddings.name = self.store.settings().get("embedder")
+        return self.embeddings.name or GIVEN
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         """One vector per text, in one batch; none without an embedder."""
@@ -83,7 +90,7 @@ class Engine:
             return [None] * len(texts)
         started = time.perf_counter()
         found = self._call(self.embedder, texts)
-        self.times.add(len(found), time.perf_counter() - started)
+        self.embeddings.add(len(found), time.perf_counter() - started)
         return list(found)
 
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:

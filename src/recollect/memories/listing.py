@@ -15,6 +15,7 @@ PAGE = 50
 PAGE_LIMIT = 100
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000
+_SEQUENCE = 2**62
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
 
 
@@ -39,7 +40,9 @@ def resolve(store: Store, owners: Owners, wanted: Filter, now: datetime) -> Wher
     if wanted.references is None:
         return where
     given = [wanted.references] if isinstance(wanted.references, str) else wanted.references
-    return replace(where, ids=reached(store, owners, validation.references(given), wanted.max_depth))
+    return replace(
+        where, ids=reached(store, owners, validation.references(given, "filter.references"), wanted.max_depth)
+    )
 
 
 def reached(store: Store, owners: Owners, start: Iterable[str], depth: int) -> frozenset[str]:
@@ -70,7 +73,7 @@ def past(store: Store, as_of: datetime | int | None) -> int | None:
         return None
     if isinstance(as_of, datetime):
         return store.sequence(validation.moment("as_of", as_of))
-    return validation.integer("as_of", as_of, 0, 2**62)
+    return validation.integer("as_of", as_of, 0, _SEQUENCE)
 
 
 def paged(query: Query, cursor: str | None) -> Query:
@@ -84,6 +87,8 @@ def paged(query: Query, cursor: str | None) -> Query:
             details={"field": "cursor"},
             hint="repeat the same filter, layers, order and as_of, or start without a cursor",
         )
+    validation.integer("cursor", number, 0, _SEQUENCE)
+    validation.integer("cursor", 0 if as_of is None else as_of, 0, _SEQUENCE)
     return replace(query, after=(value, number), as_of=as_of)
 
 
@@ -97,7 +102,7 @@ def _fingerprint(query: Query) -> str:
     """Tells listings apart. It is no secret and gives no access: owners come from the view, never from a cursor."""
     kept = [repr(_ordered(getattr(query.where, one.name))) for one in fields(Where) if one.name not in _MOVING]
     owners = sorted(codec.encode_owner(owner) for owner in query.owners)
-    return codec.checksum(query.sort, *owners, *kept).hex()[:16]
+    return codec.checksum(repr((query.sort.value, owners, kept))).hex()[:16]
 
 
 def _ordered(value: object) -> object:

@@ -17,6 +17,7 @@ _RESULTS = 1_000
 def search(engine: Engine, wanted: Query, text: str, *, limit: int, min_score: float, explain: bool) -> Results:
     """The best memories for a text."""
     _check(text)
+    validation.flag("explain", explain)
     validation.integer("limit", limit, 1, _RESULTS)
     validation.unit("min_score", min_score)
     started = time.perf_counter()
@@ -40,6 +41,14 @@ def search(engine: Engine, wanted: Query, text: str, *, limit: int, min_score: f
 def _check(text: object) -> None:
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput("query is empty", details={"field": "query"}, hint="say what to look for")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            "query contains unpaired surrogates",
+            details={"field": "query"},
+            hint="decode it with errors='replace' first",
+        ) from None
     if len(text) > QUERY_CHARACTERS:
         raise QueryTooLong(
             f"query has {len(text)} characters, the limit is {QUERY_CHARACTERS}",

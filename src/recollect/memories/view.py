@@ -51,7 +51,10 @@ class View:
     def __init__(self, engine: Engine, identity: Identity) -> None:
         self._engine = engine
         self.identity = identity
-        self._owners = frozenset(layers.owners_of(identity))
+        owners = layers.owners_of(identity)
+        self._owners = frozenset(owners)
+        self._owner_in: dict[str, Owner] = {owner.layer.value: owner for owner in owners}
+        self._default_owner = owners[0]
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -60,6 +63,20 @@ class View:
 
     def _owners_in(self, wanted: Iterable[Layer | str] | None) -> frozenset[Owner]:
         return self._owners if wanted is None else frozenset(layers.owners_of(self.identity, wanted))
+
+    def _owner_of(self, new: NewMemory) -> Owner:
+        """Whose a new memory will be: in the layer it names, or in the most specific one."""
+        if not isinstance(new, NewMemory):
+            raise InvalidInput(
+                f"add takes texts or NewMemory values, not {type(new).__name__}",
+                details={"field": "content"},
+                hint="pass a str or recollect.NewMemory(content=...)",
+            )
+        layer: object = new.layer
+        if layer is None:
+            return self._default_owner
+        known = self._owner_in.get(layer) if isinstance(layer, str) else None
+        return known or layers.owner_of(self.identity, new.layer or "")
 
     # -- adding -----------------------------------------------------------------------------------------------
 
@@ -99,7 +116,7 @@ class View:
             key=key,
             **fields,
         )
-        return add_all(self._engine, self.identity, [new])[0]
+        return add_all(self._engine, self._owner_of, [new])[0]
 
     @verb
     def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
@@ -111,12 +128,9 @@ class View:
         ...     [m.content for m in view.add_many(["Likes tea", recollect.NewMemory(content="Lives in Rome")])]
         ['Likes tea', 'Lives in Rome']
         """
-        if isinstance(items, str):
-            raise InvalidInput(
-                "add_many takes a list, not one text", details={"field": "items"}, hint="use add, or a list"
-            )
-        news = [NewMemory(content=item) if isinstance(item, str) else item for item in items]
-        return add_all(self._engine, self.identity, news)
+        given = validation.several("items", items)
+        news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
+        return add_all(self._engine, self._owner_of, news)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -164,7 +178,8 @@ class View:
         ...     list(view.get_many([memory.id, "unknown"])) == [memory.id]
         True
         """
-        wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        given = (ids,) if isinstance(ids, str) else validation.several("ids", ids)
+        wanted = builtins.list(dict.fromkeys(map(validation.text_id, given)))
         return self._get(wanted, as_of, include_forgotten=include_forgotten, include_vector=include_vector)
 
     def _get(
@@ -173,6 +188,8 @@ class View:
         store, now = self._engine.store, self._engine.clock()
         for id in ids:
             validation.text_id(id)
+        validation.flag("include_forgotten", include_forgotten)
+        validation.flag("include_vector", include_vector)
         sequence = listing.past(store, as_of)
         if sequence is None:
             found = store.get(self._owners, ids, vectors=include_vector)
@@ -272,7 +289,7 @@ class View:
         1
         """
         found = self._engine.store.stats(self._owners_in(layers), self._engine.clock())
-        times = self._engine.times
+        times = self._engine.embeddings
         average = 1000 * times.seconds / times.made if times.made else 0.0
         return replace(found, embeddings_made=times.made, average_embedding_ms=average)
 

@@ -14,11 +14,9 @@ from recollect import codec
 from recollect.errors import (
     ConfigurationError,
     Conflict,
-    EmbedderMismatch,
-    InvalidInput,
     StoreClosed,
 )
-from recollect.ports import Capabilities, Owners, Store, Stored, Write
+from recollect.ports import Capabilities, Owners, Store, Stored, Write, check_vector
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 K = TypeVar("K")
@@ -289,18 +287,7 @@ class _Batch:
             return
         embedder = self.settings.setdefault("embedder", vector.embedder)
         dimension = int(self.settings.setdefault("dimension", str(vector.dimension)))
-        if vector.embedder != embedder:
-            raise EmbedderMismatch(
-                f"the store was embedded by {embedder!r}, not {vector.embedder!r}",
-                details={"stored": embedder, "given": vector.embedder},
-                hint="open it with that embedder, or re-embed it",
-            )
-        if vector.dimension != dimension:
-            raise InvalidInput(
-                f"vector has {vector.dimension} dimensions, the store has {dimension}",
-                details={"field": "vector", "stored": dimension, "given": vector.dimension},
-                hint="check the embedder",
-            )
+        check_vector(vector, embedder, dimension)
 
 
 def _check_version(memory: Memory, head: _Entry | None) -> None:

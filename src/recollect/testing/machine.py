@@ -40,8 +40,9 @@ from recollect.testing.subject import GENERATED
 from recollect.types import Memory, Operation, Owner, Sort, Vector, Version
 
 OWNERS = (owner("ada"), owner("ada:x"), owner("ada", "x"))
-KEYS = ("k", "K", "k ")
-STEPS = 25
+KEYS = ("k", "K")
+STEPS = 40
+BATCHED = ("update", "take", "let go", "forget", "erase")
 
 
 class Oracle:
@@ -161,7 +162,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(
         target=ids,
         draft=strategies.drafts(),
-        whose=st.sampled_from(OWNERS),
+        whose=st.sampled_from((OWNERS[0], *OWNERS)),
         key=st.none() | st.sampled_from(KEYS),
         has_vector=st.booleans(),
     )
@@ -211,15 +212,29 @@ class StoreMachine(RuleBasedStateMachine):
         if self.latest[id].version:
             self._apply(erased(self.latest[id], reason="asked for"))
 
-    @rule(some=st.lists(ids, max_size=4), draft=strategies.drafts(), key=st.sampled_from(KEYS))
-    def change_many_in_one_batch(self, some: list[str], draft: Draft, key: str) -> None:
-        """All or none: the new one's key may be taken; an id may come twice."""
+    @rule(id=ids, key=st.none() | st.sampled_from(KEYS))
+    def rename(self, id: str, key: str | None) -> None:
+        """Let go of its key, or take one that may be taken."""
+        self._apply(updated(self.latest[id], key=key))
+
+    @rule(
+        steps=st.lists(st.tuples(ids, st.sampled_from(BATCHED)), min_size=1, max_size=4),
+        key=st.none() | st.sampled_from(KEYS),
+    )
+    def many_in_one_batch(self, steps: list[tuple[str, str]], key: str | None) -> None:
+        """All or none: keys pass from one to another, ids come twice, any part may be refused."""
         writes: list[Write] = []
         latest = dict(self.latest)
-        for id in some:
-            writes.append(updated(latest[id], content="in a batch", key=None))
+        for id, step in steps:
+            if step == "erase" and latest[id].version:
+                writes.append(erased(latest[id]))
+            elif step == "forget":
+                writes.append(forgotten(latest[id]))
+            else:
+                new_key = {"take": key, "let go": None}.get(step, latest[id].key)
+                writes.append(updated(latest[id], content=f"in a batch: {step}", key=new_key))
             latest[id] = writes[-1].memory
-        self._apply(*writes, added(memory(whose=OWNERS[0], **(draft | {"key": key}))))
+        self._apply(*writes, added(memory("at the end", OWNERS[0], key=key)))
 
     @rule(some=st.lists(ids, max_size=3, unique=True))
     def touch(self, some: list[str]) -> None:

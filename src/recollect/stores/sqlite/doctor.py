@@ -4,12 +4,11 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from recollect import codec, tally
-from recollect.stores.sqlite import journal, rows, schema
+from recollect.stores.sqlite import rows, schema
 from recollect.types import Diagnosis, Finding, Owner, State
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
@@ -46,7 +45,7 @@ def projections(connection: apsw.Connection) -> Iterator[Projection]:
             head=rows.head_row(memory, number, sequence, owner, size),
             tags=tuple((owner, tag, number) for tag in memory.tags),
             keys=() if memory.key is None else ((owner, memory.key, number),),
-            words=((number, rows.searchable_text(memory)),) if memory.state is State.ACTIVE else (),
+            words=((number, rows.searchable(memory.content, memory.title)),) if memory.state is State.ACTIVE else (),
         )
 
 
@@ -57,9 +56,9 @@ def rebuild(connection: apsw.Connection) -> None:
     connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
     for projection in list(projections(connection)):
         connection.execute(rows.INSERT_HEAD, projection.head)
-        connection.executemany(journal.INSERT_TAG, projection.tags)
-        connection.executemany(journal.INSERT_KEY, projection.keys)
-        connection.executemany(journal.INSERT_WORDS, projection.words)
+        connection.executemany(rows.INSERT_TAG, projection.tags)
+        connection.executemany(rows.INSERT_KEY, projection.keys)
+        connection.executemany(rows.INSERT_WORDS, projection.words)
 
 
 @dataclass(frozen=True, slots=True)

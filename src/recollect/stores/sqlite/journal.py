@@ -1,38 +1,56 @@
-"""Appending to the journal and keeping its projections in step, inside one transaction."""
+"""Appending to the journal and keeping its projections in step, inside one transaction.
 
-from collections.abc import Iterable, Mapping, Sequence
+A batch is planned first, which is where it can be refused, and written second: a refused batch has changed nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apsw
 
 from recollect import codec, tally
-from recollect.errors import Conflict, EmbedderMismatch, InvalidInput
-from recollect.ports import Write
+from recollect.errors import Conflict
+from recollect.ports import Write, check_vector
 from recollect.stores.sqlite import rows
 from recollect.types import Memory, Operation, Owner, State, Vector
 
-INSERT_TAG = "INSERT INTO tags (owner, tag, number) VALUES (?, ?, ?)"
-INSERT_KEY = "INSERT INTO keys (owner, key, number) VALUES (?, ?, ?)"
-INSERT_WORDS = "INSERT INTO words (rowid, text) VALUES (?, ?)"
+_HEAD = "SELECT sequence, version, number, owner, content, body FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
+_EMBEDDING = "SELECT n.value, d.value FROM settings n, settings d WHERE n.name = 'embedder' AND d.name = 'dimension'"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Head:
-    """What the file knows of an id: where its newest version is."""
+    """What the file holds of a memory before a write: where it is, and what its projections were made from.
+
+    ``text`` is what the full-text index has of it: nothing unless the memory is active. An erased memory is only a
+    number and a version.
+    """
 
     number: int
     version: int
-    sequence: int
     owner: int
-    operation: str
-    state: str
+    erased: bool = False
+    key: str | None = None
+    tags: tuple[str, ...] = ()
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One write with its place in the journal and what it replaces."""
+
+    write: Write
+    sequence: int
+    number: int
+    before: Head | None
 
 
 class Transaction:
     """One open transaction: everything that writes goes through here.
 
-    ``owners`` are the owners known to be committed; those that this transaction makes are kept apart until
-    it is committed, since a number that was rolled back may be given to another owner.
+    ``owners`` are the owners known to be committed; those that this transaction makes are kept apart until it is
+    committed, since a number that was rolled back may be given to another owner.
     """
 
     def __init__(self, connection: apsw.Connection, owners: Mapping[Owner, int]) -> None:
@@ -40,103 +58,109 @@ class Transaction:
         self.new_owners: dict[Owner, int] = {}
         self.accesses: Mapping[str, rows.Accesses] = {}
         self._owners = owners
-        self._next = int(connection.execute("SELECT max(sequence) FROM journal").get or 0) + 1
+        self._last = int(connection.execute("SELECT max(sequence) FROM journal").get or 0)
 
     def append(self, writes: Sequence[Write]) -> list[int]:
-        """Append versions, all or none: every check comes before the first change."""
-        heads = self._checked(writes)
-        batch = _Batch(self.connection)
-        sequences: list[int] = []
-        for write, head in zip(writes, heads, strict=True):
-            sequence, self._next = self._next, self._next + 1
-            sequences.append(sequence)
-            owner = self._owner(write.memory.owner)
-            if write.operation is Operation.ERASED:
-                batch.flush()
-                self._erase(write, head, sequence, owner)
-                continue
-            if head.sequence == 0:
-                head.number = sequence
-            elif head.state == State.ACTIVE:
-                batch.flush()
-                self._forget_words(head.sequence)
-            batch.add(write, head.number, sequence, owner, replaces=head.sequence != 0)
-            head.sequence, head.state = sequence, write.memory.state
-        batch.flush()
-        return sequences
-
-    # -- checks -----------------------------------------------------------------------------------------------
-
-    def _checked(self, writes: Sequence[Write]) -> list[Head]:
-        """The head before each write, or the error of the first write that does not fit.
-
-        Versions of one memory in one batch share a head, which ``append`` then moves along.
-        """
-        known: dict[str, Head] = {}
-        taken: set[tuple[Owner, str]] = set()
-        heads: list[Head] = []
-        for write in writes:
-            memory = write.memory
-            head = known.get(memory.id)
-            if head is None:
-                head = known[memory.id] = self._head(memory.id)
-            self._check_version(write, head)
-            if memory.key is not None and memory.version == 1:
-                self._check_key(memory, taken)
-            head.version = memory.version
-            heads.append(head)
+        """Append versions, all or none, and return their sequences."""
+        steps = self._plan(writes)
         self._check_vectors([write.vector for write in writes if write.vector is not None])
-        return heads
+        batch = _Batch(self.connection)
+        for step in steps:
+            owner = self._owner(step.write.memory.owner)
+            if step.write.operation is Operation.ERASED:
+                batch.erase(step, owner)
+            else:
+                batch.add(step, owner)
+        batch.flush()
+        self._last += len(steps)
+        return [step.sequence for step in steps]
 
-    def _head(self, memory_id: str) -> Head:
-        row = self.connection.execute(
-            "SELECT j.number, j.version, j.sequence, j.owner, j.operation, h.state"
-            " FROM journal j LEFT JOIN heads h ON h.owner = j.owner AND h.number = j.number"
-            " WHERE j.id = ? ORDER BY j.version DESC LIMIT 1",
-            (memory_id,),
-        ).fetchone()
-        return Head(*row) if row else Head(0, 0, 0, 0, "", "")
+    # -- planning ---------------------------------------------------------------------------------------------
 
-    def _check_version(self, write: Write, head: Head) -> None:
-        memory = write.memory
-        foreign = head.owner and head.owner != self._find_owner(memory.owner)
-        if head.version != memory.version - 1 or head.operation == Operation.ERASED or foreign:
+    def _plan(self, writes: Sequence[Write]) -> list[Step]:
+        """Each write with what it replaces, or the error of the first one that does not fit.
+
+        One batch may hold several versions of a memory, and may free a key and take it again.
+        """
+        steps: list[Step] = []
+        heads: dict[str, Head] = {}
+        holders: dict[tuple[Owner, str], str | None] = {}
+        for sequence, write in enumerate(writes, self._last + 1):
+            memory = write.memory
+            before = heads.get(memory.id) or self._head(memory.id)
+            self._check_version(memory, before)
+            self._check_key(write, before, holders)
+            number = before.number if before else sequence
+            steps.append(Step(write, sequence, number, before))
+            heads[memory.id] = _after(write, number, self._find_owner(memory.owner))
+        return steps
+
+    def _head(self, memory_id: str) -> Head | None:
+        found = rows.fetch(self.connection, _HEAD, (memory_id,))
+        if not found:
+            return None
+        _, version, number, owner, content, body = found[0]
+        if body is None:
+            return Head(number, version, owner, erased=True)
+        kept: dict[str, Any] = codec.decode_json(body)
+        active = kept.get("state", State.ACTIVE) == State.ACTIVE
+        return Head(
+            number,
+            version,
+            owner,
+            key=kept.get("key"),
+            tags=tuple(kept.get("tags", ())),
+            text=rows.searchable(content, kept.get("title")) if active else None,
+        )
+
+    def _check_version(self, memory: Memory, before: Head | None) -> None:
+        stored = before.version if before else 0
+        foreign = before is not None and before.owner not in (0, self._find_owner(memory.owner))
+        if stored != memory.version - 1 or foreign or (before and before.erased):
             raise Conflict(
                 f"memory {memory.id!r} is not at version {memory.version - 1}",
                 details={"memory_id": memory.id, "expected": memory.version - 1},
                 hint="read it again and repeat the change",
             )
 
-    def _check_key(self, memory: Memory, taken: set[tuple[Owner, str]]) -> None:
-        key = memory.key or ""
-        owner = self._find_owner(memory.owner)
-        found = owner and self.connection.execute("SELECT 1 FROM keys WHERE owner = ? AND key = ?", (owner, key)).get
-        if found or (memory.owner, key) in taken:
+    def _check_key(self, write: Write, before: Head | None, holders: dict[tuple[Owner, str], str | None]) -> None:
+        memory = write.memory
+        if before is not None and before.key is not None:
+            holders[memory.owner, before.key] = None
+        if memory.key is None or write.operation is Operation.ERASED:
+            return
+        place = (memory.owner, memory.key)
+        holder = holders[place] if place in holders else self._holder(*place)
+        if holder is not None:
             raise Conflict(
-                "the key of a new memory is already taken",
-                details={"field": "key"},
-                hint="read the memory that has it",
+                f"the key of memory {memory.id!r} belongs to another memory",
+                details={"field": "key", "memory_id": memory.id, "holder": holder},
+                hint="read the memory that has the key, then decide",
             )
-        taken.add((memory.owner, key))
+        holders[place] = memory.id
+
+    def _holder(self, owner: Owner, key: str) -> str | None:
+        number = self._find_owner(owner)
+        found: str | None = self.connection.execute(rows.ID_BY_KEY, (number, key)).get
+        return found
 
     def _check_vectors(self, vectors: Sequence[Vector]) -> None:
+        """The first vector of a file decides which embedder its vectors come from."""
         if not vectors:
             return
-        settings = rows.settings(self.connection)
-        name = settings.get("embedder", vectors[0].embedder)
-        dimension = int(settings.get("dimension", vectors[0].dimension))
+        found = rows.fetch(self.connection, _EMBEDDING)
+        name, dimension = found[0] if found else (vectors[0].embedder, vectors[0].dimension)
         for vector in vectors:
-            check_vector(vector, name, dimension)
-        if "dimension" not in settings:
+            check_vector(vector, name, int(dimension))
+        if not found:
             rows.set_settings(self.connection, {"embedder": name, "dimension": str(dimension)})
 
     # -- owners -----------------------------------------------------------------------------------------------
 
     def _find_owner(self, owner: Owner) -> int:
+        """The number of an owner; 0 if it has none yet."""
         known = self._owners.get(owner) or self.new_owners.get(owner)
-        if known is None:
-            known = rows.owner_number(self.connection, owner)
-        return known
+        return rows.owner_number(self.connection, owner) if known is None else known
 
     def _owner(self, owner: Owner) -> int:
         number = self._find_owner(owner)
@@ -145,29 +169,7 @@ class Transaction:
             number = self.new_owners[owner] = self.connection.last_insert_rowid()
         return number
 
-    # -- changes ----------------------------------------------------------------------------------------------
-
-    def _forget_words(self, sequence: int) -> None:
-        """Take a version out of the full-text index, which needs the very text that was put in."""
-        number, content, body = rows.fetch(
-            self.connection, "SELECT number, content, body FROM journal WHERE sequence = ?", (sequence,)
-        )[0]
-        self.connection.execute(
-            "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
-            (number, rows.searchable(content, body)),
-        )
-
-    def _erase(self, write: Write, head: Head, sequence: int, owner: int) -> None:
-        number = head.number or sequence
-        if head.state == State.ACTIVE:
-            self._forget_words(head.sequence)
-        remove_projections(self.connection, owner, number)
-        self.connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
-        self.connection.execute("DELETE FROM accesses WHERE number = ?", (number,))
-        self.connection.execute("DELETE FROM damaged WHERE id = ?", (write.memory.id,))
-        self.connection.execute("DELETE FROM journal WHERE id = ?", (write.memory.id,))
-        self.connection.execute(rows.INSERT_JOURNAL, rows.tombstone(write, number, sequence, owner))
-        head.sequence, head.operation, head.state = sequence, Operation.ERASED, ""
+    # -- bookkeeping ------------------------------------------------------------------------------------------
 
     def count_accesses(self, accesses: Mapping[str, rows.Accesses]) -> None:
         """Add up accesses that were kept in RAM until now."""
@@ -180,62 +182,59 @@ class Transaction:
         )
 
 
-def check_vector(vector: Vector, name: str, dimension: int) -> None:
-    """A store holds the vectors of one embedder only: others cannot be compared with them."""
-    if vector.embedder != name:
-        raise EmbedderMismatch(
-            f"the store holds vectors of {name!r}, not of {vector.embedder!r}",
-            details={"stored": name, "given": vector.embedder},
-            hint=f"open the store with the embedder {name!r}",
-        )
-    if vector.dimension != dimension:
-        raise InvalidInput(
-            f"vector has {vector.dimension} dimensions, the store's have {dimension}",
-            details={"field": "vector", "given": vector.dimension, "expected": dimension},
-            hint="use the embedder that the store was filled with",
-        )
-
-
-def remove_projections(connection: apsw.Connection, owner: int, number: int) -> None:
-    """Take a memory out of heads, tags and keys."""
-    connection.execute("DELETE FROM heads WHERE owner = ? AND number = ?", (owner, number))
-    for table in ("tags", "keys"):
-        connection.execute(f"DELETE FROM {table} WHERE owner = ? AND number = ?", (owner, number))
+def _after(write: Write, number: int, owner: int) -> Head:
+    """What the file will hold of a memory behind a write of the same batch."""
+    memory = write.memory
+    if write.operation is Operation.ERASED:
+        return Head(number, memory.version, owner, erased=True)
+    text = rows.searchable(memory.content, memory.title) if memory.state is State.ACTIVE else None
+    return Head(number, memory.version, owner, key=memory.key, tags=memory.tags, text=text)
 
 
 class _Batch:
-    """Rows collected per table, so that many versions cost few statements."""
+    """Rows collected per table, so that many new memories cost few statements."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._clear()
+        self._rows: dict[str, list[tuple[object, ...]]] = {
+            statement: []
+            for statement in (
+                rows.INSERT_JOURNAL,
+                rows.INSERT_HEAD,
+                rows.INSERT_TAG,
+                rows.INSERT_KEY,
+                rows.INSERT_VECTOR,
+                rows.INSERT_WORDS,
+            )
+        }
 
-    def _clear(self) -> None:
-        self._journal: list[tuple[object, ...]] = []
-        self._heads: dict[int, tuple[object, ...]] = {}
-        self._tags: list[tuple[int, str, int]] = []
-        self._keys: list[tuple[int, str, int]] = []
-        self._vectors: dict[int, tuple[int, str, bytes]] = {}
-        self._words: list[tuple[int, str]] = []
-
-    def add(self, write: Write, number: int, sequence: int, owner: int, *, replaces: bool) -> None:
-        """Collect the rows of one version and of its projections."""
-        memory = write.memory
+    def add(self, step: Step, owner: int) -> None:
+        """A version and its projections, instead of those of the version before."""
+        write, memory, number = step.write, step.write.memory, step.number
+        if step.before is not None:
+            self._remove(step.before, owner, keeps_vector=write.keeps_vector)
         body = codec.encode_body(memory)
-        self._journal.append(rows.journal_row(write, body, number, sequence, owner))
-        if replaces:
-            self.flush()
-            self._replace(write, owner, number)
-        vector_bytes = self._vector_bytes(write, number)
-        size = tally.footprint_of(memory.content, body, vector_bytes)
-        self._heads[number] = rows.head_row(memory, number, sequence, owner, size)
-        self._tags.extend((owner, tag, number) for tag in memory.tags)
+        self._rows[rows.INSERT_JOURNAL].append(rows.journal_row(write, body, number, step.sequence, owner))
+        size = tally.footprint_of(memory.content, body, self._vector_bytes(write, number))
+        self._rows[rows.INSERT_HEAD].append(rows.head_row(memory, number, step.sequence, owner, size))
+        self._rows[rows.INSERT_TAG].extend((owner, tag, number) for tag in memory.tags)
         if memory.key is not None:
-            self._keys.append((owner, memory.key, number))
+            self._rows[rows.INSERT_KEY].append((owner, memory.key, number))
         if write.vector is not None:
-            self._vectors[number] = (number, write.vector.embedder, write.vector.data)
+            self._rows[rows.INSERT_VECTOR].append((number, write.vector.embedder, write.vector.data))
         if memory.state is State.ACTIVE:
-            self._words.append((number, rows.searchable_text(memory)))
+            self._rows[rows.INSERT_WORDS].append((number, rows.searchable(memory.content, memory.title)))
+
+    def erase(self, step: Step, owner: int) -> None:
+        """Every version of a memory and all that was made from them; what stays is that it was erased."""
+        memory_id = step.write.memory.id
+        if step.before is not None:
+            self._remove(step.before, owner, keeps_vector=False)
+            self._connection.execute("DELETE FROM accesses WHERE number = ?", (step.number,))
+            self._connection.execute("DELETE FROM journal WHERE id = ?", (memory_id,))
+            self._connection.execute("DELETE FROM damaged WHERE id = ?", (memory_id,))
+        tombstone = rows.tombstone(step.write, step.number, step.sequence, owner)
+        self._connection.execute(rows.INSERT_JOURNAL, tombstone)
 
     def _vector_bytes(self, write: Write, number: int) -> int:
         if write.vector is not None or not write.keeps_vector:
@@ -243,26 +242,35 @@ class _Batch:
         found = self._connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (number,)).get
         return int(found or 0)
 
-    def _replace(self, write: Write, owner: int, number: int) -> None:
-        remove_projections(self._connection, owner, number)
-        if not write.keeps_vector:
+    def _remove(self, before: Head, owner: int, *, keeps_vector: bool) -> None:
+        """Take a memory's projections away, by their full keys: no table is searched."""
+        self.flush()
+        number = before.number
+        self._connection.execute("DELETE FROM heads WHERE owner = ? AND number = ?", (owner, number))
+        for tag in before.tags:
+            self._connection.execute(
+                "DELETE FROM tags WHERE owner = ? AND tag = ? AND number = ?", (owner, tag, number)
+            )
+        if before.key is not None:
+            self._connection.execute("DELETE FROM keys WHERE owner = ? AND key = ?", (owner, before.key))
+        if before.text is not None:
+            # A contentless index needs the very text that was put in to take it out again.
+            self._connection.execute(
+                "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, before.text)
+            )
+        if not keeps_vector:
             self._connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
 
     def flush(self) -> None:
         """Write what was collected."""
-        if not self._journal:
-            return
-        for statement, values in self._statements():
+        for statement, values in self._collected():
             if len(values) == 1:
                 self._connection.execute(statement, values[0])
-            elif values:
+            else:
                 self._connection.executemany(statement, values)
-        self._clear()
 
-    def _statements(self) -> Iterable[tuple[str, list[tuple[object, ...]]]]:
-        yield rows.INSERT_JOURNAL, self._journal
-        yield rows.INSERT_HEAD, list(self._heads.values())
-        yield INSERT_TAG, list(self._tags)
-        yield INSERT_KEY, list(self._keys)
-        yield rows.INSERT_VECTOR, list(self._vectors.values())
-        yield INSERT_WORDS, list(self._words)
+    def _collected(self) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
+        for statement, values in self._rows.items():
+            if values:
+                self._rows[statement] = []
+                yield statement, values

@@ -38,9 +38,12 @@ class SqliteReads(Store):
         """Memories by id: one look-up in the journal's index each."""
         found: dict[str, Memory] = {}
         statement = _GET_WITH_VECTOR if vectors else _GET
+        wanted = list(ids)
         connection = self._readers.take()
         try:
-            for memory_id in ids:
+            if len(wanted) > 1:  # a single statement sees one state of the file by itself
+                connection.execute("BEGIN")
+            for memory_id in wanted:
                 row = connection.execute(statement, (memory_id,)).fetchone()
                 if row is None or row[4] == Operation.ERASED:
                     continue
@@ -50,6 +53,8 @@ class SqliteReads(Store):
         except apsw.Error as error:
             raise connections.translate(error, self.path) from error
         finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             self._readers.give(connection)
         return found
 
@@ -96,7 +101,7 @@ class SqliteReads(Store):
         with self._snapshot({owner}) as (connection, numbers):
             for number in numbers:
                 for key in keys:
-                    memory_id = connection.execute(_BY_KEY, (number, key)).get
+                    memory_id = connection.execute(rows.ID_BY_KEY, (number, key)).get
                     if memory_id is not None:
                         found[key] = memory_id
         return found
@@ -202,10 +207,6 @@ _GET = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {_FROM_JOURNAL
 _GET_WITH_VECTOR = (
     f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.VECTOR} {_FROM_JOURNAL}"
     f" LEFT JOIN vectors v ON v.number = j.number {_NEWEST}"
-)
-_BY_KEY = (
-    "SELECT j.id FROM keys k JOIN heads h ON h.owner = k.owner AND h.number = k.number"
-    " JOIN journal j ON j.sequence = h.sequence WHERE k.owner = ? AND k.key = ?"
 )
 _STATS = (
     "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"

@@ -19,12 +19,20 @@ INSERT_HEAD = (
     "INSERT INTO heads (owner, number, sequence, state, type, importance, created_at, occurred_at,"
     " expires_at, author, source_type, has_pointer, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+INSERT_TAG = "INSERT INTO tags (owner, tag, number) VALUES (?, ?, ?)"
+INSERT_KEY = "INSERT INTO keys (owner, key, number) VALUES (?, ?, ?)"
+INSERT_WORDS = "INSERT INTO words (rowid, text) VALUES (?, ?)"
 INSERT_VECTOR = "INSERT OR REPLACE INTO vectors (number, embedder, data) VALUES (?, ?, ?)"
 
 JOURNAL = "j.id, j.version, j.number, j.owner, j.operation, j.recorded_at, j.created_at, j.content, j.body"
 ACCESSES = "a.count, a.last_at"
 NO_VECTOR = "NULL, NULL"
 VECTOR = "v.embedder, v.data"
+
+ID_BY_KEY = (
+    "SELECT j.id FROM keys k JOIN heads h ON h.owner = k.owner AND h.number = k.number"
+    " JOIN journal j ON j.sequence = h.sequence WHERE k.owner = ? AND k.key = ?"
+)
 
 Accesses = tuple[int, datetime]
 """How often, and when last."""
@@ -33,73 +41,63 @@ Accesses = tuple[int, datetime]
 def journal_row(write: Write, body: bytes, number: int, sequence: int, owner: int) -> tuple[object, ...]:
     """A version as a row of the journal, with its checksum."""
     memory = write.memory
-    text = body.decode()
+    recorded_at = codec.to_micros(write.recorded_at)
+    same = memory.created_at is write.recorded_at
     values = (
         sequence,
         memory.id,
         memory.version,
         number,
         owner,
-        write.operation.value,
-        codec.to_micros(write.recorded_at),
-        codec.to_micros(memory.created_at),
+        write.operation,
+        recorded_at,
+        recorded_at if same else codec.to_micros(memory.created_at),
         write.reason,
         memory.content,
-        text,
+        body.decode(),
     )
     return (*values, checksum(values))
 
 
 def tombstone(write: Write, number: int, sequence: int, owner: int) -> tuple[object, ...]:
     """What remains of an erased memory: that it was erased, when and why."""
-    values = (
-        sequence,
-        write.memory.id,
-        write.memory.version,
-        number,
-        owner,
-        Operation.ERASED.value,
-        codec.to_micros(write.recorded_at),
-        codec.to_micros(write.recorded_at),
-        write.reason,
-        None,
-        None,
-    )
+    at = codec.to_micros(write.recorded_at)
+    memory = write.memory
+    values = (sequence, memory.id, memory.version, number, owner, Operation.ERASED, at, at, write.reason, None, None)
     return (*values, checksum(values))
 
 
-def checksum(values: tuple[object, ...]) -> bytes:
-    """The checksum over every other column of a journal row, each with its length in front."""
-    return codec.checksum(*("" if value is None else str(value) for value in values))
+def checksum(values: tuple[Any, ...]) -> bytes:
+    """The checksum over every other column of a journal row; the lengths keep the texts apart."""
+    sequence, id_, version, number, owner, operation, recorded_at, created_at, reason, content, body = values
+    return codec.checksum(
+        f"{sequence},{version},{number},{owner},{operation},{recorded_at},{created_at}"
+        f",{len(id_)}:{id_},{len(reason or '')}:{reason},{len(content or '')}:{content},{body}"
+    )
 
 
 def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) -> tuple[object, ...]:
     """The columns that filters and orders need of a memory as it is now."""
+    created_at = codec.to_micros(memory.created_at)
     return (
         owner,
         number,
         sequence,
-        memory.state.value,
-        memory.type.value,
+        memory.state,
+        memory.type,
         memory.importance,
-        codec.to_micros(memory.created_at),
-        codec.to_micros(memory.occurred_at),
+        created_at,
+        created_at if memory.occurred_at is memory.created_at else codec.to_micros(memory.occurred_at),
         None if memory.expires_at is None else codec.to_micros(memory.expires_at),
         memory.author,
-        memory.source.type.value if memory.source else None,
+        memory.source.type if memory.source else None,
         memory.pointer is not None,
         size,
     )
 
 
-def searchable_text(memory: Memory) -> str:
+def searchable(content: str, title: str | None) -> str:
     """What the full-text index holds of a memory. To change it, rebuild the index: deleting needs the same text."""
-    return f"{memory.title}\n{memory.content}" if memory.title else memory.content
-
-
-def searchable(content: str, body: str) -> str:
-    """The searchable text of a stored version."""
-    title = codec.decode_json(body).get("title") if '"title"' in body else None
     return f"{title}\n{content}" if title else content
 
 

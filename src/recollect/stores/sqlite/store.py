@@ -10,7 +10,7 @@ import apsw
 
 from recollect.errors import ConfigurationError, RecollectError
 from recollect.ports import Capabilities, Write
-from recollect.stores.sqlite import connections, doctor, rows, schema
+from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
@@ -144,6 +144,11 @@ class SqliteStore(SqliteReads):
         if self._pending:
             self._write(lambda _: None)
 
+    @property
+    def groups(self) -> int:
+        """How many transactions were committed since opening; many threads can share one."""
+        return self._commits.groups
+
     # -- upkeep -----------------------------------------------------------------------------------------------
 
     def health(self) -> Health:
@@ -159,11 +164,16 @@ class SqliteStore(SqliteReads):
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
-        return self._write(lambda transaction: doctor.examine(transaction.connection, self.path, repair=repair))  # type: ignore[no-any-return]  # a job returns what its work does
+        from recollect.stores.sqlite import doctor  # lazy: healthy files need none
+
+        found: Diagnosis = self._write(lambda work: doctor.examine(work.connection, self.path, repair=repair))
+        return found
 
     def rebuild(self) -> None:
         """Derive heads, tags, keys and the full-text index from the journal again."""
-        self._write(lambda transaction: doctor.rebuild(transaction.connection))
+        from recollect.stores.sqlite import doctor  # lazy: as above
+
+        self._write(lambda work: doctor.rebuild(work.connection))
 
     def schema_version(self) -> int:
         """The schema that the file has."""

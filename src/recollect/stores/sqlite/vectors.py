@@ -13,7 +13,9 @@ def best(stored: Sequence[tuple[int, bytes]], wanted: Vector, limit: int) -> lis
         return []
     matrix = np.frombuffer(b"".join(data for _, data in stored), dtype="<f4").reshape(len(stored), -1)
     query = np.frombuffer(wanted.data, dtype="<f4")
-    lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(query)
-    cosines = (matrix @ query) / np.where(lengths == 0, 1, lengths)
+    # In 64 bits: the squares of large or tiny 32-bit numbers are beyond 32 bits.
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    direction = query / np.linalg.norm(query.astype(np.float64))
+    cosines = (matrix @ direction.astype("<f4")) / np.where(lengths == 0, 1, lengths)
     first = np.argsort(-cosines, kind="stable")[:limit]
     return [(stored[index][0], float(cosines[index])) for index in first]

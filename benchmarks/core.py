@@ -1,0 +1,270 @@
+"""What the core costs over bare SQLite, measured side by side in one run: read the ratios, not the times.
+
+    make bench                      # or: python benchmarks/core.py --folder /a/folder/on/the/disk/that/matters
+
+Each figure is printed with the goal that it is held to.
+"""
+
+import argparse
+import contextlib
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+import recollect
+from recollect import NewMemory
+from recollect.stores.sqlite import SqliteStore
+
+DIMENSION = 384
+WORDS = (
+    "memory agent prefers project deploys on friday after the review of database indexes while tea coffee dark light "
+    "mode editor tabs spaces release notes customer asked about invoice shipping address payment refund policy team "
+    "meeting moved to tuesday morning because the build failed again and nobody noticed until the alert fired"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the report."""
+
+    name: str
+    value: str
+    goal: str
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One memory as both sides store it."""
+
+    content: str
+    metadata: dict[str, object]
+    vector: np.ndarray
+
+
+def make_rows(count: int) -> list[Row]:
+    """Texts of about 300 bytes with a little metadata and a random vector."""
+    words, numbers = random.Random(7), np.random.default_rng(7)
+    vectors = numbers.standard_normal((count, DIMENSION), dtype=np.float32)
+    return [
+        Row(
+            content=" ".join(words.choices(WORDS, k=52))[:300],
+            metadata={"turn": number, "channel": "chat"},
+            vector=vectors[number],
+        )
+        for number in range(count)
+    ]
+
+
+def new_memory(row: Row) -> NewMemory:
+    """The row as a caller of Recollect gives it."""
+    return NewMemory(content=row.content, metadata=row.metadata, tags=("bench",), vector=row.vector)
+
+
+class Bare:
+    """The least that keeps the same rows durably: one table, one index of words if asked for."""
+
+    def __init__(self, path: Path, *, words: bool) -> None:
+        self.connection = apsw.Connection(str(path))
+        self.connection.pragma("page_size", 8192)
+        self.connection.pragma("journal_mode", "wal")
+        self.connection.pragma("synchronous", "FULL")
+        self.connection.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, content, metadata, vector)")
+        self.words = words
+        if words:
+            self.connection.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter')")
+
+    def add(self, rows: list[Row]) -> None:
+        """Insert rows in one transaction."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        for row in rows:
+            self.connection.execute(
+                "INSERT INTO rows (content, metadata, vector) VALUES (?, ?, ?)",
+                (row.content, json.dumps(row.metadata), row.vector.tobytes()),
+            )
+            if self.words:
+                number = self.connection.last_insert_rowid()
+                self.connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, row.content))
+        self.connection.execute("COMMIT")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long something takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+@contextlib.contextmanager
+def opened(folder: Path, name: str) -> Iterator[recollect.View]:
+    """A view on a new database."""
+    with recollect.open(folder / name) as memories:
+        yield memories.view(user="ada")
+
+
+def durable_add(folder: Path, rows: list[Row]) -> Figure:
+    """One add after the other, alternating with a bare insert and commit."""
+    bare = Bare(folder / "bare-add.db", words=False)
+    ours_s, bare_s = [], []
+    with opened(folder, "add.db") as view:
+        for row in rows:
+            bare_s.append(seconds(lambda row=row: bare.add([row])))  # type: ignore[misc]
+            ours_s.append(seconds(lambda row=row: view.add_many([new_memory(row)])))  # type: ignore[misc]
+    ratio = statistics.median(ours_s) / statistics.median(bare_s)
+    times = f"{statistics.median(ours_s) * 1e6:.0f} us against {statistics.median(bare_s) * 1e6:.0f} us"
+    return Figure("durable add / bare insert and commit", f"{ratio:.2f} x ({times})", "<= 1.3 x", ratio <= 1.3)
+
+
+def threaded_add(folder: Path, rows: list[Row], threads: int) -> Iterator[Figure]:
+    """Many threads adding at once against one thread adding the same."""
+    with opened(folder, "one.db") as view:
+        alone = len(rows) / seconds(lambda: [view.add_many([new_memory(row)]) for row in rows])
+    many = [new_memory(row) for row in rows for _ in range(4)]
+    with recollect.open(folder / "many.db") as memories:
+        view = memories.view(user="ada")
+        view.add("warm up")
+        shares = [many[number::threads] for number in range(threads)]
+        start = threading.Barrier(threads + 1)
+        workers = [threading.Thread(target=_add_share, args=(view, share, start)) for share in shares]
+        for worker in workers:
+            worker.start()
+        start.wait()
+        together = len(many) / seconds(lambda: [worker.join() for worker in workers])
+        stored = view.count() - 1
+    ratio = together / alone
+    times = f"{together:.0f}/s against {alone:.0f}/s"
+    yield Figure(f"{threads} threads / one thread", f"{ratio:.1f} x ({times})", ">= 5 x", ratio >= 5)
+    yield Figure("memories lost by them", f"{len(many) - stored}", "0", stored == len(many))
+
+
+def _add_share(view: recollect.View, share: list[NewMemory], start: threading.Barrier) -> None:
+    start.wait()
+    for new in share:
+        view.add_many([new])
+
+
+def syncs_per_group(folder: Path) -> Figure:
+    """Forced writes of the log counted by strace, against the groups that were committed."""
+    strace = shutil.which("strace")
+    if strace is None:
+        return Figure("forced writes per group", "strace is not installed", "<= 1", reached=False)
+    trace = folder / "trace"
+    command = [strace, "-f", "-y", "-e", "trace=fsync,fdatasync", "-o", str(trace)]
+    child = [sys.executable, __file__, "--grouped", str(folder / "grouped.db")]
+    groups = int(subprocess.run([*command, *child], check=True, capture_output=True, text=True).stdout)
+    syncs = sum(1 for line in trace.read_text().splitlines() if "grouped.db-wal" in line and "resumed" not in line)
+    ratio = syncs / groups
+    return Figure("forced writes of the log per group", f"{ratio:.2f} ({syncs} in {groups})", "<= 1", ratio <= 1)
+
+
+def grouped(path: Path) -> int:
+    """In a process of its own: many threads add; how many groups did that take?"""
+    rows, store = make_rows(2_000), SqliteStore(path)
+    with recollect.open(store=store) as memories:
+        view = memories.view(user="ada")
+        start = threading.Barrier(100)
+        workers = [
+            threading.Thread(target=_add_share, args=(view, [new_memory(row) for row in rows[n::100]], start))
+            for n in range(100)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return store.groups
+
+
+def batch_add(folder: Path, rows: list[Row]) -> Figure:
+    """One big batch against a bare loop over the same rows, words and vectors."""
+    bare = Bare(folder / "bare-batch.db", words=True)
+    bare_rate = len(rows) / seconds(lambda: bare.add(rows))
+    with opened(folder, "batch.db") as view:
+        news = [new_memory(row) for row in rows]
+        ours_rate = len(rows) / seconds(lambda: view.add_many(news))
+    ratio = ours_rate / bare_rate
+    times = f"{ours_rate:.0f}/s against {bare_rate:.0f}/s"
+    return Figure("batch add / bare loop", f"{ratio:.2f} x ({times})", ">= 0.5 x", ratio >= 0.5)
+
+
+def storage(folder: Path, rows: list[Row]) -> Figure:
+    """Bytes of the closed file against the bytes that were given to it."""
+    given = sum(len(r.content.encode()) + len(json.dumps(r.metadata)) + 4 * DIMENSION for r in rows)
+    ratio = (folder / "batch.db").stat().st_size / given
+    return Figure("bytes stored / bytes given", f"{ratio:.2f} x", "< 1.6 x", ratio < 1.6)
+
+
+def get_by_id(folder: Path) -> Figure:
+    """Reading single memories in random order."""
+    with opened(folder, "batch.db") as view:
+        ids = [memory.id for memory in view.list(limit=100)]
+        times = sorted(seconds(lambda: view.get(random.choice(ids))) for _ in range(20_000))
+    median = times[len(times) // 2] * 1e6
+    return Figure("get by id", f"{median:.1f} us", "< 25 us", median < 25)
+
+
+OPEN_AND_READ = """
+import sys, recollect
+with recollect.open(sys.argv[1]) as memories:
+    assert memories.view(user="ada").get(sys.argv[2]) is not None
+"""
+
+
+def cold_start(folder: Path, rows: list[Row], count: int) -> Figure:
+    """A new process that opens a large file and reads one memory, beyond what an empty one takes."""
+    with opened(folder, "large.db") as view:
+        for start in range(0, count, len(rows)):
+            added = view.add_many([new_memory(row) for row in rows[: count - start]])
+        memory_id = added[0].id
+    script = [sys.executable, "-c", OPEN_AND_READ, str(folder / "large.db"), memory_id]
+    empty = [sys.executable, "-c", "pass"]
+    pairs = [
+        (seconds(lambda: subprocess.run(script, check=True)), seconds(lambda: subprocess.run(empty, check=True)))
+        for _ in range(7)
+    ]
+    beyond = statistics.median(full - least for full, least in pairs) * 1000
+    return Figure(f"open {count} memories and read one", f"{beyond:.0f} ms", "< 150 ms", beyond < 150)
+
+
+def figures(folder: Path, scale: float) -> Iterator[Figure]:
+    """All of them, each as soon as it is known."""
+    rows = make_rows(int(10_000 * scale))
+    yield durable_add(folder, rows[: int(1_000 * scale)])
+    yield from threaded_add(folder, rows[: int(1_000 * scale)], threads=100)
+    yield syncs_per_group(folder)
+    yield batch_add(folder, rows)
+    yield storage(folder, rows)
+    yield get_by_id(folder)
+    yield cold_start(folder, rows, int(100_000 * scale))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to measure: the disk matters")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick look")
+    parser.add_argument("--grouped", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.grouped:
+        print(grouped(arguments.grouped))
+        return
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        print(f"{'figure':40} {'goal':>10}  measured")
+        for figure in figures(Path(name), arguments.scale):
+            mark = " " if figure.reached else "!"
+            print(f"{figure.name:40} {figure.goal:>10} {mark}{figure.value}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""A disk without room, made with a small tmpfs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import recollect
+from tests.faults.script import content_of, new, view_of
+from tests.faults.soundness import assert_sound, everything, fill
+
+DISK_BYTES = 2 * 1024 * 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path, require_tool: Callable[[str], str], absent: Callable[[str], NoReturn]) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    mount, umount = require_tool("mount"), require_tool("umount")
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = f"size={DISK_BYTES},mode=700"
+    done = subprocess.run([mount, "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, check=False)
+    if done.returncode != 0:
+        absent(f"a tmpfs cannot be mounted here, which needs root: {done.stderr.decode().strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run([umount, "--lazy", place], check=True)
+
+
+def _occupy(disk: Path, leave_bytes: int = 0) -> Path:
+    """Fill the disk with a file, up to some bytes."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+    os.truncate(ballast, max(0, ballast.stat().st_size - leave_bytes))
+    return ballast
+
+
+def _fill_up(view: recollect.View, prefix: str) -> tuple[dict[str, str], str, recollect.StoreFull]:
+    """Add until the disk is full: what was acknowledged, what was refused, and how."""
+    added: dict[str, str] = {}
+    for number in range(10_000):
+        key = f"{prefix}/{number}"
+        try:
+            added[key] = view.add_many([new(key)])[0].id
+        except recollect.StoreFull as error:
+            return added, key, error
+    raise AssertionError("the disk did not become full")
+
+
+@pytest.mark.req("L1", "L3", "H10")
+def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
+    database = disk / "memory.db"
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes(512 * 1024))
+    with recollect.open(database) as memories:
+        view = view_of(memories)
+        added, refused, error = _fill_up(view, "one")
+        assert (error.code, error.retryable, error.operation) == ("STORE_FULL", True, "add_many")
+        assert error.hint
+        assert error.details["file"] == "memory.db"
+        assert len(added) > 5
+        # Nothing of the refused write is there, and everything else can be read.
+        assert {memory.key: memory.id for memory in everything(view)} == added
+        assert view.get(added["one/0"]) is not None
+        assert [hit.memory.key for hit in view.search("one/7", limit=1)] == ["one/7"]
+        assert len(view.changes(limit=10_000)) == len(added)
+        assert memories.health().status == "healthy"
+        ballast.unlink()
+        again = view.add_many([new(refused)])[0]
+        added[refused] = again.id
+        more, _, _ = _fill_up(view, "two")
+        assert len(more) > 5
+        added |= more
+        # A batch that does not fit leaves nothing behind.
+        with pytest.raises(recollect.StoreFull):
+            view.add_many(new(f"three/batch/{number}") for number in range(3_000))
+        assert view.count() == len(added)
+    with recollect.open(database) as memories:
+        assert {memory.key: memory.id for memory in everything(view_of(memories))} == added
+        assert memories.doctor().findings == ()
+
+
+@pytest.mark.req("L7")
+def test_erasing_on_a_full_disk_is_refused_or_done(disk: Path) -> None:
+    """It needs room in the log; if there is none, the memory stays and can be erased later."""
+    database = disk / "memory.db"
+    known = fill(database)
+    ballast = _occupy(disk)
+    with recollect.open(database) as memories:
+        view = view_of(memories)
+        with pytest.raises(recollect.StoreFull):
+            view.forget(known["base/0"], permanent=True)
+        assert view.get(known["base/0"]) is not None
+        ballast.unlink()
+        assert view.forget(known["base/0"], permanent=True)
+    assert_sound(database, known, erased=["base/0"])
+    assert content_of("base/0").encode() not in database.read_bytes()
+
+
+@pytest.mark.req("L1", "H10")
+def test_a_new_database_on_a_full_disk(disk: Path, long_run: bool) -> None:
+    """Wherever the room ends while a file is made, the error is typed and the file can be opened later."""
+    opened = refused = 0
+    step = 4 if long_run else 16
+    for room in range(0, 320, step):
+        database = disk / f"new{room}.db"
+        ballast = _occupy(disk, room * 1024)
+        added: dict[str, str] = {}
+        try:
+            with recollect.open(database) as memories:
+                opened += 1
+                for number in range(4):
+                    added[f"new/{number}"] = view_of(memories).add_many([new(f"new/{number}")])[0].id
+        except recollect.StoreFull as error:
+            refused += "free disk space" in error.hint or "room" in error.hint
+        ballast.unlink()
+        assert_sound(database, added | fill(database, "later", 2), note=f"{room} KiB")
+        for file in disk.iterdir():
+            file.unlink()
+    assert opened > 0
+    assert refused > 0
+
+
+@pytest.mark.req("L3", "H10")
+@pytest.mark.parametrize("room", [0, 8, 24, 40])
+def test_opening_an_existing_file_on_a_full_disk(disk: Path, room: int) -> None:
+    """With room for the index of the log it can be read; without, the error says what is missing."""
+    database = disk / "memory.db"
+    known = fill(database)
+    ballast = _occupy(disk, room * 1024)
+    try:
+        with recollect.open(database) as memories:
+            assert {memory.key: memory.id for memory in everything(view_of(memories))} == known
+        assert room > 24
+    except recollect.StoreFull as error:
+        if room >= 40 or not error.hint:
+            raise
+    ballast.unlink()
+    assert_sound(database, known)

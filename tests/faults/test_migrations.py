@@ -1,0 +1,81 @@
+"""Schema steps that are killed half-way: afterwards the file has the old schema or the new one, and opens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from recollect.stores.sqlite import schema
+from tests.faults import processes
+from tests.faults.processes import Strace, Told
+from tests.faults.soundness import assert_sound, copy_database, fill, raw
+
+STEPS = [(number, number - 1) for number in range(schema.LATEST, 1, -1)]
+STEPS += [(old, new) for new, old in STEPS]
+
+
+@pytest.fixture
+def strace(require_tool: Callable[[str], str]) -> Strace:
+    return Strace(require_tool("strace"))
+
+
+def _version(database: Path) -> int:
+    connection = raw(database)
+    try:
+        return schema.version_of(connection)
+    finally:
+        connection.close()
+
+
+def _tables(database: Path) -> set[tuple[str, str]]:
+    """Every table and index, with the statement that makes it."""
+    connection = raw(database)
+    try:
+        return set(connection.execute("SELECT name, sql FROM sqlite_schema").fetchall())
+    finally:
+        connection.close()
+
+
+@pytest.mark.req("L14")
+@pytest.mark.parametrize(("old", "new"), STEPS)
+def test_a_killed_step(old: int, new: int, tmp_path: Path, strace: Strace, long_run: bool) -> None:
+    base = tmp_path / "base.db"
+    known = fill(base, count=60)
+    processes.finish("migrate", base, old)
+    done = copy_database(base, tmp_path / "done.db")
+    processes.finish("migrate", done, new)
+    shapes = {old: _tables(base), new: _tables(done)}
+
+    def strike(call: str, number: int) -> Told:
+        return strace.kill(call, number, "migrate", copy_database(base, tmp_path / f"{call}{number}.db"), new)
+
+    calls = strace.calls(tmp_path / "log", "migrate", copy_database(base, tmp_path / "traced.db"), new)
+    totals = Counter(call for call, _ in calls if call in processes.WRITES)
+    hits = 0
+    for call, number, told in processes.sweep(totals, strike, every=long_run, points=5):
+        note = f"{old} to {new}: {call} {number}"
+        database = tmp_path / f"{call}{number}.db"
+        reached = _version(database)
+        assert reached in (old, new), note
+        assert reached == new or not told.of("migrated"), note
+        assert _tables(database) == shapes[reached], note
+        assert_sound(database, known, note=note)
+        assert _version(database) == schema.LATEST, note
+        hits += told.killed
+    assert hits > 0
+
+
+@pytest.mark.req("L14")
+def test_many_processes_take_the_same_step(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    known = fill(database)
+    processes.finish("migrate", database, 1)
+    children = [processes.start("add_some", database, f"child{number}", 2) for number in range(5)]
+    for child in children:
+        output, _ = child.communicate(timeout=processes.PATIENCE_S)
+        assert child.returncode == 0
+        known |= Told.parse(0, output).added
+    assert_sound(database, known)

@@ -1,0 +1,33 @@
+"""Databases for the tests of the engine: each test runs on every store named here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect import Memories, View
+from tests.unit.stand_ins import HandClock, Opener
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Opens databases; called again, it opens the same one if the store keeps it."""
+    opener = Opener(request.param, tmp_path)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def memories(opener: Opener, clock: HandClock) -> Memories:
+    """An empty database without an embedder, on a clock that stands still."""
+    return opener(clock=clock)
+
+
+@pytest.fixture
+def view(memories: Memories) -> View:
+    return memories.view(user="ada", project="api")

@@ -1,0 +1,96 @@
+"""A clock that is set by hand, embedders that count or fail, and databases that close themselves."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import recollect
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.ports import Embedder
+from recollect.testing.builders import START
+
+DIMENSION = 16
+
+
+class HandClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self.time = start
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def forward(self, **span: float) -> datetime:
+        self.time += timedelta(**span)
+        return self.time
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Remembers the batches that it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(DIMENSION)
+        self.batches: list[list[str]] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Any]:
+        self.batches.append(list(texts))
+        return super().embed(texts)
+
+
+class BrokenEmbedder:
+    """Answers with whatever it was given."""
+
+    name = f"hashing-{DIMENSION}"
+    dimension = DIMENSION
+
+    def __init__(self, answer: Callable[[Sequence[str]], Iterable[Any]]) -> None:
+        self.answer = answer
+
+    def embed(self, texts: Sequence[str]) -> Iterable[Any]:
+        return self.answer(texts)
+
+
+class Opener:
+    """Opens databases of one kind, and closes them all at the end of a test.
+
+    Calling it again opens the same file if the store is one; ``fresh`` opens an empty one.
+    """
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self._folder = folder
+        self._opened: list[recollect.Memories] = []
+
+    def __call__(
+        self,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        embedder: Embedder | None = None,
+        name: str = "memory",
+    ) -> recollect.Memories:
+        path = self._folder / f"{name}.db"
+        # How durable a write is, other tests find out; these need only be fast.
+        relaxed = None if path.exists() else "relaxed"
+        memories = (
+            recollect.open("ram:", clock=clock, embedder=embedder)
+            if self.kind == "ram"
+            else recollect.open(path, clock=clock, embedder=embedder, durability=relaxed)
+        )
+        self._opened.append(memories)
+        return memories
+
+    def fresh(
+        self, *, clock: Callable[[], datetime] | None = None, embedder: Embedder | None = None
+    ) -> recollect.Memories:
+        return self(clock=clock, embedder=embedder, name=f"fresh-{len(self._opened)}")
+
+    def close(self) -> None:
+        for memories in self._opened:
+            memories.close()
+
+
+def sequence(memories: recollect.Memories) -> int:
+    """The number of the last write, whoever made it: tells whether anything changed."""
+    return memories._engine.store.sequence()

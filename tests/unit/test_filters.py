@@ -1,0 +1,283 @@
+"""Filters: from what a caller writes to what every store must answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Filter, InvalidInput, Memory, MemoryType, Sort, SourceType, State, filters
+from recollect.filters import Where
+from recollect.testing import builders, strategies
+from recollect.testing.builders import START
+from tests.unit.test_validation import JSON, refused
+
+TAGS = st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=4).map(".".join)
+
+
+@st.composite
+def memories(draw: st.DrawFn) -> Memory:
+    return builders.memory(**draw(strategies.drafts()))
+
+
+def below(tag: str, wanted: str) -> bool:
+    """The hierarchy, level by level."""
+    levels, asked = tag.split("."), wanted.split(".")
+    return levels[: len(asked)] == asked
+
+
+def plain(value: Any) -> Any:
+    """A JSON value in a form in which Python's == means the same as ours."""
+    if isinstance(value, Mapping):
+        return {"object": {name: plain(one) for name, one in value.items()}}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return (type(value) if isinstance(value, bool | str | None) else "number", value)
+
+
+PREDICATES: dict[str, Callable[[Memory, Any], bool]] = {
+    "types": lambda m, w: m.type.value in [one.value for one in w],
+    "tags": lambda m, w: not [t for t in w if not [x for x in m.tags if below(x, t)]],
+    "any_tags": lambda m, w: bool([t for t in w for x in m.tags if below(x, t)]),
+    "no_tags": lambda m, w: not [t for t in w for x in m.tags if below(x, t)],
+    "min_importance": lambda m, w: not m.importance < w,
+    "created_after": lambda m, w: (m.created_at - w).total_seconds() >= 0,
+    "created_before": lambda m, w: (m.created_at - w) < timedelta(),
+    "occurred_after": lambda m, w: not m.occurred_at < w,
+    "occurred_before": lambda m, w: not m.occurred_at >= w,
+    "content_contains": lambda m, w: m.content.casefold().find(w) >= 0,
+    "authors": lambda m, w: len({m.author} & set(w)) == 1,
+    "source_type": lambda m, w: getattr(m.source, "type", None) == w,
+    "has_pointer": lambda m, w: bool(m.pointer) == w,
+    "metadata": lambda m, w: {n: plain(m.metadata.get(n, ...)) for n in w} == {n: plain(w[n]) for n in w},
+    "include_forgotten": lambda m, w: True,
+    "now": lambda m, w: True,
+}
+
+
+@pytest.mark.req("L5", "J5", "H3")
+@given(memories(), strategies.conditions())
+def test_a_memory_matches_if_every_condition_holds(memory: Memory, wanted: dict[str, Any]) -> None:
+    now = wanted.get("now", START)
+    alive = memory.state == "active" and not (memory.expires_at and memory.expires_at <= now)
+    expected = (alive or "include_forgotten" in wanted) and all(
+        PREDICATES[name](memory, value) for name, value in wanted.items()
+    )
+    assert filters.matches(memory, Where(**{"now": START} | wanted)) == expected
+
+
+@pytest.mark.req("L5", "J5")
+@pytest.mark.parametrize("name", sorted(strategies.CONDITIONS))
+@given(st.data())
+def test_each_condition_decides_alone(name: str, data: st.DataObject) -> None:
+    """With everything else out of the way, so that both answers are seen."""
+    value = data.draw(strategies.CONDITIONS[name])
+    memory = replace(data.draw(memories()), state=State.ACTIVE, expires_at=None)
+    assert filters.matches(memory, Where(**{"now": START} | {name: value})) == PREDICATES[name](memory, value)
+
+
+def test_ids_are_a_condition() -> None:
+    memory = builders.memory()
+    assert filters.matches(memory, Where(now=START, ids=frozenset({memory.id, "x"})))
+    assert not filters.matches(memory, Where(now=START, ids=frozenset({"x"})))
+    assert not filters.matches(memory, Where(now=START, ids=frozenset()))
+
+
+@pytest.mark.req("J5")
+@given(st.lists(TAGS, max_size=3).map(tuple), TAGS)
+def test_tags_form_a_hierarchy(tags: tuple[str, ...], wanted: str) -> None:
+    assert filters.tagged(tags, wanted) == any(below(tag, wanted) for tag in tags)
+
+
+@pytest.mark.req("J5")
+@pytest.mark.parametrize(
+    ("tag", "wanted", "found"),
+    [
+        ("security.authentication", "security", True),
+        ("security", "security", True),
+        ("security", "security.authentication", False),
+        ("securities", "security", False),
+        ("Security", "security", False),
+        ("a%b", "a", False),
+        ("a.b.c", "a.b", True),
+        ("x.a", "a", False),
+    ],
+)
+def test_tags_are_compared_level_by_level(tag: str, wanted: str, found: bool) -> None:
+    assert filters.tagged((tag,), wanted) is found
+
+
+@given(JSON, JSON)
+def test_json_values_are_compared_as_json(left: Any, right: Any) -> None:
+    assert filters.same_json(left, right) == (plain(left) == plain(right))
+    assert filters.same_json(left, left)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (True, 1, False),
+        (False, 0, False),
+        (1, 1.0, True),
+        ("1", 1, False),
+        (None, False, False),
+        ([1, True], [1.0, True], True),
+        ([1, True], [1, 1], False),
+        ({"a": 0}, {"a": False}, False),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": None}, False),
+        ([1, 2], [2, 1], False),
+        ({}, [], False),
+        (2**53 + 1, float(2**53), False),
+    ],
+)
+def test_json_values_that_python_confuses(left: Any, right: Any, same: bool) -> None:
+    assert filters.same_json(left, right) is filters.same_json(right, left) is same
+
+
+@pytest.mark.req("J5")
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("7d", timedelta(days=7)),
+        ("12h", timedelta(hours=12)),
+        ("90m", timedelta(minutes=90)),
+        ("2w", timedelta(days=14)),
+        ("1y", timedelta(days=365)),
+        ("0d", timedelta()),
+        (" 30 days ", timedelta(days=30)),
+        ("last hour", timedelta(hours=1)),
+        ("last week", timedelta(days=7)),
+        ("last month", timedelta(days=30)),
+        ("last 30 days", timedelta(days=30)),
+        ("LAST 3 Months", timedelta(days=90)),
+        ("last 2 years", timedelta(days=730)),
+        ("5 minutes", timedelta(minutes=5)),
+        (timedelta(seconds=3), timedelta(seconds=3)),
+    ],
+)
+def test_relative_times(text: timedelta | str, span: timedelta) -> None:
+    assert filters.relative(text) == span
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "7", "d", "day", "last", "7ms", "7 ds", "-7d", "7.5d", "7d 2h", "next week", "1234567d", 7, None, b"7d"]
+)
+def test_what_is_no_relative_time(bad: Any) -> None:
+    refused(filters.relative, bad, field="filter.within")
+
+
+@pytest.mark.req("J5")
+@given(strategies.moments(), st.timedeltas(timedelta(0), timedelta(days=4000)), st.none() | strategies.moments())
+def test_within_counts_from_now(now: datetime, span: timedelta, after: datetime | None) -> None:
+    where = filters.resolve(Filter(within=span, created_after=after), now)
+    assert where.created_after == max(now - span, after or now - span)
+
+
+@pytest.mark.parametrize("span", ["999999y", timedelta.max])
+def test_a_time_before_all_times_leaves_nothing_out(span: Any) -> None:
+    memory = builders.memory(created_at=datetime(1, 1, 2, tzinfo=START.tzinfo))
+    assert filters.matches(memory, filters.resolve(Filter(within=span), START))
+
+
+def test_a_resolved_filter_is_checked_and_absolute() -> None:
+    there = timezone(timedelta(hours=2))
+    where = filters.resolve(
+        Filter(
+            types="decision",
+            tags=["a", "a"],
+            any_tags=("b",),
+            no_tags=iter(["c"]),
+            min_importance=1,
+            created_before=START.astimezone(there),
+            occurred_after=START.astimezone(there),
+            occurred_before=START,
+            content_contains="STRASSE ß",
+            authors=["ada"],
+            source_type="manual",
+            has_pointer=False,
+            metadata={"a": (1,)},
+            include_forgotten=True,
+        ),
+        START,
+    )
+    assert where == Where(
+        now=START,
+        types=frozenset({MemoryType.DECISION}),
+        tags=("a",),
+        any_tags=("b",),
+        no_tags=("c",),
+        min_importance=1.0,
+        created_before=START,
+        occurred_after=START,
+        occurred_before=START,
+        content_contains="strasse ss",
+        authors=frozenset({"ada"}),
+        source_type=SourceType.MANUAL,
+        has_pointer=False,
+        metadata={"a": [1]},
+        include_forgotten=True,
+    )
+    assert filters.resolve(Filter(), START) == Where(now=START)
+
+
+BAD_FIELDS: dict[str, list[Any]] = {
+    "types": ["nothing", ["fact", "nothing"], 5, [None], [["fact"]]],
+    "tags": ["text", 5, [5], ["a\nb"], [str(n) for n in range(101)]],
+    "any_tags": ["text", 5, [5], [""], [str(n) for n in range(101)]],
+    "no_tags": ["text", 5, [None], [str(n) for n in range(101)]],
+    "min_importance": [-0.1, 1.1, float("nan"), True, "0.5"],
+    "created_after": [START.replace(tzinfo=None), "now", 5],
+    "created_before": [START.replace(tzinfo=None), "now", 5],
+    "occurred_after": [START.replace(tzinfo=None), "now", 5],
+    "occurred_before": [START.replace(tzinfo=None), "now", 5],
+    "within": ["soon", 5, ""],
+    "content_contains": ["", " ", 5, "\x00", "\ud800"],
+    "authors": ["ada", 5, [5], [""]],
+    "source_type": ["moon", 5, []],
+    "has_pointer": ["yes", 1, 0],
+    "metadata": [None, [], "text", {"a": float("nan")}, {1: 2}],
+    "max_depth": [0, 11, True, "2", None, 1.0],
+    "include_forgotten": ["no", 0, None],
+}
+
+
+@pytest.mark.req("L5")
+@pytest.mark.parametrize(("name", "bad"), [(name, bad) for name, values in BAD_FIELDS.items() for bad in values])
+def test_a_bad_condition_names_its_field(name: str, bad: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        filters.resolve(Filter(**{name: bad}), START)
+    assert caught.value.details["field"] == f"filter.{name}"
+    assert caught.value.hint
+
+
+def test_every_field_of_a_filter_is_checked() -> None:
+    assert set(Filter.__dataclass_fields__) == {*BAD_FIELDS, "references"}  # followed by the engine
+
+
+@given(memories(), strategies.moments())
+def test_visible_is_active_and_not_expired(memory: Memory, now: datetime) -> None:
+    expired = memory.expires_at is not None and not now < memory.expires_at
+    assert filters.visible(memory, now) == (memory.state is State.ACTIVE and not expired)
+
+
+@pytest.mark.req("L5", "L9")
+@given(st.lists(memories(), max_size=6), st.lists(st.integers(0, 5), min_size=6, max_size=6))
+def test_sort_values_put_the_greatest_first(found: list[Memory], counts: list[int]) -> None:
+    touched = [
+        replace(memory, access_count=count, last_accessed_at=START + timedelta(seconds=count) if count else None)
+        for memory, count in zip(found, counts, strict=False)
+    ]
+    never = datetime.min.replace(tzinfo=START.tzinfo)
+    for sort, values in (
+        (Sort.IMPORTANT, {m.id: m.importance for m in touched}),
+        (Sort.MOST_ACCESSED, {m.id: float(m.access_count) for m in touched}),
+        (Sort.RECENTLY_ACCESSED, {m.id: ((m.last_accessed_at or never) - never) / timedelta(days=1) for m in touched}),
+    ):
+        places = {m.id: filters.sort_value(m, sort) for m in touched}
+        ordered = [values[one] for one in sorted(places, key=places.__getitem__)]
+        assert ordered == sorted(values.values(), reverse=True)
+    assert {filters.sort_value(m, sort) for m in touched for sort in (Sort.NEWEST, Sort.OLDEST)} <= {0.0}

@@ -1,0 +1,155 @@
+"""Files of every schema number open in this release, with everything in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.stores.sqlite import connections, schema
+
+TOPICS = ("tea", "cake", "rain", "music", "chess")
+TITLE = "Breakfast habits"
+
+
+def _embedder() -> HashingEmbedder:
+    return HashingEmbedder(dimension=16)
+
+
+def _fill(database: Path, *, with_vectors: bool) -> None:
+    """Something of everything that a file can hold."""
+    with recollect.open(database, embedder=_embedder() if with_vectors else None) as memories:
+        view = memories.view(user="ada", project="api")
+        for topic in TOPICS:
+            memory = view.add(f"Ada likes {topic}", tags=[f"likes.{topic}"], key=topic, metadata={"topic": topic})
+            view.get(memory.id)
+        view.add("Porridge with honey", title=TITLE, layer="project", type="preference", importance=0.9)
+        changed = view.add("Lives in Paris")
+        view.update(changed.id, content="Lives in Rome")
+        view.forget(view.add("A secret wish").id, reason="asked to")
+        view.forget(view.add("Gone for good").id, permanent=True)
+        memories.view(user="bob").add("Bob likes tea")
+
+
+def _picture(database: Path) -> dict[str, object]:
+    """All that can be seen of a file, apart from scores and the counting of this very look."""
+    with recollect.open(database) as memories:
+        view = memories.view(user="ada", project="api")
+        stored = [memory for memory in view.list(limit=100, filter=recollect.Filter(include_forgotten=True))]
+        return {
+            "memories": [_plain(memory) for memory in stored],
+            "changes": [(v.sequence, v.memory_id, v.version, v.operation, v.reason) for v in view.changes()],
+            "histories": [[v.memory and v.memory.content for v in view.history(memory.id)] for memory in stored],
+            "words": {topic: _words(view, topic) for topic in (*TOPICS, "Rome", "Paris", "secret", "habits", "honey")},
+            "tags": [memory.id for memory in view.list(filter=recollect.Filter(tags=["likes"]))],
+            "bob": [memory.content for memory in memories.view(user="bob").list()],
+            "past": [memory.content for memory in view.list(as_of=3)],
+        }
+
+
+def _plain(memory: recollect.Memory) -> tuple[object, ...]:
+    return (
+        *(memory.id, memory.content, memory.owner, memory.created_at, memory.updated_at, memory.tags, memory.key),
+        *(dict(memory.metadata), memory.title, memory.type, memory.importance, memory.state, memory.version),
+        memory.access_count,
+    )
+
+
+def _words(view: recollect.View, word: str) -> list[str]:
+    return sorted(hit.memory.content for hit in view.search(word))
+
+
+def _migrate(database: Path, target: int) -> None:
+    connection = connections.connect(database, "full")
+    try:
+        schema.migrate(connection, target)
+        assert schema.version_of(connection) == target
+    finally:
+        connection.close()
+
+
+def _assert_usable(database: Path) -> None:
+    """It is sound, keeps its keys, and takes writes, also to what came from the older file."""
+    with recollect.open(database) as memories:
+        assert memories.doctor().findings == ()
+        assert memories.doctor().facts["schema"] == str(schema.LATEST)
+        view = memories.view(user="ada", project="api")
+        old = view.search("tea")[0].memory
+        again = view.add("Ada likes tea", tags=["likes.tea"], key="tea", metadata={"topic": "tea"})
+        assert again.id == old.id
+        for memory in view.list():
+            view.update(memory.id, content=f"{memory.content} still")
+        assert len(view.search("still", limit=50)) == view.count()
+        assert _words(view, "honey") == _words(view, "habits") == ["Porridge with honey still"]
+        assert view.forget(old.id, permanent=True)
+        assert _words(view, "tea") == []
+        assert memories.doctor().findings == ()
+
+
+@pytest.mark.req("L14")
+@pytest.mark.parametrize("with_vectors", [False, True], ids=["words", "vectors"])
+@pytest.mark.parametrize("number", range(1, schema.LATEST + 1))
+def test_a_file_of_each_schema_opens(number: int, with_vectors: bool, tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    _fill(database, with_vectors=with_vectors)
+    before = _picture(database)
+    assert before["words"]["habits"] == ["Porridge with honey"]  # type: ignore[index]  # a dict of lists
+    _migrate(database, number)
+    after = _picture(database)
+    for part in before:
+        assert after[part] == before[part], part
+    _assert_usable(database)
+
+
+@pytest.mark.req("L14")
+def test_down_and_up_again_and_again(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    _fill(database, with_vectors=True)
+    before = _picture(database)
+    for _ in range(3):
+        for number in [*range(schema.LATEST - 1, 0, -1), *range(2, schema.LATEST + 1)]:
+            _migrate(database, number)
+        assert _picture(database) == before
+    _assert_usable(database)
+
+
+@pytest.mark.req("L14", "L4")
+def test_vectors_can_be_given_again_after_they_were_dropped(tmp_path: Path) -> None:
+    """Schema 1 knows no vectors: going down drops them. The file then takes any embedder."""
+    database = tmp_path / "memory.db"
+    _fill(database, with_vectors=True)
+    _migrate(database, 1)
+    with recollect.open(database, embedder=HashingEmbedder(dimension=32)) as memories:
+        view = memories.view(user="ada", project="api")
+        view.add("Ada likes sailing")
+        assert _words(view, "sailing") == ["Ada likes sailing"]
+        assert memories.settings()["dimension"] == "32"
+        assert memories.doctor().findings == ()
+
+
+@pytest.mark.req("L14")
+def test_down_to_nothing_leaves_an_empty_file_that_can_be_used(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    _fill(database, with_vectors=True)
+    _migrate(database, 0)
+    with recollect.open(database) as memories:
+        assert memories.view(user="ada").count() == 0
+        memories.view(user="ada").add("A new start")
+        assert memories.doctor().findings == ()
+
+
+@pytest.mark.req("L14", "H10")
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    _fill(database, with_vectors=False)
+    connection = connections.connect(database, "full")
+    connection.pragma("user_version", schema.LATEST + 1)
+    connection.close()
+    before = database.read_bytes()
+    with pytest.raises(recollect.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
+        recollect.open(database)
+    assert caught.value.hint
+    assert caught.value.details["file"] == "memory.db"
+    assert database.read_bytes() == before
