@@ -25,6 +25,7 @@ from recollect.types import (
     State,
     Vector,
 )
+from recollect.types.memory import DEFAULT_IMPORTANCE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -34,7 +35,7 @@ class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
     """A memory without what its store keeps beside it: id, owner, version, times of recording, content."""
 
     type: MemoryType = MemoryType.FACT
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
     title: str | None = None
@@ -64,7 +65,7 @@ def encode_body(memory: Memory) -> bytes:
     return _encoder.encode(
         _Body(
             memory.type,
-            memory.importance,
+            DEFAULT_IMPORTANCE if memory.importance == DEFAULT_IMPORTANCE else memory.importance,  # omitted by identity
             memory.tags,
             dict(memory.metadata),
             memory.title,

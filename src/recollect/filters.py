@@ -15,6 +15,8 @@ MAX_DEPTH = 10
 _AUTHORS = 1_000
 _UNITS = MappingProxyType(
     {
+        "s": timedelta(seconds=1),
+        "second": timedelta(seconds=1),
         "m": timedelta(minutes=1),
         "minute": timedelta(minutes=1),
         "h": timedelta(hours=1),

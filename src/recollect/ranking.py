@@ -71,6 +71,11 @@ def relative_to_best(scores: Sequence[float]) -> list[float]:
     return [score / best if best > 0 else 0.0 for score in scores]
 
 
+def searchable(memory: Memory) -> str:
+    """What a keyword search looks at."""
+    return f"{memory.title}\n{memory.content}" if memory.title else memory.content
+
+
 def coverage(query: str, text: str) -> float:
     """The share of the query's distinct words that a text has.
 

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 import recollect
+from recollect.stores.sqlite import connections
 from tests.faults import processes
 from tests.faults.soundness import assert_sound, fill, raw
 
@@ -155,8 +156,9 @@ def test_a_link_to_a_database_is_the_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("L3", "H10")
-def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path) -> None:
+def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """New connections cannot be made any more. That, too, is one of our errors, from every verb."""
+    monkeypatch.setattr(connections, "IDLE_READERS", 0)  # so that every call makes one
     path = tmp_path / "memory.db"
     with recollect.open(path) as memories:
         view = memories.view(user="ada")

@@ -58,7 +58,7 @@ def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
                 assert isinstance(error, TimeoutError)
             assert view.count() == len(known)
             assert view.get(known["base/0"]) is not None
-            assert view.search("base/0", limit=1)[0].memory.id == known["base/0"]
+            assert [hit.memory.id for hit in view.search("base/0", limit=1)] == [known["base/0"]]
         assert len(view.changes()) == len(known), "nothing was written"
         known["late/0"] = view.add_many([new("late/0")])[0].id
     assert_sound(database, known)

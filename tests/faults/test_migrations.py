@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def _version(database: Path) -> int:
         connection.close()
 
 
-def _tables(database: Path) -> set[tuple[str, str]]:
+def _tables(database: Path) -> set[tuple[Any, ...]]:
     """Every table and index, with the statement that makes it."""
     connection = raw(database)
     try:

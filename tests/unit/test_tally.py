@@ -49,7 +49,7 @@ def test_bytes_are_content_fields_and_vector() -> None:
     assert tally.footprint(bare) == len("tea") + fields
     assert tally.footprint(builders.memory("Tee für 2")) == len("Tee für 2".encode()) + fields
     assert tally.footprint(builders.memory("tea", vector=builders.vector(1, 2, 3))) == len("tea") + fields + 12
-    assert tally.footprint(builders.memory("tea", tags=("ui",))) == len("tea") + fields + len('"tags":["ui"],')
+    assert tally.footprint(builders.memory("tea", tags=("ui",))) == len("tea") + fields + len('"tags":["ui"]')
 
 
 def test_usage_is_a_share_of_the_limit() -> None:

@@ -44,6 +44,12 @@ def open(
     """
     try:
         _check_parts(store, embedder)
+        if store is not None and (url is not None or durability is not None):
+            raise ConfigurationError(
+                "a store was given together with a url or a durability",
+                details={"field": "store"},
+                hint="pass either a store that is open already, or what to open",
+            )
         opened = plugins.open_store(_named(url), durability=durability) if store is None else store
     except RecollectError as error:
         error.operation = error.operation or "open"

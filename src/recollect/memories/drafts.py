@@ -1,6 +1,6 @@
 """From what a caller asks for to the memory that a write leaves: pure functions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -92,20 +92,24 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         **{name: partial(validation.optional_unit, name) for name in ("confidence", "relevance", "decay_factor")},
     }
 )
-_MERGED = ("add_tags", "remove_tags", "metadata", "remove_metadata")
+_MERGED = ("tags", "add_tags", "remove_tags", "metadata", "remove_metadata")
+
+
+def check_known(given: Iterable[str], known: Collection[str], verb: str) -> None:
+    """Refuse a keyword that a verb does not have."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise InvalidInput(
+            f"{verb} has no field {unknown[0][:40]!r}",
+            details={"field": unknown[0][:40]},
+            hint=f"it takes {', '.join(known)}",
+        )
 
 
 def updated(memory: Memory, changes: ChangedFields, now: datetime) -> Memory:
     """The next version of a memory; the memory itself if the changes change nothing."""
-    known = {**changes}
-    unknown = sorted(set(known) - set(_CHECKS) - set(_MERGED))
-    if unknown:
-        raise InvalidInput(
-            f"update cannot change {unknown[0][:40]!r}",
-            details={"field": unknown[0][:40]},
-            hint=f"it changes {', '.join((*_CHECKS, *_MERGED))}",
-        )
-    fields = {name: _CHECKS[name](value) for name, value in known.items() if name in _CHECKS}
+    check_known(changes, (*_CHECKS, *_MERGED), "update")
+    fields = {name: _CHECKS[name](value) for name, value in changes.items() if name in _CHECKS}
     after = replace(
         memory,
         **fields,
@@ -119,7 +123,8 @@ def updated(memory: Memory, changes: ChangedFields, now: datetime) -> Memory:
 def _tags(tags: tuple[str, ...], changes: ChangedFields) -> tuple[str, ...]:
     removed = set(validation.tags(changes.get("remove_tags", ()), "remove_tags"))
     added = validation.tags(changes.get("add_tags", ()), "add_tags")
-    return validation.tags((*(tag for tag in tags if tag not in removed), *added))
+    kept = validation.tags(changes["tags"]) if "tags" in changes else tags
+    return validation.tags((*(tag for tag in kept if tag not in removed), *added))
 
 
 def _metadata(metadata: Mapping[str, Any], changes: ChangedFields) -> dict[str, Any]:

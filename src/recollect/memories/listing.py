@@ -9,7 +9,7 @@ from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
 from recollect.filters import Where
 from recollect.ports import Owners, Query, Store, Stored
-from recollect.types import Filter, Owner, Sort
+from recollect.types import Filter, Sort
 
 PAGE = 50
 PAGE_LIMIT = 100
@@ -67,21 +67,34 @@ def reached(store: Store, owners: Owners, start: Iterable[str], depth: int) -> f
     return seen - first
 
 
-def past(store: Store, as_of: datetime | int | None) -> int | None:
-    """The sequence of a moment in the past, given as a time or as a sequence; nothing for the present."""
+def moment(store: Store, owners: Owners, as_of: datetime | int | None, now: datetime) -> tuple[int | None, datetime]:
+    """The sequence to read at, none for the present, and the time by which expiry and relative times are judged.
+
+    A sequence is a time as well: that of its version. One that is not in the owners' journal is judged by the present.
+    """
     if as_of is None:
-        return None
+        return None, now
     if isinstance(as_of, datetime):
-        return store.sequence(validation.moment("as_of", as_of))
-    return validation.integer("as_of", as_of, 0, _SEQUENCE)
+        at = validation.moment("as_of", as_of)
+        return store.sequence(at), at
+    sequence = validation.integer("as_of", as_of, 0, _SEQUENCE)
+    written = store.versions(owners, after=max(0, sequence - 1), limit=1)
+    exact = [version.recorded_at for version in written if version.sequence == sequence]
+    return sequence, exact[0] if exact else now
 
 
 def paged(query: Query, cursor: str | None) -> Query:
     """The query, continued behind the cursor."""
     if cursor is None:
         return query
+    if query.offset:
+        raise InvalidInput(
+            "offset and cursor were given together",
+            details={"field": "offset"},
+            hint="a cursor knows where to go on; leave the offset out",
+        )
     fingerprint, value, number, as_of = codec.decode_cursor(cursor)
-    if fingerprint != _fingerprint(query) or (query.as_of is not None and query.as_of != as_of):
+    if fingerprint != _fingerprint(query) or (query.as_of is None) != (as_of is None):
         raise InvalidInput(
             "the cursor belongs to another listing",
             details={"field": "cursor"},
@@ -109,15 +122,11 @@ def _ordered(value: object) -> object:
     return sorted(value) if isinstance(value, frozenset) else value
 
 
-def page_query(
-    owners: frozenset[Owner], where: Where, *, sort: Sort | str, limit: int, offset: int, as_of: int | None
-) -> Query:
-    """A listing with checked bounds."""
-    return Query(
-        owners=owners,
-        where=where,
+def page_of(query: Query, *, sort: Sort | str, limit: int, offset: int) -> Query:
+    """A query as a listing with checked bounds."""
+    return replace(
+        query,
         sort=validation.choice("sort_by", Sort, sort),
         limit=validation.integer("limit", limit, 1, PAGE_LIMIT),
         offset=validation.integer("offset", offset, 0, _OFFSET_LIMIT),
-        as_of=as_of,
     )

@@ -62,7 +62,9 @@ def _signals(engine: Engine, wanted: Query, text: str, limit: int) -> list[ranki
     found: dict[str, ranking.Signals] = {}
     for scored in engine.store.matching_words(wanted, text, limit):
         memory = scored.memory
-        share = ranking.coverage(text, memory.content)
+        # The index also finds other forms of a word, so whatever it found has one of the words at least.
+        least = 1 / max(1, len(set(ranking.words(text))))
+        share = max(least, ranking.coverage(text, ranking.searchable(memory)))
         found[memory.id] = ranking.Signals(memory=memory, keyword=share)
     vector = engine.embed([text])[0] if wanted.as_of is None else None
     if vector is not None:

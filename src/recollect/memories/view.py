@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from recollect import filters, layers, validation
 from recollect.errors import InvalidInput
 from recollect.events import MemoryRetrieved
-from recollect.memories import changing, listing, searching
+from recollect.memories import changing, drafts, listing, searching
 from recollect.memories.adding import add_all
 from recollect.memories.engine import Engine, verb
 from recollect.ports import Query
@@ -30,6 +30,7 @@ from recollect.types import (
     Vector,
     Version,
 )
+from recollect.types.memory import DEFAULT_IMPORTANCE
 
 _CHANGES = 10_000
 
@@ -87,7 +88,7 @@ class View:
         *,
         layer: Layer | str | None = None,
         type: MemoryType | str = MemoryType.FACT,
-        importance: float = 0.5,
+        importance: float = DEFAULT_IMPORTANCE,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         key: str | None = None,
@@ -106,6 +107,7 @@ class View:
         ...     memory.id == view.add("Use tabs", layer="project", type="decision", key="style-1").id
         True
         """
+        drafts.check_known(fields, NewFields.__annotations__, "add")
         new = NewMemory(
             content=content,
             layer=layer,
@@ -190,13 +192,13 @@ class View:
             validation.text_id(id)
         validation.flag("include_forgotten", include_forgotten)
         validation.flag("include_vector", include_vector)
-        sequence = listing.past(store, as_of)
+        sequence, at = listing.moment(store, self._owners, as_of, now)
         if sequence is None:
             found = store.get(self._owners, ids, vectors=include_vector)
         else:
             found = {id: memory for id in ids if (memory := self._version_at(id, sequence))}
         if not include_forgotten:
-            found = {id: memory for id, memory in found.items() if filters.visible(memory, now)}
+            found = {id: memory for id, memory in found.items() if filters.visible(memory, at)}
         if sequence is None and found:
             store.touch(found, now)
             if self._engine.bus.wants(MemoryRetrieved):
@@ -225,7 +227,7 @@ class View:
 
         Going on with ``page.next_cursor`` shows every memory that was there from the start exactly once, whatever is
         written meanwhile: ``newest`` and ``oldest`` are orders of recording, which never change. In the other orders
-        this holds for memories whose importance or accesses do not change while you read, and always with ``as_of``.
+        this holds for memories whose importance or accesses do not change while you read.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -235,11 +237,8 @@ class View:
         ['Use OAuth']
         """
         store = self._engine.store
-        owners, where = self._resolve(filter, layers)
-        query = listing.page_query(
-            owners, where, sort=sort_by, limit=limit, offset=offset, as_of=listing.past(store, as_of)
-        )
-        query = listing.paged(query, cursor)
+        matching = self._query(filter, layers, as_of)
+        query = listing.paged(listing.page_of(matching, sort=sort_by, limit=limit, offset=offset), cursor)
         found = store.select(replace(query, limit=limit + 1))
         taken = found[:limit]
         more = len(found) > limit
@@ -249,12 +248,16 @@ class View:
             total=store.count(query),
         )
 
-    def _resolve(
-        self, filter: Filter | Mapping[str, Any] | None, wanted: Iterable[Layer | str] | None
-    ) -> tuple[frozenset[Owner], filters.Where]:
-        owners = self._owners_in(wanted)
-        given = listing.to_filter(filter)
-        return owners, listing.resolve(self._engine.store, owners, given, self._engine.clock())
+    def _query(
+        self,
+        filter: Filter | Mapping[str, Any] | None,
+        wanted: Iterable[Layer | str] | None,
+        as_of: datetime | int | None,
+    ) -> Query:
+        """What a filter means to the store: for these owners, at that moment."""
+        store, owners = self._engine.store, self._owners_in(wanted)
+        sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
+        return Query(owners=owners, where=listing.resolve(store, owners, listing.to_filter(filter), at), as_of=sequence)
 
     @verb
     def count(
@@ -273,9 +276,7 @@ class View:
         ...     view.count(filter=recollect.Filter(content_contains="TEA"))
         1
         """
-        owners, where = self._resolve(filter, layers)
-        query = Query(owners=owners, where=where, as_of=listing.past(self._engine.store, as_of))
-        return self._engine.store.count(query)
+        return self._engine.store.count(self._query(filter, layers, as_of))
 
     @verb
     def stats(self, *, layers: Iterable[Layer | str] | None = None) -> Stats:
@@ -351,8 +352,7 @@ class View:
         ...     [hit.memory.content for hit in view.search("dark mode")]
         ['Prefers dark mode']
         """
-        owners, where = self._resolve(filter, layers)
-        wanted = Query(owners=owners, where=where, as_of=listing.past(self._engine.store, as_of))
+        wanted = self._query(filter, layers, as_of)
         return searching.search(self._engine, wanted, query, limit=limit, min_score=min_score, explain=explain)
 
     # -- changing ---------------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(
         target=ids,
-        draft=strategies.drafts(),
+        draft=strategies.sketches(),
         whose=st.sampled_from((OWNERS[0], *OWNERS)),
         key=st.none() | st.sampled_from(KEYS),
         has_vector=st.booleans(),
@@ -174,7 +174,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._apply(added(new))
         return new.id
 
-    @rule(id=ids, draft=strategies.drafts(), key=st.none() | st.sampled_from(KEYS))
+    @rule(id=ids, draft=strategies.sketches(), key=st.none() | st.sampled_from(KEYS))
     def update(self, id: str, draft: Draft, key: str | None) -> None:
         """Change one; it may be missing or erased, and its key may be taken."""
         self._apply(updated(self.latest[id], **(draft | {"key": key})))

@@ -124,6 +124,19 @@ def drafts() -> st.SearchStrategy[Draft]:
     )
 
 
+def sketches() -> st.SearchStrategy[Draft]:
+    """Drafts of few choices, for tests that are about order: they are quick to make and to shrink."""
+    return st.fixed_dictionaries(
+        {
+            "content": st.sampled_from(WORDS),
+            "importance": st.sampled_from(IMPORTANCES),
+            "tags": st.sampled_from([(), ("a",), ("a.b", "*")]),
+            "created_at": st.sampled_from(MOMENTS),
+            "expires_at": st.sampled_from([None, *MOMENTS]),
+        }
+    )
+
+
 def _some(pool: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from(pool), min_size=1, max_size=2, unique=True).map(tuple)
 

@@ -6,12 +6,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from recollect.ports import Store
 
 GENERATED = settings(
     deadline=None,
+    # Without the phase that explains: on a store that syncs to disk it takes minutes.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
     suppress_health_check=[
         # One store serves all examples of a test; each example works with owners of its own.
         HealthCheck.function_scoped_fixture,

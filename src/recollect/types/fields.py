@@ -33,6 +33,7 @@ class ChangedFields(TypedDict, total=False):
     content: str
     type: MemoryType | str
     importance: float
+    tags: Iterable[str]
     add_tags: Iterable[str]
     remove_tags: Iterable[str]
     metadata: Mapping[str, Any]

@@ -9,6 +9,9 @@ from typing import Any
 
 from recollect.types.owners import Layer, Owner
 
+DEFAULT_IMPORTANCE = 0.5
+"""What a memory counts for when nobody says otherwise."""
+
 
 class MemoryType(StrEnum):
     """What kind of thing is remembered.
@@ -148,7 +151,7 @@ class Memory:
     updated_at: datetime
     occurred_at: datetime
     type: MemoryType = MemoryType.FACT
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     title: str | None = None
@@ -192,7 +195,7 @@ class NewMemory:
     content: str
     layer: Layer | str | None = None
     type: MemoryType | str = MemoryType.FACT
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     tags: Iterable[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     title: str | None = None

@@ -5,7 +5,6 @@ in one transaction, commits, and hands the lead to the first thread that queued 
 only after the commit that holds it.
 """
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -56,24 +55,22 @@ class GroupCommit(Generic[T]):
         self._committed = committed
         self._rolled_back = rolled_back
         self._connection: apsw.Connection | None = None
-        self._mutex = threading.Lock()
+        self._mutex = threading.Condition(threading.Lock())
         self._queue: list[Job[Any]] = []
         self._led = False
+        self._forking = False
         self._closed = False
-        self._pid = os.getpid()
         self.groups = 0
 
     def run(self, work: Callable[[T], Any]) -> Any:
         """Do the work in some transaction and return when it is committed."""
         job: Job[Any] = Job(work)
-        if self._pid != os.getpid():
-            self._start_over()
         with self._mutex:
             if self._closed:
                 raise StoreClosed("the store is closed", hint="open it again")
             self._queue.append(job)
-            job.leads = not self._led
-            self._led = True
+            job.leads = not (self._led or self._forking)
+            self._led = self._led or job.leads
         if not job.leads:
             job.wait()
         if job.leads:
@@ -92,16 +89,27 @@ class GroupCommit(Generic[T]):
                 if job is not own:
                     job.wake()
             with self._mutex:
-                self._led = bool(self._queue)
-                if self._led:
-                    self._queue[0].leads = True
-                    self._queue[0].wake()
-                elif self._closed:
-                    self._disconnect()
+                self._led = False
+                if self._forking:
+                    self._mutex.notify()
+                else:
+                    self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the lead to the first in the queue; the last one closes the door."""
+        if self._queue:
+            self._led = self._queue[0].leads = True
+            self._queue[0].wake()
+        elif self._closed:
+            self._disconnect()
 
     def _settle(self, group: list[Job[Any]]) -> None:
         try:
             self._transaction(group)
+        except apsw.BusyError as error:
+            # Whoever holds the file holds it against all of them; alone, each would wait as long once more.
+            for job in group:
+                job.error = error
         except Exception as error:  # noqa: BLE001  # reason: every job of the group must hear of whatever ended it
             if len(group) == 1:
                 group[0].error = error
@@ -154,12 +162,19 @@ class GroupCommit(Generic[T]):
             self._connection.close()
             self._connection = None
 
-    def _start_over(self) -> None:
-        """In a forked child: the parent's queue, lead and connection are not ours.
+    def before_fork(self) -> None:
+        """Wait for the transaction that is going on, close the connection, and let no other one begin."""
+        self._mutex.acquire()
+        self._forking = True
+        while self._led:
+            self._mutex.wait()
+        self._disconnect()
 
-        The inherited connection is kept, not closed: closing it would disturb the parent's locks.
-        """
-        self._inherited = self._connection
-        self._connection = None
-        self._mutex, self._queue, self._led = threading.Lock(), [], False
-        self._pid = os.getpid()
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on with the queue; a child starts with an empty one, since the threads in it are the parent's."""
+        self._forking = False
+        if in_child:
+            self._mutex, self._queue = threading.Condition(threading.Lock()), []
+        else:
+            self._hand_over()
+            self._mutex.release()

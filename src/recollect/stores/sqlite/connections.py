@@ -3,9 +3,11 @@
 import errno
 import os
 import random
+import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,9 @@ from recollect.errors import (
 from recollect.stores.sqlite import schema
 
 BUSY_TIMEOUT_MS = 30_000
+ERASURE_TIMEOUT_MS = 1_000
 IDLE_READERS = 8
+FORK_TIMEOUT_S = 5.0
 _MAGIC = b"SQLite format 3\x00"
 _SYNCHRONOUS = {"full": "FULL", "relaxed": "NORMAL"}
 
@@ -39,7 +43,9 @@ def translate(error: apsw.Error, path: Path) -> StoreError:
             details=details,
             hint="another process holds a long transaction; try again",
         )
-    if isinstance(error, apsw.FullError):
+    code = getattr(error, "extendedresult", 0)
+    # The index of the log is memory that is backed by a file; SQLite has an error of its own for having no room for it.
+    if isinstance(error, apsw.FullError) or code == apsw.SQLITE_IOERR_SHMSIZE:
         return StoreFull(
             f"no space left for {name!r}; nothing was written",
             details=details,
@@ -59,7 +65,6 @@ def translate(error: apsw.Error, path: Path) -> StoreError:
             details=details,
             hint="run doctor with repair, or restore a backup",
         )
-    code = getattr(error, "extendedresult", 0)
     return StoreError(
         f"{name!r}: the disk or SQLite failed ({apsw.mapping_extended_result_codes.get(code, code)})",
         details=details | {"sqlite": code},
@@ -75,8 +80,8 @@ def _not_ours(path: Path) -> NotAStore:
     )
 
 
-def prepare(path: Path) -> None:
-    """Create the file if it is not there, refuse what is not ours, and bring the schema up to date."""
+def prepare(path: Path) -> apsw.Connection:
+    """The first connection: the file is created if it is not there, refused if not ours, and brought up to date."""
     _touch_private(path)
     connection = connect(path, "full")
     try:
@@ -86,26 +91,33 @@ def prepare(path: Path) -> None:
             connection.pragma("page_size", schema.PAGE_BYTES)
         schema.migrate(connection)
         _enter_wal(connection)
-    finally:
+    except BaseException:  # reason: whatever it was, the connection must not stay open
         connection.close()
+        raise
+    return connection
 
 
 def _touch_private(path: Path) -> None:
     try:
-        with path.open("rb") as file:
-            start = file.read(len(_MAGIC))
-        if start not in (b"", _MAGIC):
-            raise _not_ours(path)
+        if not stat.S_ISREG(path.stat().st_mode):
+            start = None  # a folder, or a pipe, which would be waited for
+        else:
+            with path.open("rb") as file:
+                start = file.read(len(_MAGIC))
     except FileNotFoundError:
         _create(path)
-    except IsADirectoryError:
-        raise _not_ours(path) from None
+        return
     except OSError as error:
         raise StoreReadOnly(
             f"{path.name!r} cannot be read",
             details={"file": path.name, "errno": error.errno},
             hint="check the permissions of the file and its folder",
         ) from error
+    if start not in (b"", _MAGIC):
+        raise _not_ours(path)
+    if start == b"":
+        with suppress(PermissionError):  # made by somebody else for us: then its mode is theirs as well
+            path.chmod(0o600)
 
 
 def _create(path: Path) -> None:
@@ -141,7 +153,7 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
 
 def _enter_wal(connection: apsw.Connection) -> None:
     """SQLite does not call the busy handler for this one change, so it is tried until it works."""
-    patience = _Patience()
+    patience = Patience()
     attempt = 0
     while True:
         try:
@@ -157,7 +169,7 @@ def _enter_wal(connection: apsw.Connection) -> None:
 def connect(path: Path, durability: str) -> apsw.Connection:
     """One connection with all its settings."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
-    connection.set_busy_handler(_Patience())
+    connection.set_busy_handler(Patience())
     # Without this, SQLite compiles a statement again whenever a bound value could change its plan:
     # a get by id then takes four times as long.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -181,54 +193,71 @@ def _has_fields(*values: Any) -> bool:
     return filters.has_fields(codec.decode_json(body).get("metadata", {}), codec.decode_json(wanted))
 
 
-class _Patience:
+class Patience:
     """A busy handler: waits a little longer each time, at random, so that two writers do not starve one another."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_ms: int | None = None) -> None:
+        self._timeout_ms = timeout_ms
         self._deadline = 0.0
 
     def __call__(self, attempt: int) -> bool:
         now = time.monotonic()
         if attempt == 0:
-            self._deadline = now + BUSY_TIMEOUT_MS / 1000
+            self._deadline = now + (BUSY_TIMEOUT_MS if self._timeout_ms is None else self._timeout_ms) / 1000
         if now >= self._deadline:
             return False
         time.sleep(random.uniform(0.000_1, min(0.000_5 * (attempt + 1), 0.01)))  # noqa: S311  # not a secret
         return True
 
 
-class Readers:
-    """A pool of connections for reading, one per thread that reads at the moment.
+def empty_log(connection: apsw.Connection) -> bool:
+    """Copy the write-ahead log into the file and cut it to nothing; false if a reader still needs it."""
+    connection.set_busy_handler(Patience(ERASURE_TIMEOUT_MS))
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    finally:
+        connection.set_busy_handler(Patience())
+    return True
 
-    A connection must not cross a fork: a child process starts with a pool of its own.
-    """
+
+class Readers:
+    """A pool of connections for reading, one per thread that reads at the moment."""
 
     def __init__(self, open_one: Callable[[], apsw.Connection]) -> None:
         self._open = open_one
         self._idle: list[apsw.Connection] = []
-        self._inherited: list[list[apsw.Connection]] = []
-        self._pid = os.getpid()
+        self._taken = 0
+        self._mutex = threading.Condition(threading.Lock())
         self._closed = False
 
     def take(self) -> apsw.Connection:
         """A connection that nobody else uses; give it back."""
-        if self._pid != os.getpid():
-            # Kept, not closed: closing an inherited connection would disturb the parent's locks.
-            self._inherited.append(self._idle)
-            self._idle, self._pid = [], os.getpid()
-        if self._closed:
-            raise StoreClosed("the store is closed", hint="open it again")
+        with self._mutex:
+            if self._closed:
+                raise StoreClosed("the store is closed", hint="open it again")
+            self._taken += 1
+            if self._idle:
+                return self._idle.pop()
         try:
-            return self._idle.pop()
-        except IndexError:
             return self._open()
+        except BaseException:  # reason: whatever it was, nothing was taken
+            self._returned()
+            raise
 
     def give(self, connection: apsw.Connection) -> None:
         """Return a connection."""
-        if self._closed or len(self._idle) >= IDLE_READERS:
-            connection.close()
-        else:
-            self._idle.append(connection)
+        self._returned(connection)
+
+    def _returned(self, connection: apsw.Connection | None = None) -> None:
+        with self._mutex:
+            self._taken -= 1
+            if connection is not None and (self._closed or len(self._idle) >= IDLE_READERS):
+                connection.close()
+            elif connection is not None:
+                self._idle.append(connection)
+            self._mutex.notify_all()
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
@@ -244,6 +273,26 @@ class Readers:
 
     def close(self) -> None:
         """Close what is idle now, and the rest when it is given back."""
-        self._closed = True
+        with self._mutex:
+            self._closed = True
+            self._close_idle()
+
+    def _close_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()
+
+    def before_fork(self) -> None:
+        """Wait until nobody reads, close all connections, and let nobody begin.
+
+        A thread may hold a connection for long, even the one that forks; it is not waited for forever.
+        """
+        self._mutex.acquire()
+        self._mutex.wait_for(lambda: self._taken == 0, timeout=FORK_TIMEOUT_S)
+        self._close_idle()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on; in a child nobody reads yet."""
+        if in_child:
+            self._mutex, self._taken = threading.Condition(threading.Lock()), 0
+        else:
+            self._mutex.release()

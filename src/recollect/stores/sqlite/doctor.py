@@ -144,10 +144,7 @@ def _reindex(connection: apsw.Connection) -> None:
 
 def _damaged(connection: apsw.Connection) -> list[tuple[int, str]]:
     """Sequence and id of the versions that are not what was written."""
-    found = connection.execute(
-        "SELECT sequence, id, version, number, owner, operation, recorded_at, created_at, reason,"
-        " content, body, checksum FROM journal"
-    )
+    found = connection.execute(f"SELECT {rows.CHECKED} FROM journal")
     return [(row[0], row[1]) for row in found if rows.checksum(row[:-1]) != row[-1] or not _readable(row[10])]
 
 

@@ -15,7 +15,9 @@ from recollect.ports import Write, check_vector
 from recollect.stores.sqlite import rows
 from recollect.types import Memory, Operation, Owner, State, Vector
 
-_HEAD = "SELECT sequence, version, number, owner, content, body FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
+# Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
+_LAST = "SELECT max(coalesce((SELECT max(sequence) FROM journal), 0), coalesce((SELECT max(sequence) FROM damaged), 0))"
+_HEAD = f"SELECT {rows.CHECKED} FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
 _EMBEDDING = "SELECT n.value, d.value FROM settings n, settings d WHERE n.name = 'embedder' AND d.name = 'dimension'"
 
 
@@ -58,7 +60,7 @@ class Transaction:
         self.new_owners: dict[Owner, int] = {}
         self.accesses: Mapping[str, rows.Accesses] = {}
         self._owners = owners
-        self._last = int(connection.execute("SELECT max(sequence) FROM journal").get or 0)
+        self._last = int(connection.execute(_LAST).get or 0)
 
     def append(self, writes: Sequence[Write]) -> list[int]:
         """Append versions, all or none, and return their sequences."""
@@ -99,7 +101,8 @@ class Transaction:
         found = rows.fetch(self.connection, _HEAD, (memory_id,))
         if not found:
             return None
-        _, version, number, owner, content, body = found[0]
+        rows.verify(found[0])
+        _, _, version, number, owner, _, _, _, _, content, body, _ = found[0]
         if body is None:
             return Head(number, version, owner, erased=True)
         kept: dict[str, Any] = codec.decode_json(body)

@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 
 from recollect import codec
+from recollect.errors import StoreCorrupt
 from recollect.ports import Write
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
@@ -23,6 +24,9 @@ INSERT_TAG = "INSERT INTO tags (owner, tag, number) VALUES (?, ?, ?)"
 INSERT_KEY = "INSERT INTO keys (owner, key, number) VALUES (?, ?, ?)"
 INSERT_WORDS = "INSERT INTO words (rowid, text) VALUES (?, ?)"
 INSERT_VECTOR = "INSERT OR REPLACE INTO vectors (number, embedder, data) VALUES (?, ?, ?)"
+
+CHECKED = "sequence, id, version, number, owner, operation, recorded_at, created_at, reason, content, body, checksum"
+"""A whole row of the journal, its checksum last."""
 
 JOURNAL = "j.id, j.version, j.number, j.owner, j.operation, j.recorded_at, j.created_at, j.content, j.body"
 ACCESSES = "a.count, a.last_at"
@@ -74,6 +78,16 @@ def checksum(values: tuple[Any, ...]) -> bytes:
         f"{sequence},{version},{number},{owner},{operation},{recorded_at},{created_at}"
         f",{len(id_)}:{id_},{len(reason or '')}:{reason},{len(content or '')}:{content},{body}"
     )
+
+
+def verify(row: tuple[Any, ...]) -> None:
+    """Refuse to build on a version that is not what was written: the damage would get a valid checksum."""
+    if checksum(row[:-1]) != row[-1]:
+        raise StoreCorrupt(
+            f"version {row[2]} of memory {row[1]!r} is damaged",
+            details={"memory_id": row[1], "version": row[2], "sequence": row[0]},
+            hint="run doctor with repair=True: it goes back to the last good version",
+        )
 
 
 def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) -> tuple[object, ...]:

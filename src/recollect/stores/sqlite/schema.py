@@ -109,11 +109,14 @@ RECALL = Migration(
         )""",
         "INSERT INTO words (words, rank) VALUES ('secure-delete', 1)",
         """INSERT INTO words (rowid, text)
-            SELECT h.number, j.content FROM heads h JOIN journal j USING (sequence)
-            WHERE h.state = 'active'""",
+            SELECT h.number, coalesce(nullif(j.body ->> '$.title', '') || char(10), '') || j.content
+            FROM heads h JOIN journal j USING (sequence) WHERE h.state = 'active'""",
     ),
     down=(
         "DROP TABLE words",
+        # The size of a memory counts its vector.
+        """UPDATE heads SET bytes = bytes - (SELECT length(data) FROM vectors v WHERE v.number = heads.number)
+            WHERE number IN (SELECT number FROM vectors)""",
         "DROP TABLE vectors",
         "DELETE FROM settings WHERE name IN ('embedder', 'dimension')",
     ),

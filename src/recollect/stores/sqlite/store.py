@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import apsw
 
-from recollect.errors import ConfigurationError, RecollectError
+from recollect.errors import ConfigurationError, RecollectError, StoreError
 from recollect.ports import Capabilities, Write
 from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
@@ -43,12 +43,14 @@ class SqliteStore(SqliteReads):
         self.path = path
         super().__init__(connections.Readers(self._connect))
         self._closed = False
+        self._log_to_empty = False
         self._commits = GroupCommit(self._connect, self._begin, self._committed, self._rolled_back)
         try:
-            connections.prepare(path)
-            self.durability = self._settle_durability(durability)
+            first = connections.prepare(path)
+            self.durability = self._settle_durability(first, durability)
         except apsw.Error as error:
             raise connections.translate(error, path) from error
+        self._readers.give(first)
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -56,21 +58,21 @@ class SqliteStore(SqliteReads):
         return cls(Path(url.removeprefix("sqlite:")).expanduser(), durability=durability)
 
     def _connect(self) -> apsw.Connection:
-        return connections.connect(self.path, self.durability)
-
-    def _settle_durability(self, wanted: str | None) -> str:
-        """The file decides: whoever makes it says how durable it is, and all others are told."""
-        connection = connections.connect(self.path, "full")
         try:
-            kept = rows.settings(connection).get("durability")
-            if kept is None:
-                connection.execute(
-                    "INSERT INTO settings VALUES ('durability', ?) ON CONFLICT DO NOTHING", (wanted or "full",)
-                )
-                kept = rows.settings(connection)["durability"]
-        finally:
-            connection.close()
+            return connections.connect(self.path, self.durability)
+        except apsw.Error as error:
+            raise connections.translate(error, self.path) from error
+
+    def _settle_durability(self, connection: apsw.Connection, wanted: str | None) -> str:
+        """The file decides: whoever makes it says how durable it is, and all others are told."""
+        kept = rows.settings(connection).get("durability")
+        if kept is None:
+            connection.execute(
+                "INSERT INTO settings VALUES ('durability', ?) ON CONFLICT DO NOTHING", (wanted or "full",)
+            )
+            kept = rows.settings(connection)["durability"]
         if wanted not in (None, kept):
+            connection.close()
             raise ConfigurationError(
                 f"{self.path.name!r} has durability {kept!r}, not {wanted!r}",
                 details={"field": "durability", "stored": kept, "given": wanted},
@@ -85,8 +87,8 @@ class SqliteStore(SqliteReads):
         if not writes:
             return []
         sequences: list[int] = self._write(lambda transaction: transaction.append(writes))
-        if any(write.operation is Operation.ERASED for write in writes):
-            self._empty_wal()
+        if self._log_to_empty or any(write.operation is Operation.ERASED for write in writes):
+            self._empty_log()
         return sequences
 
     def set_settings(self, values: Mapping[str, str]) -> None:
@@ -118,15 +120,17 @@ class SqliteStore(SqliteReads):
                 newer = self._pending.get(memory_id)
                 self._pending[memory_id] = (count + newer[0], newer[1]) if newer else (count, at)
 
-    def _empty_wal(self) -> None:
-        """Erased content must not stay in the write-ahead log. A reader may hold it back; closing tries again."""
+    def _empty_log(self) -> None:
+        """Erased content must not stay in the write-ahead log. If a reader holds it back, the next write tries."""
         connection = self._readers.take()
         try:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            return
+            self._log_to_empty = not connections.empty_log(connection)
         except apsw.Error as error:
-            raise connections.translate(error, self.path) from error
+            raise StoreError(
+                f"the memory was erased, but its content may still stand in the write-ahead log of {self.path.name!r}",
+                details={"file": self.path.name},
+                hint="check the disk; the next write and closing try again to empty the log",
+            ) from error
         finally:
             self._readers.give(connection)
 
@@ -187,6 +191,8 @@ class SqliteStore(SqliteReads):
         self._closed = True
         try:
             self._flush_accesses()
+            if self._log_to_empty:
+                self._empty_log()
         finally:
             self._commits.close()
             self._readers.close()

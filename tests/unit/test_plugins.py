@@ -1,0 +1,170 @@
+"""From a URL to a store."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import ConfigurationError, NotAStore, plugins
+from recollect.ports import Store
+from recollect.stores.ram import RamStore
+from recollect.stores.sqlite import SqliteStore
+
+PLUGIN = """
+from recollect.stores.ram import RamStore
+
+class NoteStore(RamStore):
+    name = "note"
+
+    @classmethod
+    def from_url(cls, url, *, durability=None):
+        store = cls()
+        store.url = url
+        return store
+
+not_a_class = 5
+
+class NotAStore:
+    pass
+"""
+ENTRY_POINTS = """
+[recollect.stores]
+note = recollect_note_plugin:NoteStore
+note+tls = recollect_note_plugin:NoteStore
+wrong = recollect_note_plugin:NotAStore
+worse = recollect_note_plugin:not_a_class
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that is installed as far as Python can tell."""
+    site = tmp_path / "site"
+    metadata = site / "recollect_note-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "recollect_note_plugin.py").write_text(PLUGIN)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recollect-note\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(site)
+    importlib.invalidate_caches()
+
+
+URLS: list[tuple[Callable[[Path], Any], str]] = [
+    (lambda folder: "memory.db", "memory.db"),
+    (lambda folder: "sqlite:memory.db", "memory.db"),
+    (lambda folder: "SQLite:memory.db", "memory.db"),
+    (lambda folder: str(folder / "memory.db"), "memory.db"),
+    (lambda folder: f"sqlite:{folder / 'memory.db'}", "memory.db"),
+    (lambda folder: f"sqlite://{folder / 'memory.db'}", "memory.db"),
+    (lambda folder: folder / "memory.db", "memory.db"),
+    (lambda folder: Path("memory.db"), "memory.db"),
+    (lambda folder: "~/memory.db", "memory.db"),
+    (lambda folder: "sqlite:~/memory.db", "memory.db"),
+    (lambda folder: "./a:b.db", "a:b.db"),
+    (lambda folder: "C:memory.db", "C:memory.db"),
+    (lambda folder: "C:\\memory.db", "C:\\memory.db"),
+    (lambda folder: "name with spaces é.db", "name with spaces é.db"),
+    (lambda folder: Path("ram:"), "ram:"),
+    (lambda folder: Path("nope:x"), "nope:x"),
+]
+
+
+@pytest.mark.parametrize(("url", "name"), URLS)
+def test_paths_lead_to_a_file(folder: Path, url: Callable[[Path], Any], name: str) -> None:
+    store = plugins.open_store(url(folder))
+    try:
+        assert isinstance(store, SqliteStore)
+        assert (folder / name).is_file()
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("url", ["ram:", "RAM:"])
+def test_the_store_in_ram(folder: Path, url: str) -> None:
+    assert isinstance(plugins.open_store(url), RamStore)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["", "sqlite:", ":memory:", "sqlite::memory:", None, 5, b"memory.db", ["a"]])
+def test_what_names_no_database(folder: Path, url: Any) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        plugins.open_store(url)
+    assert caught.value.details["field"] == "url"
+    assert caught.value.hint
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.req("H5")
+@pytest.mark.parametrize("url", ["mysql://host/base", "nope:", "no.pe+x-1:y"])
+def test_an_unknown_scheme_is_named_with_those_known(folder: Path, url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        plugins.open_store(url)
+    assert caught.value.details["scheme"] == url.partition(":")[0]
+    assert "ram, sqlite" in caught.value.hint
+    assert list(folder.iterdir()) == []
+
+
+def test_stores_in_ram_have_no_name_and_no_durability() -> None:
+    for url, durability in (("ram:x", None), ("ram:", "full")):
+        with pytest.raises(ConfigurationError):
+            plugins.open_store(url, durability=durability)
+
+
+def test_an_unknown_durability_is_refused(folder: Path) -> None:
+    for bad in ("eventual", "", 5):
+        with pytest.raises(ConfigurationError) as caught:
+            plugins.open_store("memory.db", durability=bad)  # type: ignore[arg-type]  # the point of the test
+        assert caught.value.details["field"] == "durability"
+
+
+def test_a_file_of_somebody_else_is_left_alone(folder: Path) -> None:
+    (folder / "notes.txt").write_text("important")
+    with pytest.raises(NotAStore):
+        plugins.open_store("notes.txt")
+    assert (folder / "notes.txt").read_text() == "important"
+
+
+@pytest.mark.req("H5")
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize("url", ["note:here", "note+tls://host/x?y=1"])
+def test_stores_of_other_packages_are_found_by_their_entry_point(url: str) -> None:
+    store = plugins.open_store(url)
+    assert isinstance(store, Store)
+    assert store.name == "note"
+    assert vars(store)["url"] == url
+    with recollect.open(url) as memories:
+        view = memories.view(user="ada")
+        memory = view.add("Likes tea")
+        assert [hit.memory.id for hit in view.search("tea")] == [memory.id]
+
+
+@pytest.mark.req("H5")
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize("url", ["wrong:x", "worse:x"])
+def test_a_plug_in_must_be_a_store(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        plugins.open_store(url)
+    assert caught.value.details["scheme"] == url.partition(":")[0]
+    assert "Store" in caught.value.hint
+
+
+@pytest.mark.usefixtures("plugin")
+def test_the_hint_names_the_stores_of_other_packages() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        plugins.open_store("nope:x")
+    assert "note, note+tls, ram, sqlite" in caught.value.hint
+
+
+def test_our_own_stores_are_named_in_both_places() -> None:
+    points = importlib.metadata.entry_points(group=plugins.GROUP)
+    assert {point.name: point.value for point in points} == dict(plugins.OWN)
