@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from recollect import filters, ranking, tally
-from recollect.errors import EmbedderMismatch, InvalidInput
+from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
 from recollect.filters import Where
 from recollect.types import (
     Diagnosis,
@@ -238,15 +238,21 @@ class Store(ABC):
         return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
 
     def health(self) -> Health:
-        """Whether the store can work now."""
+        """Whether the store can work now: by default, whether it answers."""
+        try:
+            self.sequence()
+        except RecollectError as error:
+            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
         return Health(status=Status.HEALTHY, latency_ms=0.0)
 
     def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to mend by default
         """Look for damage, and mend what can be mended if asked to."""
+        self.sequence()  # a closed store cannot be called sound
         return Diagnosis(checks=())
 
-    def rebuild(self) -> None:  # noqa: B027  # a store without projections has nothing to do
+    def rebuild(self) -> None:
         """Derive every projection from the journal again."""
+        self.sequence()  # a store without projections has only to be there
 
 
 def check_vector(vector: Vector, embedder: str, dimension: int) -> None:

@@ -1,5 +1,6 @@
 """The store in RAM keeps the contract."""
 
+import pickle
 from pathlib import Path
 
 from recollect.stores.ram import RamStore
@@ -12,7 +13,7 @@ class TestRamStore(StoreConformance):
         return self.opened
 
     def raw_bytes(self, place: Path) -> bytes:
-        return repr(vars(self.opened)).encode()
+        return pickle.dumps({name: kept for name, kept in vars(self.opened).items() if name != "_lock"})
 
     def url(self, place: Path) -> str:
         return "ram:"

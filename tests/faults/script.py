@@ -23,10 +23,15 @@ BATCH = 8
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "kelp", "maple")
 
 
+def word_of(key: str) -> str:
+    """The one word that only the memory of this key has."""
+    return key.replace("/", "x")
+
+
 def content_of(key: str) -> str:
     """The content that belongs to a key: whoever finds the key can tell whether the content is right."""
     chosen = random.Random(key)
-    return f"{key} {' '.join(chosen.choices(_WORDS, k=chosen.randint(3, 200)))}"
+    return f"{word_of(key)} {' '.join(chosen.choices(_WORDS, k=chosen.randint(3, 200)))}"
 
 
 def new(key: str) -> recollect.NewMemory:
@@ -133,6 +138,33 @@ def erase(database: str, prefix: str) -> None:
             tell("erased", key=oldest.key)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
         tell_failed(error)
+
+
+def erase_and_add(database: str, prefix: str) -> None:
+    """Forget a memory for good, then write; after each failure tell whether the write is there nevertheless."""
+    try:
+        _erase_and_add(database, prefix)
+    except recollect.StoreError as error:  # closing tries to empty the log as well
+        tell_failed(error, "close")
+
+
+def _erase_and_add(database: str, prefix: str) -> None:
+    with recollect.open(database) as memories:
+        view = view_of(memories)
+        oldest = view.list(sort_by="oldest", limit=1).memories[0]
+        try:
+            view.forget(oldest.id, permanent=True)
+        except recollect.StoreError as error:
+            tell_failed(error, oldest.key or "")
+        tell("erasing", key=oldest.key)
+        for number in range(4):
+            key = f"{prefix}/{number}"
+            before = view.count()
+            try:
+                tell_added(view.add_many([new(key)]))
+            except recollect.StoreError as error:
+                tell_failed(error, key)
+                tell("visible", key=key, visible=view.count() > before)
 
 
 def checkpoint(database: str, prefix: str) -> None:
@@ -263,6 +295,7 @@ CHILDREN: dict[str, Callable[..., None]] = {
         add_batch,
         add_stubbornly,
         erase,
+        erase_and_add,
         checkpoint,
         leave_log,
         migrate,

@@ -12,7 +12,7 @@ import apsw
 
 import recollect
 from recollect.memories import View
-from tests.faults.script import BATCH, content_of, new, view_of
+from tests.faults.script import BATCH, content_of, new, view_of, word_of
 
 SIDES = ("", "-wal", "-journal")
 """What a database consists of after a crash. The -shm file is rebuilt from these."""
@@ -47,7 +47,7 @@ def assert_sound(
         wrong = [memory.key for memory in found if memory.content != content_of(memory.key or "")]
         assert not wrong, f"{note}: other contents under {wrong[:5]}"
         for memory in found[-3:]:
-            assert [hit.memory.id for hit in view.search(memory.key or "", limit=3)].count(memory.id) == 1, note
+            assert [hit.memory.id for hit in view.search(word_of(memory.key or ""))] == [memory.id], note
         _assert_whole_batches({*ids, *erased}, note)
         _assert_feed(view, found, note)
         # The same again is the same memory; something new is one more.

@@ -12,7 +12,7 @@ import pytest
 
 import recollect
 from recollect.stores.sqlite import connections
-from tests.faults.script import new, view_of
+from tests.faults.script import new, view_of, word_of
 from tests.faults.soundness import assert_sound, fill, raw
 
 WAIT_MS = 200
@@ -58,7 +58,7 @@ def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
                 assert isinstance(error, TimeoutError)
             assert view.count() == len(known)
             assert view.get(known["base/0"]) is not None
-            assert [hit.memory.id for hit in view.search("base/0", limit=1)] == [known["base/0"]]
+            assert [hit.memory.id for hit in view.search(word_of("base/0"))] == [known["base/0"]]
         assert len(view.changes()) == len(known), "nothing was written"
         known["late/0"] = view.add_many([new("late/0")])[0].id
     assert_sound(database, known)

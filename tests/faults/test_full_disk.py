@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 
 import recollect
-from tests.faults.script import content_of, new, view_of
+from tests.faults.script import content_of, new, view_of, word_of
 from tests.faults.soundness import assert_sound, everything, fill
 
 DISK_BYTES = 2 * 1024 * 1024
@@ -75,7 +75,7 @@ def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
         # Nothing of the refused write is there, and everything else can be read.
         assert {memory.key: memory.id for memory in everything(view)} == added
         assert view.get(added["one/0"]) is not None
-        assert [hit.memory.key for hit in view.search("one/7", limit=1)] == ["one/7"]
+        assert [hit.memory.key for hit in view.search(word_of("one/3"))] == ["one/3"]
         assert len(view.changes(limit=10_000)) == len(added)
         assert memories.health().status == "healthy"
         ballast.unlink()

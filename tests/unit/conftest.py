@@ -18,6 +18,14 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
 
 
 @pytest.fixture
+def file_opener(tmp_path: Path) -> Iterator[Opener]:
+    """For what only a store that lasts can show."""
+    opener = Opener("sqlite", tmp_path)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
 def clock() -> HandClock:
     return HandClock()
 

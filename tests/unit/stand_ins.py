@@ -1,5 +1,6 @@
 """A clock that is set by hand, embedders that count or fail, and databases that close themselves."""
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -55,7 +56,7 @@ class BrokenEmbedder:
 class Opener:
     """Opens databases of one kind, and closes them all at the end of a test.
 
-    Calling it again opens the same file if the store is one; ``fresh`` opens an empty one.
+    Calling it again opens the same file if the store is one.
     """
 
     def __init__(self, kind: str, folder: Path) -> None:
@@ -81,14 +82,17 @@ class Opener:
         self._opened.append(memories)
         return memories
 
-    def fresh(
-        self, *, clock: Callable[[], datetime] | None = None, embedder: Embedder | None = None
-    ) -> recollect.Memories:
-        return self(clock=clock, embedder=embedder, name=f"fresh-{len(self._opened)}")
-
     def close(self) -> None:
         for memories in self._opened:
             memories.close()
+
+
+_NUMBERS = itertools.count()
+
+
+def somebody(memories: recollect.Memories) -> recollect.View:
+    """A view that nobody used before: one database serves many examples, which is faster than one each."""
+    return memories.view(user=f"user {next(_NUMBERS)}")
 
 
 def sequence(memories: recollect.Memories) -> int:

@@ -22,7 +22,6 @@ from recollect import (
     PointerType,
     Source,
     SourceType,
-    State,
     View,
 )
 from recollect.testing.builders import START, plain
@@ -60,26 +59,7 @@ EVERYTHING: dict[str, Any] = {
 def test_every_field_comes_back(view: View) -> None:
     assert {one.name for one in fields(NewMemory)} == {*EVERYTHING, "vector"}
     added = view.add(**EVERYTHING)
-    expected = Memory(
-        **EVERYTHING
-        | {
-            "id": added.id,
-            "owner": Owner(Layer.PROJECT, ("api",)),
-            "created_at": START,
-            "updated_at": START,
-            "type": MemoryType.DECISION,
-            "tags": ("database", "architecture.storage"),
-            "references": ("0198-other", "0198-more"),
-            "state": State.ACTIVE,
-            "version": 1,
-            "access_count": 0,
-            "last_accessed_at": None,
-            "vector": None,
-        }
-        | {"layer": None}
-        if False
-        else _memory(added.id)
-    )
+    expected = Memory(**_memory(added.id))
     assert added == expected
     assert added.layer is Layer.PROJECT
     assert view.get(added.id) == expected

@@ -152,9 +152,8 @@ def test_a_store_holds_the_vectors_of_one_embedder(opener: Opener) -> None:
     assert sequence(memories) == 1
 
 
-def test_another_embedder_cannot_open_the_file(opener: Opener) -> None:
-    if opener.kind == "ram":
-        pytest.skip("a store in RAM is not opened twice")
+def test_another_embedder_cannot_open_the_file(file_opener: Opener) -> None:
+    opener = file_opener
     opener(embedder=CountingEmbedder()).view(user="ada").add("one")
     with pytest.raises(EmbedderMismatch) as caught:
         opener(embedder=HashingEmbedder(99))

@@ -378,6 +378,7 @@ class Basics(Subject):
         before = store.settings()
         store.set_settings({"a": "1", "ü'": "\n"})
         store.set_settings({"a": "2"})
+        store.settings()["a"] = "a copy is changed, the store is not"
         assert store.settings() == before | {"a": "2", "ü'": "\n"}
 
     def test_a_closed_store_says_so(self, store: Store) -> None:

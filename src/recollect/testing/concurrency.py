@@ -1,5 +1,6 @@
 """Many threads at once: nothing lost, nothing twice, nothing half done."""
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,8 +42,15 @@ def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
         start.wait(timeout=60)
         return job()
 
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return [future.result(timeout=120) for future in [pool.submit(run, job) for job in jobs]]
+    # Switch threads as often as the interpreter can: a missing lock shows soon or never.
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            futures = [pool.submit(run, job) for job in jobs]
+            return [future.result(timeout=120) for future in futures]
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def attempt(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
@@ -147,9 +155,11 @@ class Concurrency(Subject):
         left = threading.Semaphore(0)
 
         def write() -> list[Version]:
-            for number in range(20):
-                put(store, memory(f"number {number}"), memory(f"number {number}, too"))
-            left.release()
+            try:
+                for number in range(20):
+                    put(store, memory(f"number {number}"), memory(f"number {number}, too"))
+            finally:
+                left.release()
             return []
 
         def follow() -> list[Version]:
@@ -157,7 +167,9 @@ class Concurrency(Subject):
             finished = 0
             while True:
                 finished += left.acquire(blocking=False)
-                news = store.versions({ADA}, after=seen[-1].sequence if seen else 0, limit=7)
+                last = seen[-1].sequence if seen else 0
+                news = store.versions({ADA}, after=last, limit=7)
+                assert all(version.sequence > last for version in news)
                 seen += news
                 if finished == writers and not news:
                     return seen

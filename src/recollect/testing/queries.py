@@ -85,7 +85,9 @@ def walk(store: Store, wanted: Query, between: Callable[[], object]) -> list[str
     while page := store.select(wanted):
         assert wanted.limit is not None
         assert len(page) <= wanted.limit
-        seen += ids_of(stored.memory for stored in page)
+        ids = ids_of(stored.memory for stored in page)
+        assert set(ids).isdisjoint(seen), "a page brings back what another one had"
+        seen += ids
         between()
         wanted = replace(wanted, after=position(page[-1], wanted.sort))
     return seen

@@ -34,7 +34,11 @@ _MAGIC = b"SQLite format 3\x00"
 _SYNCHRONOUS = {"full": "FULL", "relaxed": "NORMAL"}
 
 
-def translate(error: apsw.Error, path: Path) -> StoreError:
+# What comes of decoding a damaged row, besides SQLite's own errors: it need not be text, nor in any range, nor ours.
+UNREADABLE = (apsw.Error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def translate(error: Exception, path: Path) -> StoreError:
     """The one place where SQLite's errors become ours."""
     name, details = path.name, {"file": path.name}
     if isinstance(error, apsw.BusyError | apsw.LockedError):
@@ -59,7 +63,7 @@ def translate(error: apsw.Error, path: Path) -> StoreError:
         )
     if isinstance(error, apsw.NotADBError):
         return _not_ours(path)
-    if isinstance(error, apsw.CorruptError):
+    if isinstance(error, apsw.CorruptError) or not isinstance(error, apsw.Error):
         return StoreCorrupt(
             f"{name!r} is damaged",
             details=details,
@@ -243,21 +247,24 @@ class Readers:
         try:
             return self._open()
         except BaseException:  # reason: whatever it was, nothing was taken
-            self._returned()
+            with self._mutex:
+                self._taken -= 1
+                self._mutex.notify_all()
             raise
 
     def give(self, connection: apsw.Connection) -> None:
         """Return a connection."""
-        self._returned(connection)
-
-    def _returned(self, connection: apsw.Connection | None = None) -> None:
         with self._mutex:
-            self._taken -= 1
-            if connection is not None and (self._closed or len(self._idle) >= IDLE_READERS):
+            if self._closed or len(self._idle) >= IDLE_READERS:
                 connection.close()
-            elif connection is not None:
+            else:
                 self._idle.append(connection)
+            self._taken -= 1
             self._mutex.notify_all()
+
+    def add(self, connection: apsw.Connection) -> None:
+        """Take over a connection that was opened elsewhere."""
+        self._idle.append(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:

@@ -1,14 +1,18 @@
 """Comparing the file with itself, and mending it: the journal is the truth, everything else can be made again."""
 
+import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from recollect import codec, tally
-from recollect.stores.sqlite import rows, schema
+from recollect.errors import StoreCorrupt
+from recollect.stores.sqlite import connections, rows, schema
 from recollect.types import Diagnosis, Finding, Owner, State
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
@@ -26,27 +30,45 @@ class Projection:
 
 def projections(connection: apsw.Connection) -> Iterator[Projection]:
     """The projections that follow from the journal."""
-    owners: dict[int, Owner] = {
-        number: codec.decode_owner(name) for number, name in rows.fetch(connection, "SELECT owner, name FROM owners")
-    }
+    owners: dict[int, Owner] = {}
+    for number, name in rows.fetch(connection, "SELECT owner, CAST(name AS BLOB) FROM owners"):
+        with suppress(*connections.UNREADABLE):
+            owners[number] = codec.decode_owner(name.decode())
     newest = connection.execute(
-        f"SELECT {rows.JOURNAL}, NULL, NULL, NULL, NULL, j.sequence, length(v.data)"
+        f"SELECT {_raw(rows.JOURNAL)}, NULL, NULL, NULL, NULL, j.sequence, length(v.data)"
         " FROM journal j LEFT JOIN vectors v ON v.number = j.number"
         " WHERE j.operation <> 'erased'"
         " AND j.version = (SELECT max(k.version) FROM journal k WHERE k.id = j.id)"
     )
     for *row, sequence, vector_bytes in newest:
-        if not _readable(row[8]):
-            continue  # the check of the checksums names it
-        owner, number = row[3], row[2]
-        memory = rows.to_memory(tuple(row), owners[owner])
-        size = tally.footprint_of(memory.content, codec.encode_body(memory), vector_bytes or 0)
-        yield Projection(
-            head=rows.head_row(memory, number, sequence, owner, size),
-            tags=tuple((owner, tag, number) for tag in memory.tags),
-            keys=() if memory.key is None else ((owner, memory.key, number),),
-            words=((number, rows.searchable(memory.content, memory.title)),) if memory.state is State.ACTIVE else (),
-        )
+        # What cannot be read is left out: the check of the checksums names it.
+        projection = None
+        with suppress(StoreCorrupt, *connections.UNREADABLE):
+            projection = _projection(_decoded(row), owners, sequence, vector_bytes or 0)
+        if projection is not None:
+            yield projection
+
+
+def _projection(row: tuple[Any, ...], owners: Mapping[int, Owner], sequence: int, vector_bytes: int) -> Projection:
+    owner, number = row[3], row[2]
+    memory = rows.to_memory(row, owners[owner])
+    size = tally.footprint_of(memory.content, codec.encode_body(memory), vector_bytes)
+    return Projection(
+        head=rows.head_row(memory, number, sequence, owner, size),
+        tags=tuple((owner, tag, number) for tag in memory.tags),
+        keys=() if memory.key is None else ((owner, memory.key, number),),
+        words=((number, rows.searchable(memory.content, memory.title)),) if memory.state is State.ACTIVE else (),
+    )
+
+
+def _raw(columns: str) -> str:
+    """Columns of the journal with their texts as bytes: what is damaged need not be a text any more."""
+    return re.sub(r"(\w+\.)?\b(id|operation|reason|content|body)\b", r"CAST(\g<0> AS BLOB)", columns)
+
+
+def _decoded(row: Iterable[Any]) -> tuple[Any, ...]:
+    """A row of raw columns with its texts."""
+    return tuple(value.decode() if isinstance(value, bytes) else value for value in row)
 
 
 def rebuild(connection: apsw.Connection) -> None:
@@ -73,20 +95,26 @@ class Check:
 
 def examine(connection: apsw.Connection, path: Path, *, repair: bool) -> Diagnosis:
     """Ask every question; mend and ask again if a repair was asked for."""
-    findings: list[Finding] = []
+    found: list[tuple[Check, str]] = []
     checks = _checks(path)
     for check in checks:
         message = check.wrong(connection)
-        if not message:
-            continue
-        repaired = False
-        if repair:
-            check.mend(connection)
-            repaired = not check.wrong(connection)
-        findings.append(Finding(check=check.name, message=message, repair=check.repair, repaired=repaired))
+        if message:
+            found.append((check, message))
+            if repair:
+                check.mend(connection)
     return Diagnosis(
         checks=tuple(check.name for check in checks),
-        findings=tuple(findings),
+        # Asked again at the end only: a later repair can mend what an earlier check found.
+        findings=tuple(
+            Finding(
+                check=check.name,
+                message=message,
+                repair=check.repair,
+                repaired=repair and not check.wrong(connection),
+            )
+            for check, message in found
+        ),
         facts=_facts(connection),
     )
 
@@ -94,7 +122,7 @@ def examine(connection: apsw.Connection, path: Path, *, repair: bool) -> Diagnos
 def _checks(path: Path) -> tuple[Check, ...]:
     return (
         Check("sqlite", _old_sqlite, "install a newer apsw", _nothing),
-        Check("mode", lambda _: _open_mode(path), "set the file mode to 600", lambda _: path.chmod(0o600)),
+        Check("mode", lambda _: _open_mode(path), "set the file mode to 600", lambda _: _close_mode(path)),
         Check("pages", _bad_pages, "rebuild the indexes; if that fails, restore a backup", _reindex),
         Check("checksums", _bad_checksums, "set the damaged versions aside in the table 'damaged'", _set_aside),
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
@@ -128,8 +156,20 @@ def _old_sqlite(_: apsw.Connection) -> str:
 
 
 def _open_mode(path: Path) -> str:
-    mode = stat.S_IMODE(path.stat().st_mode)
-    return f"the file mode is {mode:o}, others may read it" if mode & 0o077 else ""
+    modes = [stat.S_IMODE(file.stat().st_mode) for file in _files(path)]
+    wrong = [f"{mode:o}" for mode in modes if mode & 0o077]
+    return f"the file mode is {wrong[0]}, others may read it" if wrong else ""
+
+
+def _close_mode(path: Path) -> None:
+    for file in _files(path):
+        file.chmod(0o600)
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, its write-ahead log, and the index of that."""
+    files = [path.with_name(path.name + side) for side in ("", "-wal", "-shm")]
+    return [file for file in files if file.exists()]
 
 
 def _bad_pages(connection: apsw.Connection) -> str:
@@ -144,12 +184,17 @@ def _reindex(connection: apsw.Connection) -> None:
 
 def _damaged(connection: apsw.Connection) -> list[tuple[int, str]]:
     """Sequence and id of the versions that are not what was written."""
-    found = connection.execute(f"SELECT {rows.CHECKED} FROM journal")
-    return [(row[0], row[1]) for row in found if rows.checksum(row[:-1]) != row[-1] or not _readable(row[10])]
+    found = connection.execute(f"SELECT {_raw(rows.CHECKED)} FROM journal")
+    return [(row[0], row[1]) for row in found if not _sound(row)]
 
 
-def _readable(body: str | None) -> bool:
-    return body is None or codec.is_body(body)
+def _sound(row: tuple[Any, ...]) -> bool:
+    try:
+        values = _decoded(row[:-1])
+        body = values[10]
+        return rows.checksum(values) == row[-1] and (body is None or codec.is_body(body))
+    except connections.UNREADABLE:
+        return False
 
 
 def _bad_checksums(connection: apsw.Connection) -> str:

@@ -1,8 +1,8 @@
 """Open files and fork.
 
-SQLite keeps in memory which locks its process holds. A forked child inherits that memory, but not the locks: the parent,
-or any other process, could then take itself for the last user of the file and delete the write-ahead log that the child
-writes to. So no connection crosses a fork: all are closed before it, and opened again when parent or child need them.
+SQLite keeps in memory which locks its process holds. A forked child inherits that memory, but not the locks: the
+parent, or any other process, could then take itself for the last user of the file and delete the write-ahead log that
+the child writes to. So no connection crosses a fork: all are closed before it, and opened again when they are needed.
 """
 
 import os

@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from recollect import codec, ranking, tally
+from recollect.errors import RecollectError
 from recollect.ports import Owners, Query, Scored, Store, Stored
 from recollect.stores.sqlite import connections, queries, rows
 from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
@@ -50,7 +51,9 @@ class SqliteReads(Store):
                 owner = self._owner(connection, row[3])
                 if owner in owners:
                     found[memory_id] = rows.to_memory(row, owner, self._pending.get(memory_id))
-        except apsw.Error as error:
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
             raise connections.translate(error, self.path) from error
         finally:
             if connection.in_transaction:
@@ -150,16 +153,16 @@ class SqliteReads(Store):
             marks = queries.marks(numbers)
             kinds = rows.fetch(connection, _STATS.format(owners=marks), (moment, *numbers))
             tags = rows.fetch(connection, _TAGS.format(owners=marks), (*numbers, moment))
-        active = [row for row in kinds if row[0]]
-        return Stats(
-            active=sum(row[2] for row in active),
-            forgotten=sum(row[2] for row in kinds if not row[0]),
-            bytes_used=sum(row[3] for row in kinds),
-            by_type={MemoryType(row[1]): row[2] for row in active},
-            top_tags=tally.top(tags),
-            oldest=codec.from_micros(min(row[4] for row in active)) if active else None,
-            newest=codec.from_micros(max(row[5] for row in active)) if active else None,
-        )
+            active = [row for row in kinds if row[0]]
+            return Stats(
+                active=sum(row[2] for row in active),
+                forgotten=sum(row[2] for row in kinds if not row[0]),
+                bytes_used=sum(row[3] for row in kinds),
+                by_type={MemoryType(row[1]): row[2] for row in active},
+                top_tags=tally.top(tags),
+                oldest=codec.from_micros(min(row[4] for row in active)) if active else None,
+                newest=codec.from_micros(max(row[5] for row in active)) if active else None,
+            )
 
     # -- pieces -----------------------------------------------------------------------------------------------
 
@@ -169,7 +172,9 @@ class SqliteReads(Store):
         try:
             with self._readers.snapshot() as connection:
                 yield connection, self._numbers(connection, owners)
-        except apsw.Error as error:
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
             raise connections.translate(error, self.path) from error
 
     def _numbers(self, connection: apsw.Connection, owners: Iterable[Owner]) -> dict[int, Owner]:

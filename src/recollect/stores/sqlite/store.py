@@ -1,5 +1,6 @@
 """The embedded store: one SQLite file, one writer at a time, any number of readers and processes."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from recollect.errors import ConfigurationError, RecollectError, StoreError
 from recollect.ports import Capabilities, Write
 from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
+from recollect.stores.sqlite.forking import FORKS
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
 from recollect.types import Diagnosis, Health, Operation, Status
@@ -48,9 +50,10 @@ class SqliteStore(SqliteReads):
         try:
             first = connections.prepare(path)
             self.durability = self._settle_durability(first, durability)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise connections.translate(error, path) from error
-        self._readers.give(first)
+        self._readers.add(first)
+        FORKS.tell(self)
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -71,6 +74,8 @@ class SqliteStore(SqliteReads):
                 "INSERT INTO settings VALUES ('durability', ?) ON CONFLICT DO NOTHING", (wanted or "full",)
             )
             kept = rows.settings(connection)["durability"]
+        if kept not in DURABILITIES:
+            kept = "full"  # damaged: the careful one can do no harm
         if wanted not in (None, kept):
             connection.close()
             raise ConfigurationError(
@@ -87,8 +92,9 @@ class SqliteStore(SqliteReads):
         if not writes:
             return []
         sequences: list[int] = self._write(lambda transaction: transaction.append(writes))
-        if self._log_to_empty or any(write.operation is Operation.ERASED for write in writes):
-            self._empty_log()
+        erases = any(write.operation is Operation.ERASED for write in writes)
+        if self._log_to_empty or erases:
+            self._empty_log(loudly=erases)
         return sequences
 
     def set_settings(self, values: Mapping[str, str]) -> None:
@@ -100,7 +106,7 @@ class SqliteStore(SqliteReads):
     def _write(self, work: Callable[[Transaction], Any]) -> Any:
         try:
             return self._commits.run(work)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise connections.translate(error, self.path) from error
 
     def _begin(self, connection: apsw.Connection) -> Transaction:
@@ -120,12 +126,17 @@ class SqliteStore(SqliteReads):
                 newer = self._pending.get(memory_id)
                 self._pending[memory_id] = (count + newer[0], newer[1]) if newer else (count, at)
 
-    def _empty_log(self) -> None:
-        """Erased content must not stay in the write-ahead log. If a reader holds it back, the next write tries."""
+    def _empty_log(self, *, loudly: bool) -> None:
+        """Erased content must not stay in the write-ahead log. If a reader or the disk holds it back, the next write
+        tries; that one is committed by then and must not be told that it failed.
+        """
+        self._log_to_empty = True
         connection = self._readers.take()
         try:
             self._log_to_empty = not connections.empty_log(connection)
         except apsw.Error as error:
+            if not loudly:
+                return
             raise StoreError(
                 f"the memory was erased, but its content may still stand in the write-ahead log of {self.path.name!r}",
                 details={"file": self.path.name},
@@ -184,6 +195,21 @@ class SqliteStore(SqliteReads):
         with self._snapshot(()) as (connection, _):
             return schema.version_of(connection)
 
+    def before_fork(self) -> None:
+        """Close all connections: none may cross a fork."""
+        self._commits.before_fork()
+        self._readers.before_fork()
+        self._pending_lock.acquire()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on. The accesses counted until now are the parent's to write."""
+        if in_child:
+            self._pending_lock, self._pending = threading.Lock(), {}
+        else:
+            self._pending_lock.release()
+        self._readers.after_fork(in_child=in_child)
+        self._commits.after_fork(in_child=in_child)
+
     def close(self) -> None:
         """Write what is pending and release the file. Closing twice is allowed."""
         if self._closed:
@@ -192,7 +218,7 @@ class SqliteStore(SqliteReads):
         try:
             self._flush_accesses()
             if self._log_to_empty:
-                self._empty_log()
+                self._empty_log(loudly=True)
         finally:
             self._commits.close()
             self._readers.close()

@@ -1,0 +1,66 @@
+"""Text as terms: what the keyword search compares, the same in every store.
+
+A term is the stem of a word as a number of 32 bits. Numbers instead of words keep the index small, and an erased
+memory leaves no vocabulary behind.
+"""
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import Stemmer
+
+_WORD = re.compile(r"[^\W_]+")
+_STOP = frozenset(
+    """a about am an and are as at be been being but by can could did do does doing for from had has have having he her
+    hers him his how i if in into is it its me my of on or our she should so some such than that the their them then
+    there these they this those to was we were what when where which while who whom whose why will with would you
+    your""".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, case-folded and without diacritics.
+
+    >>> words("Dark-mode at the Café!")
+    ['dark', 'mode', 'at', 'the', 'cafe']
+    """
+    folded = text.casefold()
+    if not folded.isascii():
+        decomposed = unicodedata.normalize("NFKD", folded)
+        folded = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return _WORD.findall(folded)
+
+
+@lru_cache(maxsize=65_536)
+def term(word: str) -> int:
+    """The number of a word's stem.
+
+    >>> term("prefers") == term("preferred")
+    True
+    """
+    stem: str = Stemmer.Stemmer("english", 0).stemWord(word)
+    return zlib.crc32(stem.encode())
+
+
+def terms(text: str) -> Counter[int]:
+    """How often each term is in a text.
+
+    >>> sorted(terms("tea, tea, coffee").values())
+    [1, 2]
+    """
+    return Counter(map(term, words(text)))
+
+
+def asked(query: str) -> Sequence[int]:
+    """The terms that a query asks for, each once; words such as "the" only if there are no others.
+
+    >>> len(asked("What is the theme?")), len(asked("the"))
+    (1, 1)
+    """
+    found = words(query)
+    telling = [word for word in found if word not in _STOP]
+    return list(dict.fromkeys(map(term, telling or found)))

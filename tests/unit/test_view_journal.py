@@ -1,0 +1,135 @@
+"""The change feed, and the statistics against a count by hand."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect import InvalidInput, Layer, Memories, MemoryType, NewMemory, TagUsage, Version, View, tally
+from recollect.testing.builders import START
+from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
+
+
+def feed(view: View, limit: int) -> list[Version]:
+    """All changes, as a reader collects them who remembers the last sequence."""
+    found: list[Version] = []
+    while batch := view.changes(after=found[-1].sequence if found else 0, limit=limit):
+        assert len(batch) <= limit
+        found += batch
+    return found
+
+
+ACTIONS = st.lists(
+    st.tuples(st.sampled_from(["add", "update", "forget", "restore", "erase"]), st.integers(0, 5)), max_size=12
+)
+
+
+@pytest.mark.req("H12", "J8")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(ACTIONS, st.integers(1, 4))
+def test_the_feed_can_be_resumed_anywhere(memories: Memories, actions: list[tuple[str, int]], limit: int) -> None:
+    view, bob = somebody(memories), somebody(memories)
+    ids: list[str] = []
+    for turn, (action, number) in enumerate(actions):
+        bob.add(f"noise {turn}")
+        if action == "add" or not ids:
+            ids.append(view.add(f"memory {turn}").id)
+            continue
+        id = ids[number % len(ids)]
+        if action == "update" and view.get(id):
+            view.update(id, content=f"changed {turn}")
+        elif action == "restore":
+            view.restore(id)
+        elif action in ("forget", "erase"):
+            view.forget(id, permanent=action == "erase")
+    everything = view.changes()
+    assert feed(view, limit) == everything
+    assert [version.sequence for version in everything] == sorted({version.sequence for version in everything})
+    assert {version.owner.ids for version in everything} <= {(view.identity.user,)}
+    by_memory: dict[str, list[Version]] = {}
+    for version in everything:
+        by_memory.setdefault(version.memory_id, []).append(version)
+    for id, versions in by_memory.items():
+        assert view.history(id) == versions
+    # What the feed says is what is there: a reader can keep a copy by it.
+    copy = {version.memory_id: version.memory for version in everything}
+    alive = {id: memory for id, memory in copy.items() if memory and memory.state == "active"}
+    assert {id: memory.content for id, memory in view.get_many(ids).items()} == {
+        id: memory.content for id, memory in alive.items()
+    }
+
+
+@pytest.mark.req("H12")
+def test_a_feed_starts_behind_a_sequence(view: View) -> None:
+    view.add_many(["one", "two", "three"])
+    assert [version.memory.content for version in view.changes(after=1) if version.memory] == ["two", "three"]
+    assert [version.sequence for version in view.changes(limit=2)] == [1, 2]
+    assert view.changes(after=3) == view.changes(after=2**62) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        *(({"after": after}, "after") for after in (-1, True, "1", None, 2**63, 1.0)),
+        *(({"limit": limit}, "limit") for limit in (0, -1, 10_001, True, "1", None)),
+    ],
+    ids=str,
+)
+def test_the_arguments_of_a_feed_are_checked(view: View, arguments: dict[str, int], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        view.changes(**arguments)  # type: ignore[arg-type]  # the point of the test
+    assert (caught.value.details["field"], caught.value.operation) == (field, "changes")
+
+
+def test_history_of_what_is_missing_is_empty(memories: Memories, view: View) -> None:
+    memory = view.add("tea")
+    assert view.history("missing") == []
+    assert memories.view(user="bob").history(memory.id) == []
+
+
+@pytest.mark.req("L8")
+def test_statistics_by_hand(opener: Opener, clock: HandClock) -> None:
+    memories = opener(clock=clock, embedder=CountingEmbedder())
+    view = memories.view(user="ada", team="core")
+    assert (view.stats().active, view.stats().oldest, view.stats().bytes_used) == (0, None, 0)
+    one = view.add("eins", type="preference", tags=["a", "b"])
+    clock.forward(hours=1)
+    view.add_many([NewMemory(content="zwei", tags=["a"]), NewMemory(content="drei", layer="team", tags=["a", "c"])])
+    latest = clock.forward(hours=1)
+    gone = view.add("vier", tags=["z"])
+    expired = view.add("fünf", expires_at=latest)
+    erased = view.add("sechs")
+    view.forget(gone.id)
+    view.forget(erased.id, permanent=True)
+    memories.view(user="bob", team="other").add("not ada's", tags=["a"])
+    stats = view.stats()
+    assert (stats.active, stats.forgotten) == (3, 2)
+    assert dict(stats.by_type) == {MemoryType.FACT: 2, MemoryType.PREFERENCE: 1}
+    assert stats.top_tags == (TagUsage(tag="a", count=3), TagUsage(tag="b", count=1), TagUsage(tag="c", count=1))
+    assert (stats.oldest, stats.newest) == (START, latest - (latest - START) / 2)
+    kept = [*view.list(), *(m for m in (view.get(id, include_forgotten=True) for id in (gone.id, expired.id)) if m)]
+    assert stats.bytes_used == sum(map(tally.footprint, kept)) + 5 * 4 * 16
+    assert (stats.bytes_limit, stats.percent_used) == (None, 0.0)
+    assert stats.embeddings_made == 7
+    assert view.stats(layers=["team"]).active == view.stats(layers=[Layer.TEAM]).active == 1
+    before = stats.bytes_used
+    view.update(one.id, content="eins!!")
+    assert view.stats().bytes_used == before + 2
+
+
+@pytest.mark.req("L8")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(ACTIONS)
+def test_statistics_agree_with_the_pure_function(memories: Memories, actions: list[tuple[str, int]]) -> None:
+    view = somebody(memories)
+    ids: list[str] = []
+    for turn, (action, number) in enumerate(actions):
+        if action == "add" or not ids:
+            ids.append(view.add(f"memory {turn}", tags=[f"t{number}"], type=list(MemoryType)[number]).id)
+        elif action == "update" and view.get(ids[number % len(ids)]):
+            view.update(ids[number % len(ids)], add_tags=[f"u{turn}"], content="ü" * turn + "!")
+        elif action == "restore":
+            view.restore(ids[number % len(ids)])
+        else:
+            view.forget(ids[number % len(ids)], permanent=action == "erase")
+    everything = view.list(limit=100, filter={"include_forgotten": True})
+    assert view.stats() == tally.tally(everything, START)

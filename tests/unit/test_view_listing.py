@@ -1,0 +1,299 @@
+"""Listing: every condition, every order, references, limits."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect import Filter, InvalidInput, Memories, Memory, NewMemory, Sort, View, filters
+from recollect.testing import strategies
+from recollect.testing.builders import START
+from tests.unit.stand_ins import HandClock
+from tests.unit.test_view_adding import EVERYTHING, _storable
+
+DAY = timedelta(days=1)
+# Conditions that the memory with every field meets, and such that it does not.
+MET: list[dict[str, Any]] = [
+    {"types": ["decision", "fact"]},
+    {"types": "decision"},
+    {"tags": ["database", "architecture"]},
+    {"any_tags": ["nothing", "architecture.storage"]},
+    {"no_tags": ["arch", "architecture.storage.disk"]},
+    {"min_importance": 0.9},
+    {"created_after": START, "created_before": START + DAY},
+    {"occurred_after": START - 4 * DAY, "occurred_before": START - 3 * DAY},
+    {"within": "1h"},
+    {"within": DAY},
+    {"content_contains": "POSTGRESQL\nFOR"},
+    {"authors": ["bob", "ada"]},
+    {"source_type": "conversation"},
+    {"has_pointer": True},
+    {"metadata": {"n": 1.0, "flag": True}},
+    {"metadata": {"list": [1.5, None, {"deep": "ü"}]}},
+]
+UNMET: list[dict[str, Any]] = [
+    {"types": ["fact"]},
+    {"types": []},
+    {"tags": ["database", "nothing"]},
+    {"tags": ["architecture.storage.disk"]},
+    {"any_tags": ["arch", "Database"]},
+    {"no_tags": ["nothing", "architecture"]},
+    {"min_importance": 0.91},
+    {"created_after": START + timedelta(microseconds=1)},
+    {"created_before": START},
+    {"occurred_after": START - 3 * DAY},
+    {"occurred_before": START - 3 * DAY - timedelta(microseconds=1)},
+    {"content_contains": "postgresql for"},
+    {"content_contains": "%"},
+    {"authors": ["Ada", "bob"]},
+    {"source_type": "manual"},
+    {"has_pointer": False},
+    {"metadata": {"flag": 1}},
+    {"metadata": {"n": 1, "missing": None}},
+]
+
+
+@pytest.mark.req("L5", "H3", "J5")
+@pytest.mark.parametrize(("wanted", "met"), [(one, True) for one in MET] + [(one, False) for one in UNMET], ids=str)
+def test_conditions(view: View, wanted: dict[str, Any], met: bool) -> None:
+    memory = view.add(**EVERYTHING)
+    expected = [memory.id] if met else []
+    for filter in (Filter(**wanted), wanted):
+        page = view.list(filter=filter)
+        assert [found.id for found in page] == expected
+        assert page.total == view.count(filter=filter) == len(expected)
+        assert [hit.memory.id for hit in view.search("postgresql", filter=filter)] == expected
+        assert [found.id for found in view.list(filter=filter, as_of=1)] == expected
+
+
+def test_every_condition_is_tried() -> None:
+    tried = {name for one in [*MET, *UNMET] for name in one}
+    assert tried == set(Filter.__dataclass_fields__) - {"references", "max_depth", "include_forgotten"}
+
+
+@pytest.mark.req("L5")
+def test_within_moves_on_with_the_clock(view: View, clock: HandClock) -> None:
+    view.add("old")
+    clock.forward(hours=2)
+    view.add("new")
+    assert [m.content for m in view.list(filter={"within": "1h"})] == ["new"]
+    assert view.count(filter={"within": "last 2 hours"}) == 2
+    assert view.count(filter={"within": "3h", "created_after": clock.time}) == 1
+
+
+@pytest.mark.req("L5", "J5")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.lists(strategies.drafts(), min_size=1, max_size=4), st.lists(strategies.conditions(), min_size=3, max_size=3))
+def test_listings_agree_with_the_definition(
+    view: View, drafts: list[dict[str, Any]], conditions: list[dict[str, Any]]
+) -> None:
+    view.add_many([_storable(draft) for draft in drafts])
+    everything = view.list(limit=100, filter={"include_forgotten": True}).memories
+    for wanted in conditions:
+        wanted.pop("now", None)
+        if not wanted.get("content_contains", "x").strip():
+            del wanted["content_contains"]
+        where = filters.resolve(Filter(**wanted), START)
+        expected = [memory for memory in everything if filters.matches(memory, where)]
+        assert list(view.list(limit=100, filter=wanted)) == expected
+        assert view.count(filter=wanted) == len(expected)
+    for memory in everything:
+        view.forget(memory.id, permanent=True)
+
+
+def build(view: View, clock: HandClock) -> list[Memory]:
+    """Five memories: the importances 3 1 5 1 3, read 2 0 1 0 3 times, last at the minutes 7 - 3 - 9."""
+    memories = view.add_many([NewMemory(content=str(n), importance=i / 10) for n, i in enumerate([3, 1, 5, 1, 3])])
+    for minute, number in ((1, 4), (2, 4), (3, 2), (5, 0), (7, 0), (9, 4)):
+        clock.time = START + timedelta(minutes=minute)
+        view.get(memories[number].id)
+    return memories
+
+
+@pytest.mark.req("L5", "L9")
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("newest", "43210"),
+        ("oldest", "01234"),
+        ("important", "24031"),
+        ("most_accessed", "40231"),
+        ("recently_accessed", "40231"),
+    ],
+)
+def test_orders(view: View, clock: HandClock, sort: str, order: str) -> None:
+    build(view, clock)
+    assert "".join(m.content for m in view.list(sort_by=sort)) == order
+    assert "".join(m.content for m in view.list(sort_by=Sort(sort))) == order
+    pages, cursor = "", None
+    while True:
+        page = view.list(sort_by=sort, limit=2, cursor=cursor)
+        pages += "".join(m.content for m in page)
+        assert page.total == 5
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert pages == order
+    assert "".join(m.content for m in view.list(sort_by=sort, offset=1, limit=3)) == order[1:4]
+    if sort in ("newest", "oldest", "important"):
+        assert "".join(m.content for m in view.list(sort_by=sort, as_of=5)) == order
+
+
+@pytest.mark.req("L5")
+def test_newest_is_an_order_of_recording(view: View, clock: HandClock) -> None:
+    first = view.add("first")
+    clock.time = START - DAY
+    view.add("second, with the clock set back")
+    clock.time = START + DAY
+    view.update(first.id, content="first, updated")
+    assert [m.content[:6] for m in view.list()] == ["second", "first,"]
+    assert [m.content[:6] for m in view.list(sort_by="oldest")] == ["first,", "second"]
+
+
+@pytest.mark.req("L5", "H3")
+def test_limits_offsets_and_totals(view: View) -> None:
+    view.add_many([f"memory {n}" for n in range(120)])
+    assert len(view.list()) == 50
+    assert len(view.list(limit=100)) == 100
+    assert view.list().total == view.count() == 120
+    assert [m.content for m in view.list(offset=119)] == ["memory 0"]
+    past_the_end = view.list(offset=120)
+    assert (past_the_end.memories, past_the_end.next_cursor, past_the_end.total) == ((), None, 120)
+    exact = view.list(limit=100, offset=20)
+    assert (len(exact), exact.next_cursor) == (100, None)
+    assert [m.content for m in view.list(limit=1)] == ["memory 119"]
+
+
+@pytest.mark.req("L5", "H3")
+@pytest.mark.parametrize("limit", [0, 101, -1, True, "5", None, 5.0])
+def test_a_page_has_one_to_a_hundred(view: View, limit: Any) -> None:
+    view.add("x")
+    with pytest.raises(InvalidInput) as caught:
+        view.list(limit=limit)
+    assert caught.value.details["field"] == "limit"
+    assert caught.value.operation == "list"
+
+
+@pytest.mark.req("L5", "L7")
+def test_forgotten_memories_are_listed_on_request(view: View) -> None:
+    one, _, three = view.add_many(["one", "two", "three"])
+    view.forget(one.id)
+    view.forget(three.id, permanent=True)
+    assert [m.content for m in view.list()] == ["two"]
+    assert [m.content for m in view.list(filter=Filter(include_forgotten=True))] == ["two", "one"]
+    assert view.count(filter=Filter(include_forgotten=True)) == 2
+    assert [m.content for m in view.list(filter=Filter(include_forgotten=True, content_contains="one"))] == ["one"]
+
+
+# -- references -----------------------------------------------------------------------------------------------
+
+
+def chain(view: View) -> dict[str, Memory]:
+    """a -> b -> c -> d -> a, and c -> e, and a leaf f."""
+    made: dict[str, Memory] = {}
+    for name, then in (("f", ""), ("e", ""), ("d", ""), ("c", "de"), ("b", "c"), ("a", "b")):
+        made[name] = view.add(name, references=[made[one].id for one in then])
+    view.update(made["d"].id, references=[made["a"].id])
+    return made
+
+
+def reached(view: View, start: list[str], depth: int) -> str:
+    page = view.list(filter=Filter(references=start, max_depth=depth))
+    return "".join(sorted(m.content for m in page))
+
+
+@pytest.mark.req("J5", "J11")
+@pytest.mark.parametrize(
+    ("start", "depth", "found"),
+    [
+        ("a", 1, "b"),
+        ("a", 2, "bc"),
+        ("a", 3, "bcde"),
+        ("a", 4, "bcde"),
+        ("a", 10, "bcde"),
+        ("d", 1, "a"),
+        ("d", 3, "abc"),
+        ("ad", 1, "b"),
+        ("ce", 1, "d"),
+        ("f", 10, ""),
+    ],
+)
+def test_references_are_followed_to_a_depth(view: View, start: str, depth: int, found: str) -> None:
+    made = chain(view)
+    assert reached(view, [made[name].id for name in start], depth) == found
+
+
+@pytest.mark.req("J5")
+def test_references_combine_with_other_conditions(view: View) -> None:
+    made = chain(view)
+    wanted = Filter(references=[made["a"].id], max_depth=5, content_contains="E")
+    assert [m.content for m in view.list(filter=wanted)] == ["e"]
+    assert view.count(filter=wanted) == 1
+    assert [hit.memory.content for hit in view.search("e c", filter=wanted)] == ["e"]
+    assert view.count(filter={"references": made["a"].id}) == 1
+    assert view.count(filter={"references": []}) == view.count(filter={"references": ["missing"]}) == 0
+
+
+@pytest.mark.req("J5", "L11")
+def test_references_never_lead_through_foreign_memories(memories: Memories, view: View) -> None:
+    bob = memories.view(user="bob")
+    mine = view.add("mine")
+    foreign = bob.add("bob's", references=[mine.id])
+    start = view.add("start", references=[foreign.id])
+    assert reached(view, [start.id], 10) == ""
+    assert reached(view, [foreign.id], 10) == ""
+    assert reached(view, [foreign.id, start.id], 10) == ""
+    assert reached(bob, [foreign.id], 10) == ""
+    team = memories.view(user="bob", project="api").add("shared", layer="project", references=[foreign.id, mine.id])
+    assert reached(view, [team.id], 10) == "mine"
+
+
+@pytest.mark.req("J5")
+def test_forgotten_memories_are_not_reached(view: View) -> None:
+    last = view.add("last")
+    middle = view.add("middle", references=[last.id])
+    first = view.add("first", references=[middle.id])
+    view.forget(last.id)
+    assert reached(view, [first.id], 3) == "middle"
+    view.restore(last.id)
+    view.forget(middle.id, permanent=True)
+    assert reached(view, [first.id], 3) == ""
+
+
+# -- layers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("H1", "H4")
+def test_layers_narrow_what_is_seen(memories: Memories) -> None:
+    view = memories.view(agent="a", user="u", session="s", project="p")
+    for layer in ("agent", "user", "session", "project"):
+        view.add(f"tea of {layer}", layer=layer)
+    for layers, expected in (
+        (None, ["agent", "project", "session", "user"]),
+        (["agent"], ["agent"]),
+        ("user", ["user"]),
+        (["project", "session"], ["project", "session"]),
+        ([], []),
+    ):
+        names = sorted(m.content.split()[-1] for m in view.list(layers=layers))
+        assert names == expected
+        assert view.count(layers=layers) == view.stats(layers=layers).active == len(expected)
+        results = view.search("tea", layers=layers)
+        assert sorted(hit.memory.layer.value for hit in results) == expected
+        assert [layer.value for layer in results.layers] == [
+            one for one in ("agent", "user", "session", "project") if one in expected
+        ]
+        assert sorted(version.owner.layer.value for version in view.changes(layers=layers)) == expected
+
+
+@pytest.mark.req("H1")
+def test_views_share_the_layers_that_they_have_in_common(memories: Memories) -> None:
+    ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
+    shared = ada.add("ours", layer="team")
+    ada.add("mine")
+    assert [m.content for m in bob.list()] == ["ours"]
+    assert bob.update(shared.id, title="by bob").version == 2
+    assert bob.forget(shared.id)
+    assert ada.get(shared.id) is None
