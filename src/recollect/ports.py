@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from recollect import filters, ranking, tally
+from recollect import filters, ranking, tally, words
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
 from recollect.filters import Where
 from recollect.types import (
@@ -228,7 +228,7 @@ class Store(ABC):
     def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
         """The memories that share words with a text, by BM25, best first. Any text is allowed."""
         memories = [stored.memory for stored in self._matching(query)]
-        scores = ranking.bm25(text, [ranking.searchable(memory) for memory in memories])
+        scores = ranking.bm25(text, [words.searchable(memory.content, memory.title) for memory in memories])
         scored = [Scored(memory, score) for memory, score in zip(memories, scores, strict=True) if score > 0]
         scored.sort(key=lambda one: -one.score)
         return scored[:limit]

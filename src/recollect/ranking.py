@@ -1,16 +1,14 @@
 """Scores as pure functions: raw signals in, an order and its reasons out."""
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from recollect import words
 from recollect.types import Hit, Memory
 
-_WORD = re.compile(r"\w+")
-_K1 = 1.2
-_B = 0.75
+K1 = 1.2
+B = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,15 +18,6 @@ class Signals:
     memory: Memory
     similarity: float | None = None
     keyword: float | None = None
-
-
-def words(text: str) -> list[str]:
-    """The words of a text, case-folded.
-
-    >>> words("Dark-mode, please!")
-    ['dark', 'mode', 'please']
-    """
-    return _WORD.findall(text.casefold())
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:
@@ -42,48 +31,33 @@ def cosine(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def bm25(query: str, texts: Sequence[str]) -> list[float]:
-    """The BM25 score of each text for the words of a query, never negative.
+    """The BM25 score of each text for the terms of a query, never negative.
 
     >>> [score > 0 for score in bm25("dark mode", ["the dark", "light"])]
     [True, False]
     """
-    counted = [Counter(words(text)) for text in texts]
+    counted = [words.terms(text) for text in texts]
     lengths = [sum(counts.values()) for counts in counted]
-    average = sum(lengths) / len(lengths) if lengths else 0.0
+    average = max(1.0, sum(lengths) / len(lengths)) if lengths else 1.0
     scores = [0.0] * len(texts)
-    for word in set(words(query)):
-        frequency = sum(1 for counts in counted if word in counts)
+    for term in words.asked(query):
+        frequency = sum(1 for counts in counted if term in counts)
         weight = math.log(1 + (len(texts) - frequency + 0.5) / (frequency + 0.5))
         for index, counts in enumerate(counted):
-            if times := counts[word]:
-                norm = _K1 * (1 - _B + _B * lengths[index] / average)
-                scores[index] += weight * times * (_K1 + 1) / (times + norm)
+            if times := counts[term]:
+                norm = K1 * (1 - B + B * lengths[index] / average)
+                scores[index] += weight * times * (K1 + 1) / (times + norm)
     return scores
 
 
-def relative_to_best(scores: Sequence[float]) -> list[float]:
-    """Scores as shares of the best one: BM25 has no scale of its own.
-
-    >>> relative_to_best([4.0, 1.0])
-    [1.0, 0.25]
-    """
-    best = max(scores, default=0.0)
-    return [score / best if best > 0 else 0.0 for score in scores]
-
-
-def searchable(memory: Memory) -> str:
-    """What a keyword search looks at."""
-    return f"{memory.title}\n{memory.content}" if memory.title else memory.content
-
-
 def coverage(query: str, text: str) -> float:
-    """The share of the query's distinct words that a text has.
+    """The share of the query's terms that a text has.
 
-    >>> coverage("dark mode", "Dark theme")
-    0.5
+    >>> coverage("dark modes", "Dark mode"), coverage("dark mode", "Dark theme")
+    (1.0, 0.5)
     """
-    asked = set(words(query))
-    return len(asked & set(words(text))) / len(asked) if asked else 0.0
+    asked, found = words.asked(query), words.terms(text)
+    return sum(1 for term in asked if term in found) / len(asked) if asked else 0.0
 
 
 def fuse(signals: Iterable[Signals]) -> list[tuple[float, Mapping[str, float], Memory]]:

@@ -189,23 +189,27 @@ def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise _wrong(field, "must be a mapping", "pass a dict")
-    copy: dict[str, Any] = _json(field, value, METADATA_DEPTH)
-    size = len(codec.encode_json(copy))
-    if size > METADATA_BYTES:
-        raise _wrong(
-            field,
-            f"has {size} bytes as JSON, the limit is {METADATA_BYTES}",
-            "keep large things in the content or in files",
-        )
+    copy: dict[str, Any] = json_value(field, value)
+    if len(codec.encode_json(copy)) > METADATA_BYTES:
+        raise _too_large(field)
     return copy
+
+
+def _too_large(field: str) -> InvalidInput:
+    return _wrong(
+        field, f"is larger than {METADATA_BYTES} bytes as JSON", "keep large things in the content or in files"
+    )
 
 
 def json_value(field: str, value: object) -> Any:
     """Any JSON value, checked and copied."""
-    return _json(field, value, METADATA_DEPTH)
+    return _json(field, value, METADATA_DEPTH, [METADATA_BYTES])
 
 
-def _json(field: str, value: object, depth: int) -> Any:
+def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
+    """The copy of a value. ``room`` is what may still come: without it, a small object that holds one list many times
+    on each of its levels would become a copy without end.
+    """
     if value is None or isinstance(value, bool) or (type(value) is str and value.isascii()):
         return value
     if isinstance(value, str):
@@ -225,10 +229,19 @@ def _json(field: str, value: object, depth: int) -> Any:
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise _wrong(field, "has a key that is not text", "use str keys")
-        return {_json(field, name, 0): _json(field, one, depth - 1) for name, one in value.items()}
+        _take(room, 4 * len(value), field)
+        return {_json(field, name, 0, room): _json(field, one, depth - 1, room) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_json(field, one, depth - 1) for one in value]
+        _take(room, 2 * len(value), field)
+        return [_json(field, one, depth - 1, room) for one in value]
     raise _wrong(field, f"contains a {type(value).__name__}, which is not JSON", "convert it first")
+
+
+def _take(room: list[int], size: int, field: str) -> None:
+    """Count the least that a part needs as JSON: two characters for each of its values, and two for each name."""
+    room[0] -= size
+    if room[0] < 0:
+        raise _too_large(field)
 
 
 def source(value: object) -> Source | None:

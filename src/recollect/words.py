@@ -5,10 +5,11 @@ memory leaves no vocabulary behind.
 """
 
 import re
+import struct
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import Stemmer
@@ -20,6 +21,10 @@ _STOP = frozenset(
     there these they this those to was we were what when where which while who whom whose why will with would you
     your""".split()
 )
+
+
+TERM_BYTES = 5
+"""A packed term: its number in four bytes, how often it is there in one."""
 
 
 def words(text: str) -> list[str]:
@@ -64,3 +69,18 @@ def asked(query: str) -> Sequence[int]:
     found = words(query)
     telling = [word for word in found if word not in _STOP]
     return list(dict.fromkeys(map(term, telling or found)))
+
+
+def searchable(content: str, title: str | None) -> str:
+    """What a keyword search looks at."""
+    return f"{title}\n{content}" if title else content
+
+
+def pack(found: Mapping[int, int]) -> bytes:
+    """Terms as bytes, in the order of their numbers; more than 255 of one count as 255.
+
+    >>> len(pack(terms("tea, tea, coffee"))) // TERM_BYTES
+    2
+    """
+    flat = [number for one in sorted(found.items()) for number in (one[0], min(255, one[1]))]
+    return struct.pack("<" + "IB" * len(found), *flat)

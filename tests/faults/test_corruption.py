@@ -35,10 +35,6 @@ _NEW_HEAD = (
     "INSERT INTO heads SELECT owner, 999, sequence, state, type, importance, created_at, occurred_at,"
     f" expires_at, author, source_type, has_pointer, bytes FROM heads WHERE {_OF_VICTIM}"
 )
-_FORGET_WORDS = (
-    "INSERT INTO words (words, rowid, text) SELECT 'delete', number, content FROM journal"
-    f" WHERE {_OF_VICTIM} AND version = 1"
-)
 PROJECTIONS = {
     "head deleted": Damage("heads", f"DELETE FROM heads WHERE {_OF_VICTIM}"),
     "head changed": Damage("heads", f"UPDATE heads SET state = 'forgotten' WHERE {_OF_VICTIM}"),
@@ -50,9 +46,10 @@ PROJECTIONS = {
     "key deleted": Damage("keys", "DELETE FROM keys WHERE key = 'base/5'"),
     "key changed": Damage("keys", "UPDATE keys SET key = 'made up' WHERE key = 'base/5'"),
     "keys swapped": Damage("keys", "UPDATE keys SET number = 1 WHERE key = 'base/5'"),
-    "words deleted": Damage("words", _FORGET_WORDS),
-    "all words deleted": Damage("words", "INSERT INTO words (words) VALUES ('delete-all')"),
-    "words too many": Damage("words", "INSERT INTO words (rowid, text) VALUES (999, 'made up')"),
+    "words deleted": Damage("words", f"DELETE FROM words WHERE {_OF_VICTIM}"),
+    "all words deleted": Damage("words", "DELETE FROM words"),
+    "words changed": Damage("words", f"UPDATE words SET terms = x'0102030401' WHERE {_OF_VICTIM}"),
+    "words too many": Damage("words", "INSERT INTO words VALUES (999, x'0102030401')"),
     "vector without memory": Damage("vectors", "INSERT INTO vectors VALUES (999, 'given', zeroblob(32))"),
 }
 JOURNAL = {

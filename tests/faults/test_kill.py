@@ -36,14 +36,13 @@ def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path, long_run:
 
 def _kill_at_random(database: Path, prefix: str) -> dict[str, str]:
     """Start a writer, hear some of what it tells, and kill it; returns all that it told."""
-    child = processes.start("add_forever", database, prefix)
-    assert child.stdout is not None
-    heard = [child.stdout.readline() for _ in range(random.randint(1, 25))]
-    time.sleep(random.uniform(0, 0.003))  # what is being killed: any moment between two acknowledgements
-    child.kill()
-    rest = child.stdout.read()
-    child.stdout.close()
-    assert child.wait() == -9
+    with processes.start("add_forever", database, prefix) as child:
+        assert child.stdout is not None
+        heard = [child.stdout.readline() for _ in range(random.randint(1, 25))]
+        time.sleep(random.uniform(0, 0.003))  # the kill may come at any moment between two acknowledgements
+        child.kill()
+        rest = child.stdout.read()
+    assert child.returncode == -9
     return Told.parse(-9, "".join(heard) + rest).added
 
 

@@ -75,8 +75,8 @@ def test_many_processes_take_the_same_step(tmp_path: Path) -> None:
     known = fill(database)
     processes.finish("migrate", database, 1)
     children = [processes.start("add_some", database, f"child{number}", 2) for number in range(5)]
-    for child in children:
-        output, _ = child.communicate(timeout=processes.PATIENCE_S)
-        assert child.returncode == 0
-        known |= Told.parse(0, output).added
+    ended = [(child.communicate(timeout=processes.PATIENCE_S)[0], child.returncode) for child in children]
+    for output, returncode in ended:
+        assert returncode == 0
+        known |= Told.parse(returncode, output).added
     assert_sound(database, known)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -16,33 +17,54 @@ from tests.faults.script import view_of
 from tests.faults.soundness import assert_sound, fill
 
 
-def _start(place: Path, what: str, *arguments: object, **options: object) -> tuple[subprocess.Popen[str], IO[str]]:
+@dataclass(frozen=True, slots=True)
+class Child:
     """A child that tells into a file, so that nobody has to read along."""
-    output = (place / f"{what}{len(list(place.iterdir()))}.log").open("w+")
-    return processes.start(what, *arguments, stdout=output, **options), output
+
+    process: subprocess.Popen[str]
+    output: Path
+
+    def told(self) -> Told:
+        """What it told, when it has ended well."""
+        returncode = self.process.wait(timeout=processes.PATIENCE_S)
+        told = Told.parse(returncode, self.output.read_text())
+        assert returncode == 0
+        assert told.of("failed") == []
+        return told
 
 
-def _told(child: subprocess.Popen[str], output: IO[str]) -> Told:
-    returncode = child.wait(timeout=processes.PATIENCE_S)
-    output.seek(0)
-    with output:
-        told = Told.parse(returncode, output.read())
-    assert returncode == 0
-    assert told.of("failed") == []
-    return told
+Start = Callable[..., Child]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts children; none of them outlives its test."""
+    children: list[Child] = []
+
+    def start(what: str, *arguments: object, **options: object) -> Child:
+        output = tmp_path / f"child{len(children)}.log"
+        with output.open("w") as file:
+            children.append(Child(processes.start(what, *arguments, stdout=file, **options), output))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.process.kill()
+        with child.process:  # waits, and closes the pipe
+            pass
 
 
 @pytest.mark.req("L1", "L2", "L3", "L15")
-def test_two_writers_and_a_reader(tmp_path: Path, long_run: bool) -> None:
+def test_two_writers_and_a_reader(tmp_path: Path, start: Start, long_run: bool) -> None:
     seconds = 60 if long_run else 5
     database = tmp_path / "memory.db"
     base = fill(database)
-    reader, seen = _start(tmp_path, "follow", database, "", stdin=subprocess.PIPE)
-    writers = [_start(tmp_path, "write_with_threads", database, name, 3, seconds) for name in ("left", "right")]
-    told = [_told(*writer) for writer in writers]
-    assert reader.stdin is not None
-    reader.stdin.close()  # the reader goes on to the end of the feed
-    watched = _told(reader, seen)
+    reader = start("follow", database, "", stdin=subprocess.PIPE)
+    writers = [start("write_with_threads", database, name, 3, seconds) for name in ("left", "right")]
+    told = [writer.told() for writer in writers]
+    assert reader.process.stdin is not None
+    reader.process.stdin.close()  # the reader goes on to the end of the feed
+    watched = reader.told()
 
     added = base | {key: id for one in told for key, id in one.added.items()}
     assert len(added) == len(base) + sum(len(one.added) for one in told)
@@ -72,25 +94,23 @@ def _feed(database: Path) -> list[tuple[int, str, int, str]]:
 
 
 @pytest.mark.req("L1")
-def test_many_processes_make_one_file(tmp_path: Path, long_run: bool) -> None:
+def test_many_processes_make_one_file(tmp_path: Path, start: Start, long_run: bool) -> None:
     """All of them find no file, and all of them make it: one wins, nobody fails, nothing is lost."""
     for attempt in range(10 if long_run else 2):
-        place = tmp_path / str(attempt)
-        place.mkdir()
-        database = place / "memory.db"
-        children = [_start(place, "add_some", database, f"child{number}", 3) for number in range(6)]
+        database = tmp_path / f"memory{attempt}.db"
+        children = [start("add_some", database, f"child{number}", 3) for number in range(6)]
         added: dict[str, str] = {}
         for child in children:
-            added |= _told(*child).added
+            added |= child.told().added
         assert len(added) == 18
         assert_sound(database, added)
 
 
 @pytest.mark.req("L1")
-def test_one_key_from_many_processes_is_one_memory(tmp_path: Path) -> None:
+def test_one_key_from_many_processes_is_one_memory(tmp_path: Path, start: Start) -> None:
     database = tmp_path / "memory.db"
     fill(database)
-    children = [_start(tmp_path, "add_some", database, "same", 5) for _ in range(4)]
-    told = [_told(*child).added for child in children]
+    children = [start("add_some", database, "same", 5) for _ in range(4)]
+    told = [child.told().added for child in children]
     assert all(added == told[0] for added in told)
     assert_sound(database, told[0])

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -245,22 +245,16 @@ def test_hostile_ids_of_memories_find_nothing(database: Memories) -> None:
     assert sequence(database) == last
 
 
-@pytest.fixture(scope="module")
-def ram() -> Iterator[Memories]:
-    with recollect.open("ram:") as memories:
-        yield memories
-
-
 @pytest.mark.req("H1", "L11")
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("broken", BROKEN_IDS, ids=lambda text: ascii(text)[:12])
-def test_broken_ids_open_no_view(name: str, broken: str, ram: Memories) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        ram.view(**{"user": "ada", name: broken})
-    assert caught.value.details["field"] == name
-    assert caught.value.operation == "view"
-    assert caught.value.hint
-    assert not re.search(r"[\x00-\x1f\ud800]", str(caught.value))
+def test_broken_ids_open_no_view(name: str) -> None:
+    with recollect.open("ram:") as memories:
+        for broken in BROKEN_IDS:
+            with pytest.raises(InvalidInput) as caught:
+                memories.view(**{"user": "ada", name: broken})
+            assert (caught.value.details["field"], caught.value.operation) == (name, "view")
+            assert caught.value.hint
+            assert not re.search(r"[\x00-\x1f\ud800]", str(caught.value))
 
 
 @pytest.mark.req("L11", "H6")

@@ -2,6 +2,7 @@
 
 import array
 import enum
+import json
 import math
 import struct
 import unicodedata
@@ -225,6 +226,20 @@ def test_metadata_has_a_depth_and_a_size() -> None:
     room = v.METADATA_BYTES - len('{"a":""}')
     assert v.metadata({"a": "x" * room})
     refused(v.metadata, {"a": "x" * (room + 1)}, field="metadata")
+    shortest = {"a": [0] * ((v.METADATA_BYTES - len('{"a":[]}') + 1) // 2)}
+    assert len(json.dumps(shortest, separators=(",", ":"))) <= v.METADATA_BYTES
+    assert v.metadata(shortest) == shortest
+
+
+def test_metadata_that_holds_itself_many_times_is_refused_at_once() -> None:
+    """Thirty lists, as JSON a billion."""
+    value: list[Any] = []
+    for _ in range(30):
+        value = [value, value]
+    refused(v.metadata, {"a": value}, field="metadata")
+    endless: dict[str, Any] = {}
+    endless["a"] = [endless, endless]
+    refused(v.metadata, endless, field="metadata")
 
 
 class Colour(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is its name

@@ -2,7 +2,7 @@
 
 import time
 
-from recollect import layers, ranking, validation
+from recollect import layers, ranking, validation, words
 from recollect.errors import InvalidInput, QueryTooLong
 from recollect.events import SearchCompleted
 from recollect.memories.engine import Engine
@@ -62,9 +62,7 @@ def _signals(engine: Engine, wanted: Query, text: str, limit: int) -> list[ranki
     found: dict[str, ranking.Signals] = {}
     for scored in engine.store.matching_words(wanted, text, limit):
         memory = scored.memory
-        # The index also finds other forms of a word, so whatever it found has one of the words at least.
-        least = 1 / max(1, len(set(ranking.words(text))))
-        share = max(least, ranking.coverage(text, ranking.searchable(memory)))
+        share = ranking.coverage(text, words.searchable(memory.content, memory.title))
         found[memory.id] = ranking.Signals(memory=memory, keyword=share)
     vector = engine.embed([text])[0] if wanted.as_of is None else None
     if vector is not None:

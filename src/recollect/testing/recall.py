@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import filters, ranking
+from recollect import filters, words
 from recollect.ports import Scored, Store
 from recollect.testing import strategies
 from recollect.testing.builders import (
@@ -175,8 +175,8 @@ class Recall(Subject):
         whose = owner(new_id())
         memories = [
             # Every second one has generated fields, so that conditions leave some and take some.
-            memory(whose=whose, **((draft if n % 2 else {}) | {"content": " ".join(words)}))
-            for n, words in enumerate(contents)
+            memory(whose=whose, **((draft if n % 2 else {}) | {"content": " ".join(chosen)}))
+            for n, chosen in enumerate(contents)
         ]
         put(store, *memories, memory(" ".join(WORDS), BOB))
         conditions = conditions | {"include_forgotten": False}
@@ -185,7 +185,7 @@ class Recall(Subject):
             one.id
             for one in memories
             if filters.matches(one, wanted.where)
-            and set(ranking.words(one.content)) & set(ranking.words(" ".join(asked)))
+            and set(words.terms(words.searchable(one.content, one.title))) & set(words.asked(" ".join(asked)))
         }
         text = " ".join(asked).upper()
         found = store.matching_words(wanted, text, limit)
@@ -211,7 +211,7 @@ class Recall(Subject):
         found = store.matching_words(query(ADA), text, 5)
         check_scored(found, 5)
         assert {scored.memory.id for scored in found} <= {dark.id}
-        shares = set(ranking.words(text)) & {"dark", "mode", "content"}
+        shares = set(words.asked(text)) & set(words.terms("dark mode content"))
         assert bool(found) == bool(shares)
 
     @given(text=st.text(st.characters(codec="utf-8"), max_size=30))

@@ -25,7 +25,7 @@ class Projection:
     head: tuple[object, ...]
     tags: tuple[tuple[int, str, int], ...]
     keys: tuple[tuple[int, str, int], ...]
-    words: tuple[tuple[int, str], ...]
+    words: tuple[tuple[int, bytes], ...]
 
 
 def projections(connection: apsw.Connection) -> Iterator[Projection]:
@@ -57,7 +57,7 @@ def _projection(row: tuple[Any, ...], owners: Mapping[int, Owner], sequence: int
         head=rows.head_row(memory, number, sequence, owner, size),
         tags=tuple((owner, tag, number) for tag in memory.tags),
         keys=() if memory.key is None else ((owner, memory.key, number),),
-        words=((number, rows.searchable(memory.content, memory.title)),) if memory.state is State.ACTIVE else (),
+        words=((number, rows.terms(memory.content, memory.title)),) if memory.state is State.ACTIVE else (),
     )
 
 
@@ -73,9 +73,8 @@ def _decoded(row: Iterable[Any]) -> tuple[Any, ...]:
 
 def rebuild(connection: apsw.Connection) -> None:
     """Make every projection again."""
-    for table in ("heads", "tags", "keys"):
+    for table in ("heads", "tags", "keys", "words"):
         connection.execute(f"DELETE FROM {table}")
-    connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
     for projection in list(projections(connection)):
         connection.execute(rows.INSERT_HEAD, projection.head)
         connection.executemany(rows.INSERT_TAG, projection.tags)
@@ -128,7 +127,7 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
-        Check("words", _words_differ, "rebuild the projections", rebuild),
+        Check("words", lambda c: _rows_differ(c, "words"), "rebuild the projections", rebuild),
         Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
     )
 
@@ -223,27 +222,6 @@ def _rows_differ(connection: apsw.Connection, table: str) -> str:
     actual = set(connection.execute(f"SELECT * FROM {table}").fetchall())
     wrong = len(expected ^ actual)
     return f"{wrong} {table} differ from the journal" if wrong else ""
-
-
-def _words_differ(connection: apsw.Connection) -> str:
-    """Index the texts of the journal once more, apart, and compare the two indexes word by word."""
-    connection.execute(
-        "CREATE VIRTUAL TABLE temp.fresh USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
-    )
-    connection.execute("CREATE VIRTUAL TABLE temp.fresh_words USING fts5vocab(temp, fresh, instance)")
-    connection.execute("CREATE VIRTUAL TABLE temp.stored_words USING fts5vocab(main, words, instance)")
-    try:
-        for projection in projections(connection):
-            connection.executemany("INSERT INTO temp.fresh (rowid, text) VALUES (?, ?)", projection.words)
-        wrong = connection.execute(
-            "SELECT count(*) FROM (SELECT * FROM (SELECT * FROM temp.fresh_words EXCEPT"
-            " SELECT * FROM temp.stored_words) UNION ALL SELECT * FROM (SELECT * FROM temp.stored_words"
-            " EXCEPT SELECT * FROM temp.fresh_words))"
-        ).get
-    finally:
-        for table in ("stored_words", "fresh_words", "fresh"):
-            connection.execute(f"DROP TABLE temp.{table}")
-    return f"{wrong} words in the full-text index differ from the journal" if wrong else ""
 
 
 _UNFIT = (

@@ -18,15 +18,17 @@ from recollect.types import Memory, Operation, Owner, State, Vector
 # Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
 _LAST = "SELECT max(coalesce((SELECT max(sequence) FROM journal), 0), coalesce((SELECT max(sequence) FROM damaged), 0))"
 _HEAD = f"SELECT {rows.CHECKED} FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
-_EMBEDDING = "SELECT n.value, d.value FROM settings n, settings d WHERE n.name = 'embedder' AND d.name = 'dimension'"
+_EMBEDDING = (
+    "SELECT n.value, CAST(d.value AS INTEGER) FROM settings n, settings d"
+    " WHERE n.name = 'embedder' AND d.name = 'dimension'"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """What the file holds of a memory before a write: where it is, and what its projections were made from.
 
-    ``text`` is what the full-text index has of it: nothing unless the memory is active. An erased memory is only a
-    number and a version.
+    An erased memory is only a number and a version.
     """
 
     number: int
@@ -35,7 +37,6 @@ class Head:
     erased: bool = False
     key: str | None = None
     tags: tuple[str, ...] = ()
-    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +103,11 @@ class Transaction:
         if not found:
             return None
         rows.verify(found[0])
-        _, _, version, number, owner, _, _, _, _, content, body, _ = found[0]
+        _, _, version, number, owner, _, _, _, _, _, body, _ = found[0]
         if body is None:
             return Head(number, version, owner, erased=True)
         kept: dict[str, Any] = codec.decode_json(body)
-        active = kept.get("state", State.ACTIVE) == State.ACTIVE
-        return Head(
-            number,
-            version,
-            owner,
-            key=kept.get("key"),
-            tags=tuple(kept.get("tags", ())),
-            text=rows.searchable(content, kept.get("title")) if active else None,
-        )
+        return Head(number, version, owner, key=kept.get("key"), tags=tuple(kept.get("tags", ())))
 
     def _check_version(self, memory: Memory, before: Head | None) -> None:
         stored = before.version if before else 0
@@ -190,8 +183,7 @@ def _after(write: Write, number: int, owner: int) -> Head:
     memory = write.memory
     if write.operation is Operation.ERASED:
         return Head(number, memory.version, owner, erased=True)
-    text = rows.searchable(memory.content, memory.title) if memory.state is State.ACTIVE else None
-    return Head(number, memory.version, owner, key=memory.key, tags=memory.tags, text=text)
+    return Head(number, memory.version, owner, key=memory.key, tags=memory.tags)
 
 
 class _Batch:
@@ -226,7 +218,7 @@ class _Batch:
         if write.vector is not None:
             self._rows[rows.INSERT_VECTOR].append((number, write.vector.embedder, write.vector.data))
         if memory.state is State.ACTIVE:
-            self._rows[rows.INSERT_WORDS].append((number, rows.searchable(memory.content, memory.title)))
+            self._rows[rows.INSERT_WORDS].append((number, rows.terms(memory.content, memory.title)))
 
     def erase(self, step: Step, owner: int) -> None:
         """Every version of a memory and all that was made from them; what stays is that it was erased."""
@@ -256,11 +248,7 @@ class _Batch:
             )
         if before.key is not None:
             self._connection.execute("DELETE FROM keys WHERE owner = ? AND key = ?", (owner, before.key))
-        if before.text is not None:
-            # A contentless index needs the very text that was put in to take it out again.
-            self._connection.execute(
-                "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, before.text)
-            )
+        self._connection.execute("DELETE FROM words WHERE number = ?", (number,))
         if not keeps_vector:
             self._connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
 

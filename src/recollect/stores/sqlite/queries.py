@@ -178,21 +178,14 @@ def by_vector(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
     )
 
 
-def by_words(query: Query, owners: Iterable[int], words: str, limit: int) -> tuple[str, list[object]]:
-    """The statement for a keyword search; ``words`` is in FTS5's own syntax, made by ``any_of``."""
+def by_words(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
+    """The statement for the terms that a keyword search compares."""
     found = conditions(owners, query.where)
     sources = _sources(found, accesses=False)
     return (
-        f"SELECT h.number, -bm25(words) AS score FROM words CROSS JOIN {sources}"
-        f" WHERE words MATCH ? AND h.number = words.rowid AND {found.sql}"
-        " ORDER BY score DESC LIMIT ?",
-        [words, *found.values, limit],
+        f"SELECT h.number, w.terms FROM {sources} JOIN words w ON w.number = h.number WHERE {found.sql}",
+        found.values,
     )
-
-
-def any_of(words: Iterable[str]) -> str:
-    """An FTS5 expression for any of the words, each quoted: nothing in them is syntax."""
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 
 def by_numbers(owners: Iterable[int], numbers: Iterable[int]) -> tuple[str, list[object]]:

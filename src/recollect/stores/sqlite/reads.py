@@ -9,13 +9,11 @@ from typing import Any
 
 import apsw
 
-from recollect import codec, ranking, tally
+from recollect import codec, tally, words
 from recollect.errors import RecollectError
 from recollect.ports import Owners, Query, Scored, Store, Stored
 from recollect.stores.sqlite import connections, queries, rows
 from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
-
-_QUERY_WORDS = 64
 
 
 class SqliteReads(Store):
@@ -128,23 +126,21 @@ class SqliteReads(Store):
 
     def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
         """The best cosines, by comparing with every vector of the owners."""
-        from recollect.stores.sqlite import vectors  # lazy: numpy takes 200 ms, and most calls need none
+        from recollect.stores.sqlite import scores  # lazy: numpy takes 200 ms, and most calls need none
 
         with self._snapshot(query.owners) as (connection, numbers):
             found = rows.fetch(connection, *queries.by_vector(query, numbers))
-            return self._scored(connection, numbers, vectors.best(found, vector, limit))
+            return self._scored(connection, numbers, scores.nearest(found, vector, limit))
 
     def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
-        """The best by BM25, from the full-text index."""
-        words = list(dict.fromkeys(ranking.words(text)))[:_QUERY_WORDS]
-        if not words:
-            return []
+        """The best by BM25, by comparing with the terms of every memory of the owners."""
+        from recollect.stores.sqlite import scores  # lazy: as above
+
         if query.as_of is not None:
             return super().matching_words(query, text, limit)
-        statement = queries.any_of(words)
         with self._snapshot(query.owners) as (connection, numbers):
-            found = rows.fetch(connection, *queries.by_words(query, numbers, statement, limit))
-            return self._scored(connection, numbers, found)
+            found = rows.fetch(connection, *queries.by_words(query, numbers))
+            return self._scored(connection, numbers, scores.bm25(found, words.asked(text), limit))
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts, from the heads alone."""

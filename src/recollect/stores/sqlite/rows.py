@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from recollect import codec
+from recollect import codec, words
 from recollect.errors import StoreCorrupt
 from recollect.ports import Write
 from recollect.types import Memory, Operation, Owner, Vector, Version
@@ -22,7 +22,7 @@ INSERT_HEAD = (
 )
 INSERT_TAG = "INSERT INTO tags (owner, tag, number) VALUES (?, ?, ?)"
 INSERT_KEY = "INSERT INTO keys (owner, key, number) VALUES (?, ?, ?)"
-INSERT_WORDS = "INSERT INTO words (rowid, text) VALUES (?, ?)"
+INSERT_WORDS = "INSERT INTO words (number, terms) VALUES (?, ?)"
 INSERT_VECTOR = "INSERT OR REPLACE INTO vectors (number, embedder, data) VALUES (?, ?, ?)"
 
 CHECKED = "sequence, id, version, number, owner, operation, recorded_at, created_at, reason, content, body, checksum"
@@ -114,9 +114,9 @@ def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) 
     )
 
 
-def searchable(content: str, title: str | None) -> str:
-    """What the full-text index holds of a memory. To change it, rebuild the index: deleting needs the same text."""
-    return f"{title}\n{content}" if title else content
+def terms(content: str, title: str | None) -> bytes:
+    """What the keyword search compares of a memory."""
+    return words.pack(words.terms(words.searchable(content, title)))
 
 
 def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = None) -> Memory:

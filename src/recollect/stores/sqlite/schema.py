@@ -3,9 +3,13 @@
 ``docs/file-format.md`` describes every column.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import apsw
+
+from recollect import codec
+from recollect.stores.sqlite import rows
 
 APPLICATION_ID = 0x52434C54  # "RCLT" in ASCII, at byte 68 of the file: how `file` and we know it
 # Vectors of 256 or 384 numbers fill a page of 8 KiB with little waste; 4 KiB pages waste a fifth.
@@ -17,8 +21,15 @@ class Migration:
     """One step of the schema: what makes it and what takes it back."""
 
     number: int
-    up: tuple[str, ...]
+    up: tuple[str | Callable[[apsw.Connection], None], ...]
     down: tuple[str, ...]
+
+
+def _fill_words(connection: apsw.Connection) -> None:
+    active = "SELECT h.number, j.content, j.body FROM heads h JOIN journal j USING (sequence) WHERE h.state = 'active'"
+    for number, content, body in rows.fetch(connection, active):
+        title = codec.decode_json(body).get("title")
+        connection.execute(rows.INSERT_WORDS, (number, rows.terms(content, title)))
 
 
 JOURNAL = Migration(
@@ -102,15 +113,12 @@ RECALL = Migration(
             embedder TEXT NOT NULL,
             data BLOB NOT NULL
         ) STRICT""",
-        # Contentless: the text stays in the journal alone. The option 'secure-delete' makes a deleted
-        # row leave the index at once instead of being marked.
-        """CREATE VIRTUAL TABLE words USING fts5(
-            text, content='', tokenize='porter unicode61 remove_diacritics 2'
-        )""",
-        "INSERT INTO words (words, rank) VALUES ('secure-delete', 1)",
-        """INSERT INTO words (rowid, text)
-            SELECT h.number, coalesce(nullif(j.body ->> '$.title', '') || char(10), '') || j.content
-            FROM heads h JOIN journal j USING (sequence) WHERE h.state = 'active'""",
+        # One row per active memory: its terms and how often it has them. See recollect.words.
+        """CREATE TABLE words (
+            number INTEGER PRIMARY KEY,
+            terms BLOB NOT NULL
+        ) STRICT""",
+        _fill_words,
     ),
     down=(
         "DROP TABLE words",
@@ -149,8 +157,11 @@ def migrate(connection: apsw.Connection, target: int = LATEST) -> None:
 def _step(connection: apsw.Connection, current: int, target: int) -> None:
     upwards = target > current
     migration = MIGRATIONS[current] if upwards else MIGRATIONS[current - 1]
-    for statement in migration.up if upwards else migration.down:
-        connection.execute(statement)
+    for step in migration.up if upwards else migration.down:
+        if isinstance(step, str):
+            connection.execute(step)
+        else:
+            step(connection)
     reached = current + 1 if upwards else current - 1
     connection.pragma("user_version", reached)
     connection.pragma("application_id", APPLICATION_ID)

@@ -1,0 +1,48 @@
+"""Text as terms."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import words
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
+
+
+def test_words_are_folded_and_free_of_punctuation() -> None:
+    assert words.words("Dark-mode, STRASSE & Straße! a_b 42") == ["dark", "mode", "strasse", "strasse", "a", "b", "42"]
+    assert words.words("Café Ångström") == ["cafe", "angstrom"]
+    assert words.words("… — !") == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("prefers", "preferred"), ("cities", "city"), ("Indentation", "indent"), ("Café", "cafe")]
+)
+def test_forms_of_a_word_are_one_term(one: str, other: str) -> None:
+    assert words.terms(one) == words.terms(other)
+
+
+def test_other_words_are_other_terms() -> None:
+    assert not words.terms("tea") & words.terms("team")
+
+
+@given(TEXTS, TEXTS)
+def test_terms_of_two_texts_add_up(left: str, right: str) -> None:
+    assert words.terms(f"{left} {right}") == words.terms(left) + words.terms(right)
+
+
+def test_a_query_asks_for_its_telling_words() -> None:
+    assert words.asked("What is the theme of the user?") == list(words.terms("theme user"))
+    assert words.asked("who am I") == list(words.terms("who am i"))
+    assert words.asked("tea and tea") == list(words.terms("tea"))
+    assert words.asked("?!") == []
+
+
+@given(st.dictionaries(st.integers(0, 2**32 - 1), st.integers(1, 1000), max_size=20))
+def test_packed_terms_are_sorted_and_counted(found: dict[int, int]) -> None:
+    packed = words.pack(Counter(found))
+    pieces = [packed[start : start + words.TERM_BYTES] for start in range(0, len(packed), words.TERM_BYTES)]
+    unpacked = [(int.from_bytes(piece[:4], "little"), piece[4]) for piece in pieces]
+    assert unpacked == [(term, min(255, count)) for term, count in sorted(found.items())]
