@@ -5,9 +5,10 @@ memory leaves no vocabulary behind.
 """
 
 import re
-import struct
+import sys
 import unicodedata
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -24,7 +25,7 @@ _STOP = frozenset(
 
 
 TERM_BYTES = 5
-"""A packed term: its number in four bytes, how often it is there in one."""
+"""What a packed term takes: four for its number, one for how often it is there."""
 
 
 def words(text: str) -> list[str]:
@@ -77,10 +78,13 @@ def searchable(content: str, title: str | None) -> str:
 
 
 def pack(found: Mapping[int, int]) -> bytes:
-    """Terms as bytes, in the order of their numbers; more than 255 of one count as 255.
+    """Terms as bytes: their numbers in order, four bytes each, then how often each is there, at most 255.
 
     >>> len(pack(terms("tea, tea, coffee"))) // TERM_BYTES
     2
     """
-    flat = [number for one in sorted(found.items()) for number in (one[0], min(255, one[1]))]
-    return struct.pack("<" + "IB" * len(found), *flat)
+    numbers = sorted(found)
+    packed = array("I", numbers)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes() + bytes([min(255, found[number]) for number in numbers])

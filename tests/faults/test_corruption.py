@@ -300,7 +300,7 @@ def test_flipped_bytes_anywhere_are_typed_errors(tmp_path: Path, long_run: bool)
     _filled(base)
     good = base.read_bytes()
     used = [place for place, byte in enumerate(good) if byte]
-    for number in _rounds(long_run, 60):
+    for number in _rounds(long_run, 40):
         seed = random.randrange(2**32)
         chosen = random.Random(seed)
         bad = bytearray(good)

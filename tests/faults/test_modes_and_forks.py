@@ -85,27 +85,20 @@ def test_a_forked_child_reads_and_writes(tmp_path: Path) -> None:
         assert view.count() == len(known)
         known["parent/0"] = view.add_many([new("parent/0")])[0].id
 
+        go = Pipe()
+
         def work() -> None:
+            go.wait()
+            assert view.count() == len(known) + 10, "what the parent wrote after the fork is seen"
             assert view.get(known["parent/0"]) is not None
             for number in range(10):
                 view.add_many([new(f"child/{number}")])
-            assert view.count() == len(known) + 10 + 10
 
-        ready = Pipe()
-
-        def work_after_parent() -> None:
-            ready.wait()
-            work()
-
-        child = _fork(work_after_parent)
-        for number in range(10):
-            known[f"during/{number}"] = view.add_many([new(f"during/{number}")])[0].id
-        known_before = dict(known)
-        for number in range(10):
-            del known[f"during/{number}"]
-        ready.say()
+        child = _fork(work)
+        during = {f"during/{number}": view.add_many([new(f"during/{number}")])[0].id for number in range(10)}
+        go.say()
         assert _succeeded(child)
-        known = known_before
+        known |= during
         known["parent/1"] = view.add_many([new("parent/1")])[0].id
         assert view.count() == len(known) + 10
     found = assert_sound(database, known)

@@ -273,8 +273,8 @@ def test_the_other_operations(ada: View, judge: Judge, operation: str) -> None:
         if name != operation:
             continue
         given = arguments | {"id": id} if arguments.get("id") == "ID" else arguments
-        kind = QueryTooLong if given.get("query") == "x" * 32_769 else kinds.get(field, InvalidInput)
-        case = Case(field, list(given.values())[-1], kind)
+        kind = QueryTooLong if given.get("query") == "x" * 32_769 else kinds.get(told, InvalidInput)
+        case = Case(told, list(given.values())[-1], kind)
         judge.judge(partial(getattr(ada, operation), **given), case, operation)
     judge.check()
 

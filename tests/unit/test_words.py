@@ -42,7 +42,7 @@ def test_a_query_asks_for_its_telling_words() -> None:
 
 @given(st.dictionaries(st.integers(0, 2**32 - 1), st.integers(1, 1000), max_size=20))
 def test_packed_terms_are_sorted_and_counted(found: dict[int, int]) -> None:
-    packed = words.pack(Counter(found))
-    pieces = [packed[start : start + words.TERM_BYTES] for start in range(0, len(packed), words.TERM_BYTES)]
-    unpacked = [(int.from_bytes(piece[:4], "little"), piece[4]) for piece in pieces]
-    assert unpacked == [(term, min(255, count)) for term, count in sorted(found.items())]
+    packed, size = words.pack(Counter(found)), len(found)
+    terms = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, 4 * size, 4)]
+    assert terms == sorted(found)
+    assert list(packed[4 * size :]) == [min(255, found[term]) for term in terms]

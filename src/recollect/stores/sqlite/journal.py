@@ -61,6 +61,7 @@ class Transaction:
         self.new_owners: dict[Owner, int] = {}
         self.accesses: Mapping[str, rows.Accesses] = {}
         self._owners = owners
+        self._found: dict[Owner, int] = {}
         self._last = int(connection.execute(_LAST).get or 0)
 
     def append(self, writes: Sequence[Write]) -> list[int]:
@@ -86,17 +87,25 @@ class Transaction:
         One batch may hold several versions of a memory, and may free a key and take it again.
         """
         steps: list[Step] = []
-        heads: dict[str, Head] = {}
+        latest: dict[str, Step] = {}
         holders: dict[tuple[Owner, str], str | None] = {}
         for sequence, write in enumerate(writes, self._last + 1):
             memory = write.memory
-            before = heads.get(memory.id) or self._head(memory.id)
+            earlier = latest.get(memory.id)
+            before = self._after(earlier) if earlier else self._head(memory.id)
             self._check_version(memory, before)
             self._check_key(write, before, holders)
             number = before.number if before else sequence
-            steps.append(Step(write, sequence, number, before))
-            heads[memory.id] = _after(write, number, self._find_owner(memory.owner))
+            latest[memory.id] = step = Step(write, sequence, number, before)
+            steps.append(step)
         return steps
+
+    def _after(self, step: Step) -> Head:
+        """What the file will hold of a memory behind an earlier step of the same batch."""
+        memory, owner = step.write.memory, self._find_owner(step.write.memory.owner)
+        if step.write.operation is Operation.ERASED:
+            return Head(step.number, memory.version, owner, erased=True)
+        return Head(step.number, memory.version, owner, key=memory.key, tags=memory.tags)
 
     def _head(self, memory_id: str) -> Head | None:
         found = rows.fetch(self.connection, _HEAD, (memory_id,))
@@ -154,15 +163,18 @@ class Transaction:
     # -- owners -----------------------------------------------------------------------------------------------
 
     def _find_owner(self, owner: Owner) -> int:
-        """The number of an owner; 0 if it has none yet."""
-        known = self._owners.get(owner) or self.new_owners.get(owner)
-        return rows.owner_number(self.connection, owner) if known is None else known
+        """The number of an owner; 0 if it has none yet. Nobody else makes one while the transaction is open."""
+        known = self._found.get(owner)
+        if known is None:
+            known = self._owners.get(owner) or rows.owner_number(self.connection, owner)
+            self._found[owner] = known
+        return known
 
     def _owner(self, owner: Owner) -> int:
         number = self._find_owner(owner)
         if not number:
             self.connection.execute("INSERT INTO owners (name) VALUES (?)", (codec.encode_owner(owner),))
-            number = self.new_owners[owner] = self.connection.last_insert_rowid()
+            number = self._found[owner] = self.new_owners[owner] = self.connection.last_insert_rowid()
         return number
 
     # -- bookkeeping ------------------------------------------------------------------------------------------
@@ -176,14 +188,6 @@ class Transaction:
             " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at",
             [(count, codec.to_micros(at), memory_id) for memory_id, (count, at) in accesses.items()],
         )
-
-
-def _after(write: Write, number: int, owner: int) -> Head:
-    """What the file will hold of a memory behind a write of the same batch."""
-    memory = write.memory
-    if write.operation is Operation.ERASED:
-        return Head(number, memory.version, owner, erased=True)
-    return Head(number, memory.version, owner, key=memory.key, tags=memory.tags)
 
 
 class _Batch:

@@ -26,15 +26,17 @@ def bm25(stored: Sequence[tuple[int, bytes]], asked: Sequence[int], limit: int) 
     """The memories with the highest BM25, as ``ranking.bm25`` defines it."""
     if not stored or not asked:
         return []
-    sizes = np.array([len(data) // words.TERM_BYTES for _, data in stored])
-    found = np.frombuffer(b"".join(data for _, data in stored), dtype=[("term", "<u4"), ("count", "u1")])
+    sizes = [len(data) // words.TERM_BYTES for _, data in stored]
+    parts = list(zip((data for _, data in stored), sizes, strict=True))
+    terms = np.frombuffer(b"".join([data[: 4 * size] for data, size in parts]), dtype="<u4")
+    counts = np.frombuffer(b"".join([data[4 * size :] for data, size in parts]), dtype="u1").astype(float)
     documents = np.repeat(np.arange(len(stored)), sizes)
-    lengths = np.bincount(documents, weights=found["count"], minlength=len(stored))
+    lengths = np.bincount(documents, weights=counts, minlength=len(stored))
     norms = K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
     totals = np.zeros(len(stored))
     for term in asked:
-        places = np.flatnonzero(found["term"] == term)
-        having, times = documents[places], found["count"][places].astype(float)
+        places = np.flatnonzero(terms == term)
+        having, times = documents[places], counts[places]
         weight = np.log(1 + (len(stored) - len(having) + 0.5) / (len(having) + 0.5))
         totals[having] += weight * times * (K1 + 1) / (times + norms[having])
     return [one for one in _best(stored, totals, limit) if one[1] > 0]
