@@ -203,7 +203,7 @@ def _too_large(field: str) -> InvalidInput:
 
 def json_value(field: str, value: object) -> Any:
     """Any JSON value, checked and copied."""
-    return _json(field, value, METADATA_DEPTH, [METADATA_BYTES])
+    return _json(field, value, METADATA_DEPTH, [METADATA_BYTES - 1])
 
 
 def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
@@ -229,7 +229,7 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise _wrong(field, "has a key that is not text", "use str keys")
-        _take(room, 4 * len(value), field)
+        _take(room, 5 * len(value), field)
         return {_json(field, name, 0, room): _json(field, one, depth - 1, room) for name, one in value.items()}
     if isinstance(value, list | tuple):
         _take(room, 2 * len(value), field)
@@ -238,8 +238,8 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
 
 
 def _take(room: list[int], size: int, field: str) -> None:
-    """Count the least that a part needs as JSON: two characters for each of its values, and two for each name."""
-    room[0] -= size
+    """Count the least that a part adds as JSON: ``0,`` for each value of a list, ``"":0,`` for each of an object."""
+    room[0] -= size or 1
     if room[0] < 0:
         raise _too_large(field)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import Memory, MemoryType, State, TagUsage, codec, tally
@@ -15,7 +15,8 @@ from tests.unit.test_filters import memories
 
 
 @pytest.mark.req("L8")
-@given(st.lists(memories(), max_size=8))
+@settings(max_examples=30)
+@given(st.lists(memories(), max_size=5))
 def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
     stats = tally.tally(iter(found), START)
     active = [m for m in found if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > START)]

@@ -226,9 +226,19 @@ def test_metadata_has_a_depth_and_a_size() -> None:
     room = v.METADATA_BYTES - len('{"a":""}')
     assert v.metadata({"a": "x" * room})
     refused(v.metadata, {"a": "x" * (room + 1)}, field="metadata")
-    shortest = {"a": [0] * ((v.METADATA_BYTES - len('{"a":[]}') + 1) // 2)}
-    assert len(json.dumps(shortest, separators=(",", ":"))) <= v.METADATA_BYTES
-    assert v.metadata(shortest) == shortest
+    units: list[list[Any]] = [[0], [[]], [{}], [[[0]]], [{"": 0}]]
+    for unit in units:
+        dense: dict[str, Any] = {"a": unit * 3, "": unit}
+        count = 3 + (v.METADATA_BYTES - len(packed(dense))) // len(packed(unit)[1:])
+        dense["a"] = unit * count
+        assert v.METADATA_BYTES - len(packed(unit)) < len(packed(dense)) <= v.METADATA_BYTES
+        assert v.metadata(dense) == dense
+        dense["a"] = unit * (count + 1)
+        refused(v.metadata, dense, field="metadata")
+
+
+def packed(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def test_metadata_that_holds_itself_many_times_is_refused_at_once() -> None:

@@ -331,6 +331,8 @@ def run_machine(open_store: Callable[[Path], Store], base: Path) -> None:
         place.mkdir()
         return StoreMachine(lambda: open_store(place))
 
-    chosen = settings(GENERATED, stateful_step_count=STEPS)
+    # Half as many runs as other tests have examples: each opens a store and takes many steps.
+    runs = max(20, GENERATED.max_examples // 2)
+    chosen = settings(GENERATED, max_examples=runs, stateful_step_count=STEPS)
     # Any callable that gives a machine will do; the annotation in Hypothesis is narrower.
     run_state_machine_as_test(build, settings=chosen)  # type: ignore[arg-type]

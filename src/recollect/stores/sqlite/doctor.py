@@ -20,7 +20,7 @@ SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connecti
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the newest version of a memory looks like in heads, tags, keys and the full-text index."""
+    """What the newest version of a memory looks like in heads, tags, keys and words."""
 
     head: tuple[object, ...]
     tags: tuple[tuple[int, str, int], ...]

@@ -18,8 +18,10 @@ def nearest(stored: Sequence[tuple[int, bytes]], wanted: Vector, limit: int) -> 
         return []
     matrix = np.frombuffer(b"".join(data for _, data in stored), dtype="<f4").reshape(len(stored), -1)
     query = np.frombuffer(wanted.data, dtype="<f4")
-    lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(query)
-    return _best(stored, (matrix @ query) / np.where(lengths == 0, 1, lengths), limit)
+    # Lengths in 64 bits: the squares of large and of tiny 32-bit numbers are beyond 32 bits.
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    direction = (query / np.linalg.norm(query.astype(np.float64))).astype("<f4")
+    return _best(stored, (matrix @ direction) / np.where(lengths == 0, 1, lengths), limit)
 
 
 def bm25(stored: Sequence[tuple[int, bytes]], asked: Sequence[int], limit: int) -> Scores:
