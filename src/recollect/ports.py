@@ -141,10 +141,11 @@ class Store(ABC):
     def apply(self, writes: Sequence[Write]) -> list[int]:
         """Append versions, all or none, and return their sequences.
 
-        ``Conflict`` if a version is not the one expected or if an active or forgotten memory of the same owner has
-        the same key; ``EmbedderMismatch`` if a vector is not of the embedder and dimension of the first one ever
-        stored. A sequence never becomes visible after a higher one. One batch may hold several versions
-        of one memory.
+        ``Conflict`` if a version is not the one expected, if the memory is another owner's or was erased (an owner never
+        changes, and the id of an erased memory is never used again), or if another memory of the same owner, active or
+        forgotten, has the same key. The first vector ever stored decides on embedder and dimension: another embedder
+        is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes visible after a higher
+        one. One batch may hold several versions of one memory, and may free a key and take it again.
         """
 
     @abstractmethod
@@ -170,7 +171,10 @@ class Store(ABC):
 
     @abstractmethod
     def touch(self, ids: Iterable[str], at: datetime) -> None:
-        """Count one access to each memory. Bookkeeping: may be written later, and lost in a crash."""
+        """Count one access to each memory; ids that are not there are passed over.
+
+        Bookkeeping: it may be written later, and lost in a crash.
+        """
 
     @abstractmethod
     def settings(self) -> dict[str, str]:
