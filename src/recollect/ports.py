@@ -141,8 +141,8 @@ class Store(ABC):
     def apply(self, writes: Sequence[Write]) -> list[int]:
         """Append versions, all or none, and return their sequences.
 
-        ``Conflict`` if a version is not the one expected, if the memory is another owner's or was erased (an owner never
-        changes, and the id of an erased memory is never used again), or if another memory of the same owner, active or
+        ``Conflict`` if a version is not the one expected, if the memory is another owner's or was erased (owners never
+        change, and the id of an erased memory is never used again), or if another memory of the same owner, active or
         forgotten, has the same key. The first vector ever stored decides on embedder and dimension: another embedder
         is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes visible after a higher
         one. One batch may hold several versions of one memory, and may free a key and take it again.
