@@ -148,6 +148,14 @@ def test_hostile_cursors_are_refused(hostile: str) -> None:
     refused(codec.decode_cursor, hostile, field="cursor")
 
 
+@pytest.mark.req("H3")
+@pytest.mark.parametrize("noise", ["!", " ", "\n", "é", ".", "\x00"])
+def test_a_cursor_must_be_unchanged(noise: str) -> None:
+    cursor = codec.encode_cursor("fingerprint", 0.5, 7, None)
+    for place in (0, 3, len(cursor) // 2, len(cursor)):
+        refused(codec.decode_cursor, cursor[:place] + noise + cursor[place:], field="cursor")
+
+
 @given(st.text())
 def test_any_text_is_a_cursor_or_is_refused(text: str) -> None:
     try:
