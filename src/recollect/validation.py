@@ -125,6 +125,8 @@ def optional_moment(field: str, value: object) -> datetime | None:
 
 def choice(field: str, kind: type[K], value: object) -> K:
     """One of an enumeration, given as itself or by its value."""
+    if isinstance(value, kind):
+        return value
     try:
         return kind(value)
     except ValueError:

@@ -33,34 +33,51 @@ _REQUEST = (
 )
 
 
+_OPTIONAL: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "description": validation.description,
+        "source": validation.source,
+        "pointer": validation.pointer,
+        "references": validation.references,
+        "expires_at": partial(validation.optional_moment, "expires_at"),
+        **{
+            name: partial(validation.optional_line, name)
+            for name in ("title", "language", "author", "role", "type_name")
+        },
+        **{name: partial(validation.optional_unit, name) for name in ("confidence", "relevance", "decay_factor")},
+        "key": partial(validation.optional_line, "key"),
+    }
+)
+"""The fields that a memory may go without, and how each is checked."""
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "content": validation.content,
+        "type": partial(validation.choice, "type", MemoryType),
+        "importance": partial(validation.unit, "importance"),
+        "occurred_at": partial(validation.moment, "occurred_at"),
+        **{name: check for name, check in _OPTIONAL.items() if name != "key"},
+    }
+)
+"""The fields that can be set anew; a key stays what it is."""
+
+
 def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str) -> Memory:
     """The first version of a memory, every field checked."""
-    occurred_at = validation.optional_moment("occurred_at", new.occurred_at)
+    # Most memories have few of these, and a check that need not be made is the cheapest.
+    rare = {name: check(value) for name, check in _OPTIONAL.items() if (value := getattr(new, name)) not in (None, ())}
     return Memory(
         id=memory_id,
         content=validation.content(new.content),
         owner=owner,
         created_at=now,
         updated_at=now,
-        occurred_at=occurred_at or now,
+        occurred_at=now if new.occurred_at is None else validation.moment("occurred_at", new.occurred_at),
         type=validation.choice("type", MemoryType, new.type),
         importance=validation.unit("importance", new.importance),
         tags=validation.tags(new.tags),
         metadata=validation.metadata(new.metadata),
-        title=validation.optional_line("title", new.title),
-        description=validation.description(new.description),
-        language=validation.optional_line("language", new.language),
-        author=validation.optional_line("author", new.author),
-        role=validation.optional_line("role", new.role),
-        type_name=validation.optional_line("type_name", new.type_name),
-        confidence=validation.optional_unit("confidence", new.confidence),
-        relevance=validation.optional_unit("relevance", new.relevance),
-        decay_factor=validation.optional_unit("decay_factor", new.decay_factor),
-        source=validation.source(new.source),
-        pointer=validation.pointer(new.pointer),
-        references=validation.references(new.references),
-        key=validation.optional_line("key", new.key),
-        expires_at=validation.optional_moment("expires_at", new.expires_at),
+        **rare,
     )
 
 
@@ -74,24 +91,6 @@ def _same_metadata(left: Memory, right: Memory) -> bool:
     return filters.same_json(dict(left.metadata), dict(right.metadata))
 
 
-_CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {
-        "content": validation.content,
-        "type": partial(validation.choice, "type", MemoryType),
-        "importance": partial(validation.unit, "importance"),
-        "description": validation.description,
-        "source": validation.source,
-        "pointer": validation.pointer,
-        "references": validation.references,
-        "occurred_at": partial(validation.moment, "occurred_at"),
-        "expires_at": partial(validation.optional_moment, "expires_at"),
-        **{
-            name: partial(validation.optional_line, name)
-            for name in ("title", "language", "author", "role", "type_name")
-        },
-        **{name: partial(validation.optional_unit, name) for name in ("confidence", "relevance", "decay_factor")},
-    }
-)
 _MERGED = ("tags", "add_tags", "remove_tags", "metadata", "remove_metadata")
 
 
