@@ -23,6 +23,8 @@ _EMBEDDING = (
     " WHERE n.name = 'embedder' AND d.name = 'dimension'"
 )
 
+_FLUSH = 200  # rows: enough to save statements, few enough to stay in the processor's cache
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -223,6 +225,8 @@ class _Batch:
             self._rows[rows.INSERT_VECTOR].append((number, write.vector.embedder, write.vector.data))
         if memory.state is State.ACTIVE:
             self._rows[rows.INSERT_WORDS].append((number, rows.terms(memory.content, memory.title)))
+        if len(self._rows[rows.INSERT_JOURNAL]) >= _FLUSH:
+            self.flush()
 
     def erase(self, step: Step, owner: int) -> None:
         """Every version of a memory and all that was made from them; what stays is that it was erased."""
