@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -156,8 +157,10 @@ class SqliteStore(SqliteReads):
             self._flush_accesses()
 
     def _flush_accesses(self) -> None:
+        # Bookkeeping on behalf of a read: a full disk or a busy file must not make reading fail. They stay in RAM.
         if self._pending:
-            self._write(lambda _: None)
+            with suppress(StoreError):
+                self._write(lambda _: None)
 
     @property
     def groups(self) -> int:
