@@ -44,7 +44,7 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
         frequency = sum(1 for counts in counted if term in counts)
         weight = math.log(1 + (len(texts) - frequency + 0.5) / (frequency + 0.5))
         for index, counts in enumerate(counted):
-            if times := counts[term]:
+            if times := counts.get(term, 0):
                 norm = K1 * (1 - B + B * lengths[index] / average)
                 scores[index] += weight * times * (K1 + 1) / (times + norm)
     return scores

@@ -277,14 +277,16 @@ def vector(value: object, embedder: str) -> Vector:
     numbers = _floats(value)
     if not 1 <= len(numbers) <= DIMENSIONS:
         raise _wrong("vector", f"has {len(numbers)} dimensions", f"use 1 to {DIMENSIONS}")
-    # The sum is finite exactly if every 32-bit part is: 64-bit sums of them cannot overflow.
-    if not math.isfinite(sum(numbers)):
-        raise _wrong("vector", "contains NaN or infinity", "check the embedder")
     if not any(numbers):
         raise _wrong("vector", "is all zeros and has no direction", "leave it out instead")
     if sys.byteorder == "big":
         numbers.byteswap()
-    return Vector(embedder, numbers.tobytes())
+    data = numbers.tobytes()
+    # The last byte of NaN and infinity is 7f or ff. So is that of numbers beyond 1e38, so then each is looked at.
+    exponents = data[3::4]
+    if (0x7F in exponents or 0xFF in exponents) and not all(map(math.isfinite, Vector(embedder, data).values)):
+        raise _wrong("vector", "contains NaN or infinity", "check the embedder")
+    return Vector(embedder, data)
 
 
 def _floats(value: object) -> "array.array[float]":
