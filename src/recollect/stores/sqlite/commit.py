@@ -7,7 +7,7 @@ only after the commit that holds it.
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
 
@@ -16,6 +16,16 @@ from recollect.errors import RecollectError, StoreClosed, StoreError
 GROUP = 256
 
 T = TypeVar("T")
+
+
+class Transacted(Protocol):
+    """What jobs work on while a transaction is open."""
+
+    def finish(self) -> None:
+        """Write what is still to be written, before the commit."""
+
+
+W = TypeVar("W", bound=Transacted)
 
 
 class Job(Generic[T]):
@@ -40,15 +50,15 @@ class Job(Generic[T]):
         self._settled.release()
 
 
-class GroupCommit(Generic[T]):
+class GroupCommit(Generic[W]):
     """Serialises jobs into transactions. ``begin`` gives what the jobs work on; ``committed`` hears of each success."""
 
     def __init__(
         self,
         connect: Callable[[], apsw.Connection],
-        begin: Callable[[apsw.Connection], T],
-        committed: Callable[[T], None],
-        rolled_back: Callable[[T], None],
+        begin: Callable[[apsw.Connection], W],
+        committed: Callable[[W], None],
+        rolled_back: Callable[[W], None],
     ) -> None:
         self._connect = connect
         self._begin = begin
@@ -62,7 +72,7 @@ class GroupCommit(Generic[T]):
         self._closed = False
         self.groups = 0
 
-    def run(self, work: Callable[[T], Any]) -> Any:
+    def run(self, work: Callable[[W], Any]) -> Any:
         """Do the work in some transaction and return when it is committed."""
         job: Job[Any] = Job(work)
         with self._mutex:
@@ -134,6 +144,7 @@ class GroupCommit(Generic[T]):
                         job.result = job.work(transaction)
                     except RecollectError as error:
                         job.error = error
+                transaction.finish()
                 connection.execute("COMMIT")
             except BaseException:  # reason: undo, whatever it was, and let it go on
                 self._rolled_back(transaction)

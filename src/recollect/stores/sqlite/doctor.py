@@ -76,10 +76,10 @@ def rebuild(connection: apsw.Connection) -> None:
     for table in ("heads", "tags", "keys", "words"):
         connection.execute(f"DELETE FROM {table}")
     for projection in list(projections(connection)):
-        connection.execute(rows.INSERT_HEAD, projection.head)
-        connection.executemany(rows.INSERT_TAG, projection.tags)
-        connection.executemany(rows.INSERT_KEY, projection.keys)
-        connection.executemany(rows.INSERT_WORDS, projection.words)
+        rows.INTO_HEADS.rows(connection, [projection.head])
+        rows.INTO_TAGS.rows(connection, projection.tags)
+        rows.INTO_KEYS.rows(connection, projection.keys)
+        rows.INTO_WORDS.rows(connection, projection.words)
 
 
 @dataclass(frozen=True, slots=True)

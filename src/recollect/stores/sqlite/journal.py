@@ -3,7 +3,7 @@
 A batch is planned first, which is where it can be refused, and written second: a refused batch has changed nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,9 @@ _EMBEDDING = (
 )
 
 _FLUSH = 200  # rows: enough to save statements, few enough to stay in the processor's cache
+
+Holders = dict[tuple[Owner, str], str | None]
+"""Who has a key; nobody any more, if none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,48 +62,62 @@ class Transaction:
     """
 
     def __init__(self, connection: apsw.Connection, owners: Mapping[Owner, int]) -> None:
-        self.connection = connection
         self.new_owners: dict[Owner, int] = {}
         self.accesses: Mapping[str, rows.Accesses] = {}
+        self._connection = connection
         self._owners = owners
         self._found: dict[Owner, int] = {}
+        self._batch = _Batch(connection)
+        self._latest: dict[str, Step] = {}
+        self._holders: dict[tuple[Owner, str], str | None] = {}
         self._last = int(connection.execute(_LAST).get or 0)
 
+    @property
+    def connection(self) -> apsw.Connection:
+        """For whoever reads and writes tables directly: everything appended so far is in them."""
+        self._batch.flush()
+        return self._connection
+
     def append(self, writes: Sequence[Write]) -> list[int]:
-        """Append versions, all or none, and return their sequences."""
-        steps = self._plan(writes)
+        """Append versions, all or none, and return their sequences. They are in the tables after ``finish``."""
+        steps, holders = self._plan(writes)
         self._check_vectors([write.vector for write in writes if write.vector is not None])
-        batch = _Batch(self.connection)
         for step in steps:
             owner = self._owner(step.write.memory.owner)
             if step.write.operation is Operation.ERASED:
-                batch.erase(step, owner)
+                self._batch.erase(step, owner)
             else:
-                batch.add(step, owner)
-        batch.flush()
+                self._batch.add(step, owner)
+        self._latest.update((step.write.memory.id, step) for step in steps)
+        self._holders.update(holders)
         self._last += len(steps)
         return [step.sequence for step in steps]
 
+    def finish(self) -> None:
+        """Write what is still collected; to be called before the commit."""
+        self._batch.flush()
+
     # -- planning ---------------------------------------------------------------------------------------------
 
-    def _plan(self, writes: Sequence[Write]) -> list[Step]:
-        """Each write with what it replaces, or the error of the first one that does not fit.
+    def _plan(self, writes: Sequence[Write]) -> tuple[list[Step], Holders]:
+        """Each write with what it replaces and the keys that it moves, or the error of the first one that does not fit.
 
-        One batch may hold several versions of a memory, and may free a key and take it again.
+        One batch may hold several versions of a memory, and may free a key and take it again. What earlier jobs of the
+        transaction wrote need not be in the tables yet, so it is remembered.
         """
         steps: list[Step] = []
         latest: dict[str, Step] = {}
-        holders: dict[tuple[Owner, str], str | None] = {}
+        holders: Holders = {}
         for sequence, write in enumerate(writes, self._last + 1):
             memory = write.memory
-            earlier = latest.get(memory.id)
+            earlier = latest.get(memory.id) or self._latest.get(memory.id)
             before = self._after(earlier) if earlier else self._head(memory.id)
             self._check_version(memory, before)
             self._check_key(write, before, holders)
             number = before.number if before else sequence
             latest[memory.id] = step = Step(write, sequence, number, before)
             steps.append(step)
-        return steps
+        return steps, holders
 
     def _after(self, step: Step) -> Head:
         """What the file will hold of a memory behind an earlier step of the same batch."""
@@ -110,7 +127,7 @@ class Transaction:
         return Head(step.number, memory.version, owner, key=memory.key, tags=memory.tags)
 
     def _head(self, memory_id: str) -> Head | None:
-        found = rows.fetch(self.connection, _HEAD, (memory_id,))
+        found = rows.fetch(self._connection, _HEAD, (memory_id,))
         if not found:
             return None
         rows.verify(found[0])
@@ -130,14 +147,14 @@ class Transaction:
                 hint="read it again and repeat the change",
             )
 
-    def _check_key(self, write: Write, before: Head | None, holders: dict[tuple[Owner, str], str | None]) -> None:
+    def _check_key(self, write: Write, before: Head | None, holders: Holders) -> None:
         memory = write.memory
         if before is not None and before.key is not None:
             holders[memory.owner, before.key] = None
         if memory.key is None or write.operation is Operation.ERASED:
             return
         place = (memory.owner, memory.key)
-        holder = holders[place] if place in holders else self._holder(*place)
+        holder = holders[place] if place in holders else self._holder(place)
         if holder is not None:
             raise Conflict(
                 f"the key of memory {memory.id!r} belongs to another memory",
@@ -146,21 +163,22 @@ class Transaction:
             )
         holders[place] = memory.id
 
-    def _holder(self, owner: Owner, key: str) -> str | None:
-        number = self._find_owner(owner)
-        found: str | None = self.connection.execute(rows.ID_BY_KEY, (number, key)).get
+    def _holder(self, place: tuple[Owner, str]) -> str | None:
+        if place in self._holders:
+            return self._holders[place]
+        found: str | None = self._connection.execute(rows.ID_BY_KEY, (self._find_owner(place[0]), place[1])).get
         return found
 
     def _check_vectors(self, vectors: Sequence[Vector]) -> None:
         """The first vector of a file decides which embedder its vectors come from."""
         if not vectors:
             return
-        found = rows.fetch(self.connection, _EMBEDDING)
+        found = rows.fetch(self._connection, _EMBEDDING)
         name, dimension = found[0] if found else (vectors[0].embedder, vectors[0].dimension)
         for vector in vectors:
             check_vector(vector, name, int(dimension))
         if not found:
-            rows.set_settings(self.connection, {"embedder": name, "dimension": str(dimension)})
+            rows.set_settings(self._connection, {"embedder": name, "dimension": str(dimension)})
 
     # -- owners -----------------------------------------------------------------------------------------------
 
@@ -168,15 +186,15 @@ class Transaction:
         """The number of an owner; 0 if it has none yet. Nobody else makes one while the transaction is open."""
         known = self._found.get(owner)
         if known is None:
-            known = self._owners.get(owner) or rows.owner_number(self.connection, owner)
+            known = self._owners.get(owner) or rows.owner_number(self._connection, owner)
             self._found[owner] = known
         return known
 
     def _owner(self, owner: Owner) -> int:
         number = self._find_owner(owner)
         if not number:
-            self.connection.execute("INSERT INTO owners (name) VALUES (?)", (codec.encode_owner(owner),))
-            number = self._found[owner] = self.new_owners[owner] = self.connection.last_insert_rowid()
+            self._connection.execute("INSERT INTO owners (name) VALUES (?)", (codec.encode_owner(owner),))
+            number = self._found[owner] = self.new_owners[owner] = self._connection.last_insert_rowid()
         return number
 
     # -- bookkeeping ------------------------------------------------------------------------------------------
@@ -184,7 +202,7 @@ class Transaction:
     def count_accesses(self, accesses: Mapping[str, rows.Accesses]) -> None:
         """Add up accesses that were kept in RAM until now."""
         self.accesses = accesses
-        self.connection.executemany(
+        self._connection.executemany(
             "INSERT INTO accesses (number, count, last_at)"
             " SELECT number, ?, ? FROM journal WHERE id = ? AND operation <> 'erased' ORDER BY version LIMIT 1"
             " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at",
@@ -197,15 +215,15 @@ class _Batch:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._rows: dict[str, list[tuple[object, ...]]] = {
-            statement: []
-            for statement in (
-                rows.INSERT_JOURNAL,
-                rows.INSERT_HEAD,
-                rows.INSERT_TAG,
-                rows.INSERT_KEY,
-                rows.INSERT_VECTOR,
-                rows.INSERT_WORDS,
+        self._rows: dict[rows.Insert, list[tuple[object, ...]]] = {
+            insert: []
+            for insert in (
+                rows.INTO_JOURNAL,
+                rows.INTO_HEADS,
+                rows.INTO_TAGS,
+                rows.INTO_KEYS,
+                rows.INTO_VECTORS,
+                rows.INTO_WORDS,
             )
         }
 
@@ -213,19 +231,19 @@ class _Batch:
         """A version and its projections, instead of those of the version before."""
         write, memory, number = step.write, step.write.memory, step.number
         if step.before is not None:
-            self._remove(step.before, owner, keeps_vector=write.keeps_vector)
+            self._remove(step.before, owner, keeps_vector=write.keeps_vector and write.vector is None)
         body = codec.encode_body(memory)
-        self._rows[rows.INSERT_JOURNAL].append(rows.journal_row(write, body, number, step.sequence, owner))
+        self._rows[rows.INTO_JOURNAL].append(rows.journal_row(write, body, number, step.sequence, owner))
         size = tally.footprint_of(memory.content, body, self._vector_bytes(write, number))
-        self._rows[rows.INSERT_HEAD].append(rows.head_row(memory, number, step.sequence, owner, size))
-        self._rows[rows.INSERT_TAG].extend((owner, tag, number) for tag in memory.tags)
+        self._rows[rows.INTO_HEADS].append(rows.head_row(memory, number, step.sequence, owner, size))
+        self._rows[rows.INTO_TAGS].extend((owner, tag, number) for tag in memory.tags)
         if memory.key is not None:
-            self._rows[rows.INSERT_KEY].append((owner, memory.key, number))
+            self._rows[rows.INTO_KEYS].append((owner, memory.key, number))
         if write.vector is not None:
-            self._rows[rows.INSERT_VECTOR].append((number, write.vector.embedder, write.vector.data))
+            self._rows[rows.INTO_VECTORS].append((number, write.vector.embedder, write.vector.data))
         if memory.state is State.ACTIVE:
-            self._rows[rows.INSERT_WORDS].append((number, rows.terms(memory.content, memory.title)))
-        if len(self._rows[rows.INSERT_JOURNAL]) >= _FLUSH:
+            self._rows[rows.INTO_WORDS].append((number, rows.terms(memory.content, memory.title)))
+        if len(self._rows[rows.INTO_JOURNAL]) >= _FLUSH:
             self.flush()
 
     def erase(self, step: Step, owner: int) -> None:
@@ -237,7 +255,7 @@ class _Batch:
             self._connection.execute("DELETE FROM journal WHERE id = ?", (memory_id,))
             self._connection.execute("DELETE FROM damaged WHERE id = ?", (memory_id,))
         tombstone = rows.tombstone(step.write, step.number, step.sequence, owner)
-        self._connection.execute(rows.INSERT_JOURNAL, tombstone)
+        rows.INTO_JOURNAL.rows(self._connection, [tombstone])
 
     def _vector_bytes(self, write: Write, number: int) -> int:
         if write.vector is not None or not write.keeps_vector:
@@ -262,14 +280,7 @@ class _Batch:
 
     def flush(self) -> None:
         """Write what was collected."""
-        for statement, values in self._collected():
-            if len(values) == 1:
-                self._connection.execute(statement, values[0])
-            else:
-                self._connection.executemany(statement, values)
-
-    def _collected(self) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
-        for statement, values in self._rows.items():
+        for insert, values in self._rows.items():
             if values:
-                self._rows[statement] = []
-                yield statement, values
+                self._rows[insert] = []
+                insert.rows(self._connection, values)

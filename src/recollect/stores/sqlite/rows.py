@@ -1,7 +1,10 @@
 """Between values and rows: what a version, a head and a memory look like in the file."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import apsw
@@ -11,19 +14,46 @@ from recollect.errors import StoreCorrupt
 from recollect.ports import Write
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
-INSERT_JOURNAL = (
-    "INSERT INTO journal (sequence, id, version, number, owner, operation,"
-    " recorded_at, created_at, reason, content, body, checksum)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_CHUNKS = (64, 16, 4, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Rows into one table, many with one statement: each statement costs a release of the interpreter's lock."""
+
+    into: str
+    width: int
+
+    def rows(self, connection: apsw.Connection, values: Sequence[tuple[object, ...]]) -> None:
+        """Insert them all."""
+        start = 0
+        for size in _CHUNKS:
+            while len(values) - start >= size:
+                chunk = values[start : start + size]
+                connection.execute(_statement(self.into, self.width, size), tuple(chain.from_iterable(chunk)))
+                start += size
+
+
+@cache
+def _statement(into: str, width: int, size: int) -> str:
+    row = f"({', '.join('?' * width)})"
+    return f"INSERT INTO {into} VALUES {', '.join([row] * size)}"
+
+
+INTO_JOURNAL = Insert(
+    "journal (sequence, id, version, number, owner, operation,"
+    " recorded_at, created_at, reason, content, body, checksum)",
+    12,
 )
-INSERT_HEAD = (
-    "INSERT INTO heads (owner, number, sequence, state, type, importance, created_at, occurred_at,"
-    " expires_at, author, source_type, has_pointer, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INTO_HEADS = Insert(
+    "heads (owner, number, sequence, state, type, importance, created_at, occurred_at,"
+    " expires_at, author, source_type, has_pointer, bytes)",
+    13,
 )
-INSERT_TAG = "INSERT INTO tags (owner, tag, number) VALUES (?, ?, ?)"
-INSERT_KEY = "INSERT INTO keys (owner, key, number) VALUES (?, ?, ?)"
-INSERT_WORDS = "INSERT INTO words (number, terms) VALUES (?, ?)"
-INSERT_VECTOR = "INSERT OR REPLACE INTO vectors (number, embedder, data) VALUES (?, ?, ?)"
+INTO_TAGS = Insert("tags (owner, tag, number)", 3)
+INTO_KEYS = Insert("keys (owner, key, number)", 3)
+INTO_WORDS = Insert("words (number, terms)", 2)
+INTO_VECTORS = Insert("vectors (number, embedder, data)", 3)
 
 CHECKED = "sequence, id, version, number, owner, operation, recorded_at, created_at, reason, content, body, checksum"
 """A whole row of the journal, its checksum last."""

@@ -29,7 +29,7 @@ def _fill_words(connection: apsw.Connection) -> None:
     active = "SELECT h.number, j.content, j.body FROM heads h JOIN journal j USING (sequence) WHERE h.state = 'active'"
     for number, content, body in rows.fetch(connection, active):
         title = codec.decode_json(body).get("title")
-        connection.execute(rows.INSERT_WORDS, (number, rows.terms(content, title)))
+        rows.INTO_WORDS.rows(connection, [(number, rows.terms(content, title))])
 
 
 JOURNAL = Migration(
