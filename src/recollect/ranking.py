@@ -1,6 +1,7 @@
 """Scores as pure functions: raw signals in, an order and its reasons out."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
     >>> [score > 0 for score in bm25("dark mode", ["the dark", "light"])]
     [True, False]
     """
-    counted = [words.terms(text) for text in texts]
+    counted = [Counter(words.terms(text)) for text in texts]
     lengths = [sum(counts.values()) for counts in counted]
     average = max(1.0, sum(lengths) / len(lengths)) if lengths else 1.0
     scores = [0.0] * len(texts)
@@ -44,7 +45,7 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
         frequency = sum(1 for counts in counted if term in counts)
         weight = math.log(1 + (len(texts) - frequency + 0.5) / (frequency + 0.5))
         for index, counts in enumerate(counted):
-            if times := counts.get(term, 0):
+            if times := counts[term]:
                 norm = K1 * (1 - B + B * lengths[index] / average)
                 scores[index] += weight * times * (K1 + 1) / (times + norm)
     return scores
@@ -56,7 +57,7 @@ def coverage(query: str, text: str) -> float:
     >>> coverage("dark modes", "Dark mode"), coverage("dark mode", "Dark theme")
     (1.0, 0.5)
     """
-    asked, found = words.asked(query), words.terms(text)
+    asked, found = words.asked(query), set(words.terms(text))
     return sum(1 for term in asked if term in found) / len(asked) if asked else 0.0
 
 

@@ -48,8 +48,8 @@ PROJECTIONS = {
     "keys swapped": Damage("keys", "UPDATE keys SET number = 1 WHERE key = 'base/5'"),
     "words deleted": Damage("words", f"DELETE FROM words WHERE {_OF_VICTIM}"),
     "all words deleted": Damage("words", "DELETE FROM words"),
-    "words changed": Damage("words", f"UPDATE words SET terms = x'0102030401' WHERE {_OF_VICTIM}"),
-    "words too many": Damage("words", "INSERT INTO words VALUES (999, x'0102030401')"),
+    "words changed": Damage("words", f"UPDATE words SET terms = x'01020304' WHERE {_OF_VICTIM}"),
+    "words too many": Damage("words", "INSERT INTO words VALUES (999, x'01020304')"),
     "vector without memory": Damage("vectors", "INSERT INTO vectors VALUES (999, 'given', zeroblob(32))"),
 }
 JOURNAL = {

@@ -71,7 +71,7 @@ def _indexed(database: Path, word: str) -> int:
     finally:
         connection.close()
     term = words.pack(words.terms(word))[:4]
-    return sum(1 for packed in found if term in {packed[at : at + 4] for at in range(0, len(packed) // 5 * 4, 4)})
+    return sum(1 for packed in found if term in {packed[at : at + 4] for at in range(0, len(packed), 4)})
 
 
 def _migrate(database: Path, target: int) -> None:

@@ -28,17 +28,13 @@ def bm25(stored: Sequence[tuple[int, bytes]], asked: Sequence[int], limit: int) 
     """The memories with the highest BM25, as ``ranking.bm25`` defines it."""
     if not stored or not asked:
         return []
-    sizes = [len(data) // words.TERM_BYTES for _, data in stored]
-    parts = list(zip((data for _, data in stored), sizes, strict=True))
-    terms = np.frombuffer(b"".join([data[: 4 * size] for data, size in parts]), dtype="<u4")
-    counts = np.frombuffer(b"".join([data[4 * size :] for data, size in parts]), dtype="u1").astype(float)
-    documents = np.repeat(np.arange(len(stored)), sizes)
-    lengths = np.bincount(documents, weights=counts, minlength=len(stored))
+    lengths = np.array([len(data) // words.TERM_BYTES for _, data in stored])
+    terms = np.frombuffer(b"".join([data for _, data in stored]), dtype="<u4")
+    documents = np.repeat(np.arange(len(stored)), lengths)
     norms = K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
     totals = np.zeros(len(stored))
     for term in asked:
-        places = np.flatnonzero(terms == term)
-        having, times = documents[places], counts[places]
+        having, times = np.unique(documents[terms == term], return_counts=True)
         weight = np.log(1 + (len(stored) - len(having) + 0.5) / (len(having) + 0.5))
         totals[having] += weight * times * (K1 + 1) / (times + norms[having])
     return [one for one in _best(stored, totals, limit) if one[1] > 0]
