@@ -16,13 +16,12 @@ from recollect.stores.sqlite import rows
 from recollect.types import Memory, Operation, Owner, State, Vector
 
 # Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
-_LAST = "SELECT max(coalesce((SELECT max(sequence) FROM journal), 0), coalesce((SELECT max(sequence) FROM damaged), 0))"
-_HEAD = f"SELECT {rows.CHECKED} FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
-_EMBEDDING = (
-    "SELECT n.value, CAST(d.value AS INTEGER) FROM settings n, settings d"
-    " WHERE n.name = 'embedder' AND d.name = 'dimension'"
+_STATE = (
+    "SELECT max(coalesce((SELECT max(sequence) FROM journal), 0), coalesce((SELECT max(sequence) FROM damaged), 0)),"
+    " (SELECT value FROM settings WHERE name = 'embedder'),"
+    " (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension')"
 )
-
+_HEAD = f"SELECT {rows.CHECKED} FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
 _FLUSH = 200  # rows: enough to save statements, few enough to stay in the processor's cache
 
 Holders = dict[tuple[Owner, str], str | None]
@@ -70,7 +69,7 @@ class Transaction:
         self._batch = _Batch(connection)
         self._latest: dict[str, Step] = {}
         self._holders: dict[tuple[Owner, str], str | None] = {}
-        self._last = int(connection.execute(_LAST).get or 0)
+        [(self._last, self._embedder, self._dimension)] = rows.fetch(connection, _STATE)
 
     @property
     def connection(self) -> apsw.Connection:
@@ -173,12 +172,13 @@ class Transaction:
         """The first vector of a file decides which embedder its vectors come from."""
         if not vectors:
             return
-        found = rows.fetch(self._connection, _EMBEDDING)
-        name, dimension = found[0] if found else (vectors[0].embedder, vectors[0].dimension)
+        name = vectors[0].embedder if self._embedder is None else self._embedder
+        dimension = self._dimension or vectors[0].dimension
         for vector in vectors:
-            check_vector(vector, name, int(dimension))
-        if not found:
+            check_vector(vector, name, dimension)
+        if self._embedder is None or not self._dimension:
             rows.set_settings(self._connection, {"embedder": name, "dimension": str(dimension)})
+            self._embedder, self._dimension = name, dimension
 
     # -- owners -----------------------------------------------------------------------------------------------
 

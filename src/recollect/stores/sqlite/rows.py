@@ -17,7 +17,7 @@ from recollect.types import Memory, Operation, Owner, Vector, Version
 _CHUNKS = (64, 16, 4, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # there is one of each, so identity will do
 class Insert:
     """Rows into one table, many with one statement: each statement costs a release of the interpreter's lock."""
 
