@@ -233,7 +233,8 @@ class Readers:
         self._open = open_one
         self._idle: list[apsw.Connection] = []
         self._taken = 0
-        self._mutex = threading.Condition(threading.Lock())
+        self._mutex = threading.Lock()
+        self._given_back: threading.Condition | None = None  # somebody waits to fork
         self._closed = False
 
     def take(self) -> apsw.Connection:
@@ -248,8 +249,7 @@ class Readers:
             return self._open()
         except BaseException:  # reason: whatever it was, nothing was taken
             with self._mutex:
-                self._taken -= 1
-                self._mutex.notify_all()
+                self._end()
             raise
 
     def give(self, connection: apsw.Connection) -> None:
@@ -259,8 +259,12 @@ class Readers:
                 connection.close()
             else:
                 self._idle.append(connection)
-            self._taken -= 1
-            self._mutex.notify_all()
+            self._end()
+
+    def _end(self) -> None:
+        self._taken -= 1
+        if self._given_back is not None:
+            self._given_back.notify_all()
 
     def add(self, connection: apsw.Connection) -> None:
         """Take over a connection that was opened elsewhere."""
@@ -294,12 +298,14 @@ class Readers:
         A thread may hold a connection for long, even the one that forks; it is not waited for forever.
         """
         self._mutex.acquire()
-        self._mutex.wait_for(lambda: self._taken == 0, timeout=FORK_TIMEOUT_S)
+        self._given_back = threading.Condition(self._mutex)
+        self._given_back.wait_for(lambda: self._taken == 0, timeout=FORK_TIMEOUT_S)
         self._close_idle()
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on; in a child nobody reads yet."""
+        self._given_back = None
         if in_child:
-            self._mutex, self._taken = threading.Condition(threading.Lock()), 0
+            self._mutex, self._taken = threading.Lock(), 0
         else:
             self._mutex.release()

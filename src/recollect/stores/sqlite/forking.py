@@ -8,6 +8,7 @@ the child writes to. So no connection crosses a fork: all are closed before it, 
 import os
 import threading
 import weakref
+from functools import cache
 from typing import Protocol
 
 
@@ -54,4 +55,7 @@ class Forks:
         self._lock = threading.Lock()
 
 
-FORKS = Forks()
+@cache
+def forks() -> Forks:
+    """The one of this process, made when the first store is opened: forks are told per process and cannot be untold."""
+    return Forks()

@@ -14,7 +14,7 @@ from recollect.errors import ConfigurationError, RecollectError, StoreError
 from recollect.ports import Capabilities, Write
 from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
-from recollect.stores.sqlite.forking import FORKS
+from recollect.stores.sqlite.forking import forks
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
 from recollect.types import Diagnosis, Health, Operation, Status
@@ -54,7 +54,7 @@ class SqliteStore(SqliteReads):
         except (apsw.Error, UnicodeDecodeError) as error:
             raise connections.translate(error, path) from error
         self._readers.add(first)
-        FORKS.tell(self)
+        forks().tell(self)
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
