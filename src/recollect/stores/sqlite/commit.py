@@ -7,6 +7,8 @@ only after the commit that holds it.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
@@ -14,6 +16,7 @@ import apsw
 from recollect.errors import RecollectError, StoreClosed, StoreError
 
 GROUP = 256
+_LOOK_S = 0.5
 
 T = TypeVar("T")
 
@@ -31,23 +34,33 @@ W = TypeVar("W", bound=Transacted)
 class Job(Generic[T]):
     """Something to do inside a transaction. It checks before it writes: if it raises, it has written nothing."""
 
-    __slots__ = ("_settled", "error", "leads", "result", "work")
+    __slots__ = ("_bell", "error", "leads", "neighbour", "result", "settled", "work")
 
     def __init__(self, work: Callable[[Any], T]) -> None:
         self.work = work
         self.result: T | None = None
         self.error: BaseException | None = None
         self.leads = False
-        self._settled = threading.Lock()
-        self._settled.acquire()
+        self.settled = False
+        self.neighbour: Job[Any] | None = None
+        self._bell = threading.Lock()
+        self._bell.acquire()
 
     def wait(self) -> None:
-        """Sleep until the job is settled or becomes the leader."""
-        self._settled.acquire()
+        """Sleep until the job is settled or becomes the leader, then wake the neighbour.
+
+        Threads are woken one by one, each by the one before it: a hundred at once would fight for the interpreter's
+        lock and take three times as long. If one was interrupted and wakes nobody, the others notice by themselves.
+        """
+        while not (self.settled or self.leads):
+            self._bell.acquire(timeout=_LOOK_S)
+        if self.neighbour is not None:
+            self.neighbour.wake()
 
     def wake(self) -> None:
-        """End the wait."""
-        self._settled.release()
+        """Ring; more than once does no harm."""
+        with suppress(RuntimeError):
+            self._bell.release()
 
 
 class GroupCommit(Generic[W]):
@@ -81,9 +94,13 @@ class GroupCommit(Generic[W]):
             self._queue.append(job)
             job.leads = not (self._led or self._forking)
             self._led = self._led or job.leads
-        if not job.leads:
-            job.wait()
-        if job.leads:
+        try:
+            if not job.leads:
+                job.wait()
+        except BaseException:  # reason: an interrupt must not leave the queue waiting for a thread that is gone
+            self._abandon(job)
+            raise
+        if not job.settled:
             self._lead(job)
         if job.error is not None:
             raise job.error
@@ -95,14 +112,24 @@ class GroupCommit(Generic[W]):
         try:
             self._settle(group)
         finally:
-            for job in group:
-                if job is not own:
-                    job.wake()
+            others = [job for job in group if job is not own]
+            for job, neighbour in zip_longest(others, others[1:]):
+                job.neighbour, job.settled = neighbour, True
+            if others:
+                others[0].wake()
             with self._mutex:
                 self._led = False
                 if self._forking:
                     self._mutex.notify()
                 else:
+                    self._hand_over()
+
+    def _abandon(self, job: Job[Any]) -> None:
+        with self._mutex:
+            if job in self._queue:
+                self._queue.remove(job)
+                if job.leads:
+                    self._led = False
                     self._hand_over()
 
     def _hand_over(self) -> None:
