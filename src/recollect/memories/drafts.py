@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from recollect import filters, validation
+from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
 from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
@@ -64,21 +64,23 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str) -> Memory:
     """The first version of a memory, every field checked."""
-    # Most memories have few of these, and a check that need not be made is the cheapest.
-    rare = {name: check(value) for name, check in _OPTIONAL.items() if (value := getattr(new, name)) not in (None, ())}
-    return Memory(
-        id=memory_id,
-        content=validation.content(new.content),
-        owner=owner,
-        created_at=now,
-        updated_at=now,
-        occurred_at=now if new.occurred_at is None else validation.moment("occurred_at", new.occurred_at),
-        type=validation.choice("type", MemoryType, new.type),
-        importance=validation.unit("importance", new.importance),
-        tags=validation.tags(new.tags),
-        metadata=validation.metadata(new.metadata),
-        **rare,
-    )
+    fields: dict[str, Any] = {
+        "id": memory_id,
+        "content": validation.content(new.content),
+        "owner": owner,
+        "created_at": now,
+        "updated_at": now,
+        "occurred_at": now if new.occurred_at is None else validation.moment("occurred_at", new.occurred_at),
+        "type": validation.choice("type", MemoryType, new.type),
+        "importance": validation.unit("importance", new.importance),
+        "tags": validation.tags(new.tags),
+        "metadata": validation.metadata(new.metadata),
+    }
+    for name, check in _OPTIONAL.items():
+        # Most memories have few of these, and a check that need not be made is the cheapest.
+        if (value := getattr(new, name)) not in (None, ()):
+            fields[name] = check(value)
+    return codec.make_memory(fields)
 
 
 def same_request(left: Memory, right: Memory) -> bool:

@@ -192,7 +192,7 @@ class View:
             validation.text_id(id)
         validation.flag("include_forgotten", include_forgotten)
         validation.flag("include_vector", include_vector)
-        sequence, at = listing.moment(store, self._owners, as_of, now)
+        sequence, at = (None, now) if as_of is None else listing.moment(store, self._owners, as_of, now)
         if sequence is None:
             found = store.get(self._owners, ids, vectors=include_vector)
         else:

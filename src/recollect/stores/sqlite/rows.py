@@ -152,19 +152,18 @@ def terms(content: str, title: str | None) -> bytes:
 def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = None) -> Memory:
     """The memory of the columns ``JOURNAL, ACCESSES, VECTOR``, with accesses not yet written added."""
     id_, version, _, _, _, recorded_at, created_at, content, body, count, last_at, embedder, data = row
-    if not (isinstance(id_, str) and isinstance(version, int) and isinstance(content, str)):
-        raise TypeError("a column has another type")  # damaged; whoever reads rows makes it an error of ours
     last_accessed_at = None if last_at is None else codec.from_micros(last_at)
     if pending is not None:
         count, last_accessed_at = (count or 0) + pending[0], pending[1]
+    created = codec.from_micros(created_at)
     return codec.decode_memory(
         body,
         id=id_,
         content=content,
         owner=owner,
         version=version,
-        created_at=codec.from_micros(created_at),
-        updated_at=codec.from_micros(recorded_at),
+        created_at=created,
+        updated_at=created if recorded_at == created_at else codec.from_micros(recorded_at),
         access_count=count or 0,
         last_accessed_at=last_accessed_at,
         vector=None if data is None else Vector(embedder, data),
