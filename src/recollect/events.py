@@ -161,7 +161,7 @@ class EventBus:
 
     def wants(self, kind: type[Event]) -> bool:
         """Whether anybody listens, so that an event need not be built for nobody."""
-        return any(issubclass(kind, wanted) for wanted, _ in self._handlers)
+        return bool(self._handlers) and any(issubclass(kind, wanted) for wanted, _ in self._handlers)
 
     def emit(self, event: Event) -> None:
         """Tell everybody who asked for this kind of event."""

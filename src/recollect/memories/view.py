@@ -192,19 +192,25 @@ class View:
             validation.text_id(id)
         validation.flag("include_forgotten", include_forgotten)
         validation.flag("include_vector", include_vector)
-        sequence, at = (None, now) if as_of is None else listing.moment(store, self._owners, as_of, now)
-        if sequence is None:
-            found = store.get(self._owners, ids, vectors=include_vector)
-        else:
-            found = {id: memory for id in ids if (memory := self._version_at(id, sequence))}
-        if not include_forgotten:
-            found = {id: memory for id, memory in found.items() if filters.visible(memory, at)}
-        if sequence is None and found:
-            store.touch(found, now)
-            if self._engine.bus.wants(MemoryRetrieved):
-                for memory in found.values():
-                    self._engine.bus.emit(MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
-        return found
+        if as_of is None:
+            found = self._visible(store.get(self._owners, ids, vectors=include_vector), now, include_forgotten)
+            if found:
+                store.touch(found, now)
+                self._tell(found.values(), now)
+            return found
+        sequence, at = listing.moment(store, self._owners, as_of, now)
+        past = {id: memory for id in ids if (memory := self._version_at(id, sequence or 0))}
+        return self._visible(past, at, include_forgotten)
+
+    def _visible(self, found: dict[str, Memory], at: datetime, include_forgotten: bool) -> dict[str, Memory]:
+        if include_forgotten or all(filters.visible(memory, at) for memory in found.values()):
+            return found
+        return {id: memory for id, memory in found.items() if filters.visible(memory, at)}
+
+    def _tell(self, found: Iterable[Memory], now: datetime) -> None:
+        if self._engine.bus.wants(MemoryRetrieved):
+            for memory in found:
+                self._engine.bus.emit(MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
 
     def _version_at(self, id: str, sequence: int) -> Memory | None:
         versions = self._engine.store.versions(self._owners, memory_id=id)
