@@ -123,12 +123,12 @@ def test_a_unit_is_a_number(bad: object) -> None:
 @given(st.datetimes(timezones=st.timezones() | st.sampled_from([timezone(timedelta(hours=14)), UTC])))
 def test_a_moment_is_kept_in_utc(moment: datetime) -> None:
     try:
-        moment.astimezone(UTC)
+        expected = moment.astimezone(UTC)  # a local time that a clock change leaves out equals nothing else
     except OverflowError:
         refused(v.moment, "occurred_at", moment, field="occurred_at")
     else:
         found = v.moment("occurred_at", moment)
-        assert found == moment
+        assert found == expected
         assert found.utcoffset() == timedelta()
 
 
