@@ -189,7 +189,7 @@ def from_micros(micros: int) -> datetime:
     >>> from_micros(1000000).second
     1
     """
-    return _EPOCH + timedelta(microseconds=micros)
+    return _EPOCH + timedelta(0, 0, micros)
 
 
 Cursor = tuple[str, float, int, int | None]

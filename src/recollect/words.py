@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import Stemmer
 
 _WORD = re.compile(r"[^\W_]+")
-_SPACES = {code: " " for code in range(128) if not chr(code).isalnum()}
+_FOLDED = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 _STOP = frozenset(
     """a about am an and are as at be been being but by can could did do does doing for from had has have having he her
     hers him his how i if in into is it its me my of on or our she should so some such than that the their them then
@@ -35,17 +35,15 @@ def words(text: str) -> list[str]:
     >>> words("Dark-mode at the Café!")
     ['dark', 'mode', 'at', 'the', 'cafe']
     """
-    if text.isascii():
-        return text.lower().translate(_SPACES).split()  # a fifth of the time that the pattern takes
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return _WORD.findall("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
 
 
-class _Terms(dict[str, int]):
+class _Terms(dict[bytes, int]):
     """The numbers of words met before. A dictionary that fills itself takes a third of the time of a cached call."""
 
-    def __missing__(self, word: str) -> int:
-        stem: str = Stemmer.Stemmer("english", 0).stemWord(word)
+    def __missing__(self, word: bytes) -> int:
+        stem: str = Stemmer.Stemmer("english", 0).stemWord(word.decode())
         number = zlib.crc32(stem.encode())
         if len(self) >= _KEPT:
             self.clear()
@@ -57,12 +55,14 @@ _TERMS = _Terms()
 
 
 def terms(text: str) -> list[int]:
-    """The terms of a text in ascending order, each as often as it occurs.
+    """The terms of a text, in its order.
 
-    >>> terms("prefers tea") == terms("Tea: preferred!"), len(terms("tea, tea, coffee"))
+    >>> terms("prefers tea") == terms("Preferred: tea!"), len(terms("tea, tea, coffee"))
     (True, 3)
     """
-    return sorted(map(_TERMS.__getitem__, words(text)))
+    if text.isascii():  # the same words, in a tenth of the time that the pattern takes
+        return list(map(_TERMS.__getitem__, text.encode().translate(_FOLDED).split()))
+    return [_TERMS[word.encode()] for word in words(text)]
 
 
 def asked(query: str) -> Sequence[int]:
@@ -73,7 +73,7 @@ def asked(query: str) -> Sequence[int]:
     """
     found = words(query)
     telling = [word for word in found if word not in _STOP]
-    return list(dict.fromkeys(map(_TERMS.__getitem__, telling or found)))
+    return list(dict.fromkeys(_TERMS[word.encode()] for word in telling or found))
 
 
 def searchable(content: str, title: str | None) -> str:
