@@ -106,18 +106,11 @@ def decode_memory(
     """The memory that ``encode_body`` and the store's own columns describe."""
     try:
         fields = msgspec.structs.asdict(_body_decoder.decode(body))
-        fields.update(
-            id=id,
-            content=content,
-            owner=owner,
-            version=version,
-            created_at=created_at,
-            updated_at=updated_at,
-            occurred_at=fields["occurred_at"] or created_at,
-            access_count=access_count,
-            last_accessed_at=last_accessed_at,
-            vector=vector,
-        )
+        fields["occurred_at"] = fields["occurred_at"] or created_at
+        fields["id"], fields["content"], fields["owner"], fields["version"] = id, content, owner, version
+        fields["created_at"], fields["updated_at"] = created_at, updated_at
+        fields["access_count"], fields["last_accessed_at"] = access_count, last_accessed_at
+        fields["vector"] = vector
         return msgspec.convert(fields, Memory)
     except msgspec.MsgspecError as error:
         raise StoreCorrupt(

@@ -203,9 +203,10 @@ class View:
         return self._visible(past, at, include_forgotten)
 
     def _visible(self, found: dict[str, Memory], at: datetime, include_forgotten: bool) -> dict[str, Memory]:
-        if include_forgotten or all(filters.visible(memory, at) for memory in found.values()):
-            return found
-        return {id: memory for id, memory in found.items() if filters.visible(memory, at)}
+        hidden = [] if include_forgotten else [id for id, one in found.items() if not filters.visible(one, at)]
+        for id in hidden:
+            del found[id]
+        return found
 
     def _tell(self, found: Iterable[Memory], now: datetime) -> None:
         if self._engine.bus.wants(MemoryRetrieved):
