@@ -27,7 +27,7 @@ def cosine(left: Sequence[float], right: Sequence[float]) -> float:
     >>> cosine([1.0, 0.0], [1.0, 1.0]) > 0.7
     True
     """
-    norm = math.sqrt(sum(x * x for x in left) * sum(y * y for y in right))
+    norm = math.hypot(*left) * math.hypot(*right)
     return sum(x * y for x, y in zip(left, right, strict=True)) / norm if norm else 0.0
 
 

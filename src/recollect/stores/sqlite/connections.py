@@ -117,7 +117,8 @@ def _touch_private(path: Path) -> None:
             details={"file": path.name, "errno": error.errno},
             hint="check the permissions of the file and its folder",
         ) from error
-    if start not in (b"", _MAGIC):
+    # Zeros may be a file that another process is just making, or one whose making was cut off: SQLite knows.
+    if start is None or (start != _MAGIC and start.strip(b"\x00")):
         raise _not_ours(path)
     if start == b"":
         with suppress(PermissionError):  # made by somebody else for us: then its mode is theirs as well
@@ -143,8 +144,13 @@ def _create(path: Path) -> None:
 
 
 def _check_ours(connection: apsw.Connection, path: Path) -> None:
-    mark, version = int(connection.pragma("application_id")), schema.version_of(connection)
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    # In one transaction: another process may be making the file, and half of what it makes would look foreign.
+    connection.execute("BEGIN")
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        mark, version = int(connection.pragma("application_id")), schema.version_of(connection)
+    finally:
+        connection.execute("ROLLBACK")
     if mark != schema.APPLICATION_ID and (mark or version or tables):
         raise _not_ours(path)
     if version > schema.LATEST:
