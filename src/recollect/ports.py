@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from recollect import filters, ranking, tally, words
+from recollect import filters
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
 from recollect.filters import Where
 from recollect.types import (
@@ -221,6 +221,8 @@ class Store(ABC):
 
     def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
         """The memories whose vectors have the highest cosine with the given one, best first."""
+        from recollect import ranking  # lazy: the defaults below are for stores that have nothing better
+
         scored = [
             Scored(stored.memory, ranking.cosine(vector.values, stored.memory.vector.values))
             for stored in self.scan(query.owners, vectors=True)
@@ -231,6 +233,8 @@ class Store(ABC):
 
     def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
         """The memories that share words with a text, by BM25, best first. Any text is allowed."""
+        from recollect import ranking, words  # lazy: as above
+
         memories = [stored.memory for stored in self._matching(query)]
         scores = ranking.bm25(text, [words.searchable(memory.content, memory.title) for memory in memories])
         scored = [Scored(memory, score) for memory, score in zip(memories, scores, strict=True) if score > 0]
@@ -239,6 +243,8 @@ class Store(ABC):
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts over all memories of the owners."""
+        from recollect import tally  # lazy: as above
+
         return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
 
     def health(self) -> Health:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from recollect import filters, layers, validation
 from recollect.errors import InvalidInput
 from recollect.events import MemoryRetrieved
-from recollect.memories import changing, drafts, listing, searching
+from recollect.memories import changing, drafts, listing
 from recollect.memories.adding import add_all
 from recollect.memories.engine import Engine, verb
 from recollect.ports import Query
@@ -359,6 +359,8 @@ class View:
         ...     [hit.memory.content for hit in view.search("dark mode")]
         ['Prefers dark mode']
         """
+        from recollect.memories import searching  # lazy: many processes never search
+
         wanted = self._query(filter, layers, as_of)
         return searching.search(self._engine, wanted, query, limit=limit, min_score=min_score, explain=explain)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from recollect import codec, tally, words
+from recollect import codec, tally
 from recollect.errors import RecollectError
 from recollect.ports import Owners, Query, Scored, Store, Stored
 from recollect.stores.sqlite import connections, queries, rows
@@ -134,6 +134,7 @@ class SqliteReads(Store):
 
     def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
         """The best by BM25, by comparing with the terms of every memory of the owners."""
+        from recollect import words  # lazy: as above
         from recollect.stores.sqlite import scores  # lazy: as above
 
         if query.as_of is not None:

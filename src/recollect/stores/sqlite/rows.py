@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from recollect import codec, words
+from recollect import codec
 from recollect.errors import StoreCorrupt
 from recollect.ports import Write
 from recollect.types import Memory, Operation, Owner, Vector, Version
@@ -146,6 +146,8 @@ def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) 
 
 def terms(content: str, title: str | None) -> bytes:
     """What the keyword search compares of a memory."""
+    from recollect import words  # lazy: brings in the stemmer, which reading does not need
+
     return words.pack(words.terms(words.searchable(content, title)))
 
 
