@@ -116,6 +116,16 @@ def opened(folder: Path, name: str) -> Iterator[recollect.View]:
         yield memories.view(user="ada")
 
 
+def forced_write_us(folder: Path) -> float:
+    """What the disk takes to force out a page: most of what a durable write costs, and what grouping saves."""
+    with (folder / "forced").open("wb", buffering=0) as file:
+        times = []
+        for _ in range(300):
+            file.write(bytes(4096))
+            times.append(seconds(lambda: os.fdatasync(file.fileno())))
+    return statistics.median(times) * 1e6
+
+
 def durable_add(folder: Path, rows: list[Row]) -> Figure:
     """One add after the other, alternating with a bare insert and commit."""
     bare = Bare(folder / "bare-add.db", words=False)
@@ -174,6 +184,7 @@ def syncs_per_group(folder: Path) -> Figure:
     child = [sys.executable, __file__, "--grouped", str(folder / "grouped.db")]
     groups = int(subprocess.run([*command, *child], check=True, capture_output=True, text=True).stdout)
     syncs = sum(1 for line in trace.read_text().splitlines() if "grouped.db-wal" in line and "resumed" not in line)
+    syncs -= 1  # the one that starts a new log, before its first commit
     ratio = syncs / groups
     return Figure("forced writes of the log per group", f"{ratio:.2f} ({syncs} in {groups})", "<= 1", ratio <= 1)
 
@@ -218,6 +229,12 @@ def get_by_id(folder: Path) -> Figure:
         rounds = [seconds(lambda: [view.get(memory_id) for memory_id in chosen]) for _ in range(15)]
     median = statistics.median(rounds) / len(chosen) * 1e6
     return Figure("get by id", f"{median:.1f} us", "< 25 us", median < 25)
+
+
+def python_start_ms() -> float:
+    """How long an empty interpreter takes: a measure of how fast the machine is at the moment."""
+    empty = [sys.executable, "-c", "pass"]
+    return statistics.median(seconds(lambda: subprocess.run(empty, check=True)) for _ in range(5)) * 1000
 
 
 OPEN_AND_READ = """
@@ -266,6 +283,8 @@ def main() -> None:
         print(grouped(arguments.grouped), flush=True)
         os._exit(0)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        forced_us, start_ms = forced_write_us(Path(name)), python_start_ms()
+        print(f"a forced write takes {forced_us:.0f} us here, an empty interpreter {start_ms:.0f} ms")
         print(f"{'figure':40} {'goal':>10}  measured")
         for figure in figures(Path(name), arguments.scale):
             mark = " " if figure.reached else "!"

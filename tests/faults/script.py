@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import recollect
-from recollect.memories import Memories, View  # here, not on first use: some children lose their rights later
+from recollect import words
+from recollect.memories import Memories, View
 from recollect.stores.sqlite import SqliteStore, connections, schema
 
 BATCH = 8
@@ -266,6 +267,8 @@ def _read_pages(view: View) -> None:
 
 def as_nobody(database: str, prefix: str) -> None:
     """Open, read and write without the rights of root."""
+    # What is imported on first use must be there before: without those rights, the package cannot be read.
+    words.terms("")
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65534)
