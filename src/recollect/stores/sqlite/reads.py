@@ -1,6 +1,7 @@
 """The reading half of the embedded store: every statement that answers a question."""
 
 import threading
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -29,9 +30,9 @@ class SqliteReads(Store):
         self._pending: dict[str, rows.Accesses] = {}
         self._pending_lock = threading.Lock()
 
+    @abstractmethod
     def _flush_accesses(self) -> None:
         """Write the accesses counted in RAM; the writing half knows how."""
-        raise NotImplementedError
 
     def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
         """Memories by id: one look-up in the journal's index each."""
