@@ -10,9 +10,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CHECKED := $(wildcard src tests tools examples benchmarks)
 PYTEST_ARGS ?=
+DATA ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench faults docs constraints clean
+.PHONY: demo test lint bench bench-quality bench-speed faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
@@ -28,6 +30,14 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/core.py
+
+# DATA is the folder with LoCoMo and LongMemEval; see docs/benchmarks.md. BENCH_ARGS goes to the command.
+bench-quality: $(VENV)/.dev
+	@test -n "$(DATA)" || { echo "make bench-quality DATA=folder-with-the-benchmarks" >&2; exit 1; }
+	$(BIN)/python benchmarks/quality.py $(DATA) $(BENCH_ARGS)
+
+bench-speed: $(VENV)/.dev
+	$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)

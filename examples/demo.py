@@ -6,8 +6,10 @@ The clock is a toy that the story moves on, so that "a minute ago" takes no minu
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,7 +17,6 @@ from pathlib import Path
 
 import recollect
 from recollect import Conflict, Filter, Hit, Memory, View
-from recollect.embedders.hashing import HashingEmbedder
 
 STYLED = sys.stdout.isatty()
 ERASED_TEXT = "The spare key lies under the marzipan jar"
@@ -78,8 +79,10 @@ def show(memories: Iterable[Memory]) -> None:
 def show_hits(hits: Iterable[Hit]) -> None:
     """Print what a search found, with scores and their parts."""
     for hit in hits:
-        parts = ", ".join(f"{name} {share:.2f}" for name, share in hit.reasons.items())
-        say(f"{hit.rank}. {hit.score:.2f}  {hit.memory.content}   ({hit.memory.layer.value}; {parts})")
+        say(f"{hit.rank}. {hit.score:.2f}  {hit.memory.content}   ({hit.memory.layer.value})")
+        parts = ", ".join(f"{name} {odds:+.1f}" for name, odds in hit.reasons.items())
+        for line in textwrap.wrap(parts, 80):
+            say(f"         {line}")
 
 
 def contents(memories: Iterable[Memory]) -> list[str]:
@@ -119,15 +122,46 @@ def remember(story: Story) -> None:
 
 
 def recall(story: Story) -> None:
-    """Search, with scores and reasons."""
+    """Search by meaning, with scores and reasons."""
     chapter("Recall: scores from 0 to 1, with their reasons", 'ada.search("is the upload test flaky?", explain=True)')
-    hits = story.ada.search("is the upload test flaky?", limit=3, explain=True).hits
-    show_hits(hits)
+    results = story.ada.search("is the upload test flaky?", limit=2, explain=True)
+    show_hits(results)
+    hits = results.hits
     expect({"agent", "project"} <= {hit.memory.layer.value for hit in hits}, "the hits come from several layers")
     expect(hits[0].memory.content.startswith("The flaky test"), "the best hit is the answer")
-    expect({"similarity", "keyword"} <= set(hits[0].reasons), "both signals are explained")
-    say("similarity comes from HashingEmbedder, which needs no model and compares words, not meanings.")
-    say("Pass embedder=... to recollect.open to use a real one.")
+    expect({"similarity", "words"} <= set(hits[0].reasons), "both signals are explained")
+    odds = sum(hits[0].reasons.values())
+    expect(abs(1 / (1 + math.exp(-odds)) - hits[0].score) < 0.001, "the parts add up to the score")
+    say(f"The parts are log-odds: they add up to {odds:.2f}, and 1 / (1 + exp(-{odds:.2f})) is {hits[0].score:.2f}.")
+
+    chapter("Recall: by meaning, not only by words", 'ada.search("spaces or tabulators?", limit=1)')
+    meant = story.ada.search("spaces or tabulators?", limit=1)
+    show_hits(meant)
+    expect(contents(hit.memory for hit in meant) == ["We indent code with tabs"], "no word is shared, and yet")
+    expect(meant.semantic, "meaning took part")
+    say("It shares no word with the question. The built-in embedder knows what words mean.")
+
+
+def converse(story: Story) -> None:
+    """A conversation: who said what, when, and in answer to what."""
+    chapter("Conversations: turns know their neighbours", "chat.add(turn, author=..., role=..., occurred_at=...)")
+    chat = story.memories.view(user="ada", session="monday")
+    monday = story.clock() - timedelta(days=2)
+    for author, role, turn in (
+        ("Bob", "assistant", "Which theme shall the editor have?"),
+        ("Ada", "user", "The dark one, please."),
+        ("Bob", "assistant", "And how shall I call you?"),
+        ("Ada", "user", "Just Ada."),
+    ):
+        chat.add(turn, layer="session", type="conversation", author=author, role=role, occurred_at=monday)
+    answer = chat.search("What theme did Ada want this week?", limit=1, explain=True)
+    show_hits(answer)
+    reasons = answer.hits[0].reasons
+    expect(answer.hits[0].memory.content == "The dark one, please.", "the answer is found by the question before it")
+    expect(reasons["author"] > 0 and reasons["date"] > 0, "who said it and when count as well")
+    unknown = chat.search("Who won the chess championship?")
+    say(f"and what nobody ever spoke of: {contents(hit.memory for hit in unknown)}")
+    expect(not unknown.hits, "an unknown question comes back empty")
 
 
 def narrow(story: Story) -> None:
@@ -242,7 +276,7 @@ def follow(story: Story, bookmark: int) -> None:
     for version in news:
         text = version.memory.content if version.memory else "(erased)"
         say(f"{version.sequence:>3}  {version.recorded_at:%H:%M:%S}  {version.operation.value:<9}  {text}")
-    say("The missing number was the secret's first version: the feed does not tell it any more.")
+    say("Numbers are missing where others wrote, and where the secret was: it is told no more.")
     expect(news[-1].operation.value == "erased", "the feed ends with the erasure")
     expect(ERASED_TEXT not in [version.memory.content for version in news if version.memory], "the feed has no secret")
     expect(not story.ada.changes(after=news[-1].sequence), "nothing is told twice")
@@ -251,7 +285,7 @@ def follow(story: Story, bookmark: int) -> None:
 def close_and_check(path: Path, clock: StoryClock) -> None:
     """The file opened again, counted and checked."""
     chapter("Open it again, count and check", 'recollect.open("memory.db"); ada.stats(); memories.doctor()')
-    with recollect.open(path, embedder=HashingEmbedder(), clock=clock) as memories:
+    with recollect.open(path, clock=clock) as memories:
         stats = view_of_ada(memories).stats()
         say(f"{stats.active} active, {stats.forgotten} forgotten, {stats.bytes_used} bytes of memories and vectors")
         say(", ".join(f"{count} {kind}" for kind, count in stats.by_type.items()))
@@ -274,11 +308,12 @@ def main() -> None:
     clock = StoryClock(datetime(2026, 1, 7, 9, 0, tzinfo=UTC))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
-        with recollect.open(path, embedder=HashingEmbedder(), clock=clock) as memories:
+        with recollect.open(path, clock=clock) as memories:
             story = Story(path=path, clock=clock, memories=memories, ada=view_of_ada(memories))
             remember(story)
             bookmark = story.ada.changes()[-1].sequence
             recall(story)
+            converse(story)
             narrow(story)
             clock.advance(60)
             change(story)

@@ -46,6 +46,7 @@ PUBLIC = [
     "Page",
     "PointerType",
     "QueryTooLong",
+    "Ranking",
     "RateLimited",
     "RecollectError",
     "Results",

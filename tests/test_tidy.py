@@ -38,17 +38,24 @@ BANNED_WORDS = frozenset(
 # Logic is pure: time and chance come in as arguments.
 LOGIC_MODULES = frozenset(
     {
+        "asking",
+        "calibration",
         "consolidation",
+        "dates",
         "decay",
         "filters",
         "layers",
+        "merging",
+        "passages",
         "plans",
         "ranking",
+        "recall",
         "retention",
         "sensitivity",
         "tally",
         "validation",
         "window",
+        "words",
         "working",
     }
 )

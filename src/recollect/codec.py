@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,6 +29,7 @@ from recollect.types import (
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
+T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -56,6 +57,7 @@ class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
     state: State = State.ACTIVE
+    session: str | None = None
 
 
 _encoder = msgspec.json.Encoder()
@@ -86,6 +88,7 @@ def encode_body(memory: Memory) -> bytes:
             None if memory.occurred_at == memory.created_at else memory.occurred_at,
             memory.expires_at,
             memory.state,
+            memory.session,
         )
     )
 
@@ -160,6 +163,15 @@ def encode_json(value: object) -> bytes:
 def decode_json(data: bytes | str) -> Any:
     """The plain value of a JSON text."""
     return msgspec.json.decode(data)
+
+
+def decode_as(data: bytes | str, kind: type[T]) -> T:
+    """A JSON text as a value of a type, such as a ``TypedDict``; fields that the type does not have are passed over.
+
+    >>> decode_as('{"a": 1, "b": [2]}', dict[str, object])["a"]
+    1
+    """
+    return msgspec.json.decode(data, type=kind)
 
 
 def checksum(text: str) -> bytes:

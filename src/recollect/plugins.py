@@ -1,15 +1,17 @@
-"""From a URL to a store: our own by name, others by the entry point group ``recollect.stores``."""
+"""From a URL to a store and from a name to an embedder: our own by name, others by their entry points."""
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import ConfigurationError
-from recollect.ports import Store
+from recollect.ports import Embedder, Lexicon, Store
 
 GROUP = "recollect.stores"
+EMBEDDERS = "recollect.embedders"
 # Named here as well as in the entry points, because reading those takes 60 ms.
 OWN: Mapping[str, str] = MappingProxyType(
     {
@@ -17,6 +19,17 @@ OWN: Mapping[str, str] = MappingProxyType(
         "ram": "recollect.stores.ram:RamStore",
     }
 )
+DEFAULT_EMBEDDER = "static"
+OWN_EMBEDDERS: Mapping[str, str] = MappingProxyType(
+    {
+        DEFAULT_EMBEDDER: "recollect.embedders.static:StaticEmbedder",
+        "bge": "recollect.embedders.bge:BgeEmbedder",
+    }
+)
+_BY_THEIR_OWN_NAME: Mapping[str, str] = MappingProxyType(
+    {"wordllama-l2-supercat-256": DEFAULT_EMBEDDER, "bge-small-en-v1.5-int8": "bge"}
+)
+_HASHING = re.compile(r"hashing-(\d{1,4})")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)  # two letters at least: "C:" is a drive
 
 
@@ -62,6 +75,61 @@ def _store_class(scheme: str) -> type[Store]:
             details={"scheme": scheme},
             hint="its entry point must name a subclass of recollect.ports.Store",
         )
+    return loaded
+
+
+def open_embedder(name: str) -> Embedder:
+    """The embedder of a name: what it is registered under, or what its vectors are named after.
+
+    >>> open_embedder("hashing-64").dimension
+    64
+    """
+    if match := _HASHING.fullmatch(name):
+        return HashingEmbedder(int(match[1]))
+    known = _known_embedder(name)
+    if known is not None:
+        module, attribute = known.split(":")
+        made = getattr(importlib.import_module(module), attribute)()
+    else:
+        made = _registered_embedder(name)()
+    if not isinstance(made, Embedder):
+        raise ConfigurationError(
+            f"the plug-in for {name[:64]!r} is not an Embedder",
+            details={"field": "embedder"},
+            hint="its entry point must name a class or function that gives what recollect.ports.Embedder describes",
+        )
+    return made
+
+
+def lexicon_of(embedder: Embedder | None) -> Lexicon | None:
+    """The lexicon to use with an embedder: its own, none if it says so, otherwise the built-in one."""
+    if embedder is None or isinstance(embedder, Lexicon):
+        return embedder
+    missing = object()
+    own = getattr(embedder, "lexicon", missing)
+    if own is missing:
+        from recollect.embedders.static import StaticEmbedder  # lazy: only where another embedder is used
+
+        own = StaticEmbedder()
+    return own if isinstance(own, Lexicon) else None
+
+
+def _known_embedder(name: str) -> str | None:
+    return OWN_EMBEDDERS.get(_BY_THEIR_OWN_NAME.get(name, name))
+
+
+def _registered_embedder(name: str) -> Callable[[], object]:
+    from importlib import metadata  # lazy: as below
+
+    found = {point.name: point for point in metadata.entry_points(group=EMBEDDERS)}
+    if name not in found:
+        known = ", ".join(sorted({*OWN_EMBEDDERS, *found}))
+        raise ConfigurationError(
+            f"no embedder is named {name[:64]!r}",
+            details={"field": "embedder"},
+            hint=f"known are {known}; pass an embedder of your own, or None to go by words alone",
+        )
+    loaded: Callable[[], object] = found[name].load()
     return loaded
 
 

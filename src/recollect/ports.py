@@ -1,8 +1,8 @@
 """The seams: what a store, an embedder and a clock must be.
 
 A store author subclasses :class:`Store`, implements its abstract methods, declares its capabilities and runs the kit in
-``recollect.testing``. The other methods have defaults built on ``scan`` and the pure functions in ``filters`` and
-``ranking``: correct but slow. Override them for speed; the kit holds the overrides to the same answers.
+``recollect.testing``. The other methods have defaults built on ``scan``, ``filters`` and ``recall``: correct but slow.
+Override them for speed; the kit holds the overrides to the same answers.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from recollect import filters
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
@@ -28,6 +28,9 @@ from recollect.types import (
     Version,
 )
 
+if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
+    from recollect.recall.probes import Candidates, Probe
+
 Clock = Callable[[], datetime]
 """Gives the time now, aware and in UTC."""
 
@@ -38,6 +41,11 @@ Owners = AbstractSet[Owner]
 @runtime_checkable
 class Embedder(Protocol):
     """Text to vectors.
+
+    An embedder may have more: ``calibration`` (a ``recollect.calibration.Calibration``; measured where it is missing),
+    ``batch`` (how many texts it takes at once), ``slow = True`` (its vectors are then found again by the hash of their
+    text), ``lexicon`` (a :class:`Lexicon`, or ``None`` for none; the built-in one where it is missing),
+    ``embed_query(texts)`` (where questions are embedded differently from what is remembered).
 
     >>> from recollect.embedders.hashing import HashingEmbedder
     >>> isinstance(HashingEmbedder(), Embedder)
@@ -54,6 +62,37 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Iterable[Any]:
         """One row of float32 per text, in order."""
+
+
+@runtime_checkable
+class Lexicon(Protocol):
+    """Words and what they mean, so that recall finds "dark theme" by "colour scheme"."""
+
+    def pieces(self, said: Sequence[str]) -> bytes:
+        """Two bytes for each word: what the lexicon knows it by; zeros for words that say nothing by themselves."""
+
+    def kin(self, asked: Sequence[str]) -> Callable[[Any], Any]:
+        """How near words are to pieces: a function from an array of pieces to a matrix, a row for each word."""
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Looks at a question and a text together, and says how well the one answers the other. Slow, so the last to look.
+
+    >>> class Lengths:
+    ...     name = "lengths"
+    ...     def score(self, query, texts):
+    ...         return [float(len(text)) for text in texts]
+    >>> isinstance(Lengths(), Reranker)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """Names the model."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One number per text, in log-odds: higher is better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +115,8 @@ class Write:
     ``memory`` is the state that the write leaves, with its version: the write is accepted only if the version stored
     now is one less (0: no such id). For ``ERASED`` the content is ignored: the store drops every version of the
     memory and keeps that it was erased. ``keeps_vector`` leaves the stored vector in place; otherwise
-    ``vector`` replaces it, ``None`` removing it.
+    ``vector`` replaces it, ``None`` removing it. ``digest`` is a hash of the text that the vector was made from, where
+    making it again would cost something.
     """
 
     operation: Operation
@@ -85,6 +125,17 @@ class Write:
     reason: str | None = None
     vector: Vector | None = None
     keeps_vector: bool = False
+    digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """A vector for a memory that is stored already, if it is still at that version."""
+
+    number: int
+    version: int
+    vector: Vector
+    digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +161,6 @@ class Query:
     offset: int = 0
     after: tuple[float, int] | None = None
     as_of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A candidate and its raw signal: a cosine for vectors, BM25 for keywords; higher is better."""
-
-    memory: Memory
-    score: float
 
 
 class Store(ABC):
@@ -156,7 +199,7 @@ class Store(ABC):
     def scan(self, owners: Owners, *, as_of: int | None = None, vectors: bool = False) -> Iterator[Stored]:
         """All memories of the owners, forgotten ones too, in the order of recording; as of a sequence if given.
 
-        ``vectors`` holds for the present only: the vectors of former versions are not kept.
+        ``vectors`` come with versions that are still the newest: those of former versions are not kept.
         """
 
     @abstractmethod
@@ -174,6 +217,24 @@ class Store(ABC):
         """Count one access to each memory; ids that are not there are passed over.
 
         Bookkeeping: it may be written later, and lost in a crash.
+        """
+
+    @abstractmethod
+    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
+        """Memories, whoever's they are, that have no vector of the embedder; forgotten ones too, oldest first."""
+
+    @abstractmethod
+    def embed(self, vectors: Sequence[Embedded]) -> None:
+        """Store vectors of memories that are there already; those of versions that are not the newest are dropped.
+
+        Vectors of another embedder than the store's are kept beside the others until ``adopt``.
+        """
+
+    @abstractmethod
+    def adopt(self, embedder: str, dimension: int) -> bool:
+        """Make another embedder the store's, if no memory lacks its vector.
+
+        The vectors of the former one are dropped, and the setting ``calibration``, which says what they mean.
         """
 
     @abstractmethod
@@ -219,27 +280,25 @@ class Store(ABC):
             if filters.matches(stored.memory, query.where):
                 yield stored
 
-    def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
-        """The memories whose vectors have the highest cosine with the given one, best first."""
-        from recollect import ranking  # lazy: the defaults below are for stores that have nothing better
+    def candidates(self, query: Query, probe: "Probe") -> "Candidates":
+        """The memories that may answer a search, with their signals. Any text is allowed in the probe."""
+        from recollect.recall import defaults  # lazy: brings in numpy, for stores that have nothing better
 
-        scored = [
-            Scored(stored.memory, ranking.cosine(vector.values, stored.memory.vector.values))
-            for stored in self.scan(query.owners, vectors=True)
-            if stored.memory.vector is not None and filters.matches(stored.memory, query.where)
-        ]
-        scored.sort(key=lambda one: -one.score)
-        return scored[:limit]
+        known = self.settings()
+        if probe.vector is not None and "embedder" in known:
+            check_vector(probe.vector, known["embedder"], int(known["dimension"]))
+        found = self.scan(query.owners, as_of=query.as_of, vectors=True)
+        return defaults.search(((stored.number, stored.memory) for stored in found), query.where, probe)
 
-    def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
-        """The memories that share words with a text, by BM25, best first. Any text is allowed."""
-        from recollect import ranking, words  # lazy: as above
+    def pick(self, query: Query, numbers: Iterable[int], *, vectors: bool = False) -> dict[int, Memory]:
+        """Memories by number: those of the query's owners, as of its moment."""
+        wanted = set(numbers)
+        found = self.scan(query.owners, as_of=query.as_of, vectors=vectors)
+        return {stored.number: stored.memory for stored in found if stored.number in wanted}
 
-        memories = [stored.memory for stored in self._matching(query)]
-        scores = ranking.bm25(text, [words.searchable(memory.content, memory.title) for memory in memories])
-        scored = [Scored(memory, score) for memory, score in zip(memories, scores, strict=True) if score > 0]
-        scored.sort(key=lambda one: -one.score)
-        return scored[:limit]
+    def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:  # noqa: ARG002  # nothing is kept by default
+        """Vectors that were stored with these digests: the same text need not be embedded twice."""
+        return {}
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts over all memories of the owners."""
@@ -271,7 +330,7 @@ def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
         raise EmbedderMismatch(
             f"the store holds vectors of {embedder!r}, not of {vector.embedder!r}",
             details={"stored": embedder, "given": vector.embedder},
-            hint=f"open the store with the embedder {embedder!r}",
+            hint=f"open the store with the embedder {embedder!r}, or run memories.reembed() with the other one",
         )
     if vector.dimension != dimension:
         raise InvalidInput(

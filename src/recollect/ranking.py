@@ -1,90 +1,174 @@
-"""Scores as pure functions: raw signals in, an order and its reasons out."""
+"""Scores as pure functions: signals in, an order and its reasons out.
+
+The weights were fitted on questions about long conversations: see docs/decisions/010-ranking.md for how, and for what
+each signal is worth. Signals are values of the memory, its conversation and the question; none is about a benchmark.
+"""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from recollect import words
-from recollect.types import Hit, Memory
+import numpy as np
+import numpy.typing as npt
 
-K1 = 1.2
-B = 0.75
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signals:
-    """What is known of a candidate: its cosine and its share of the query's words, each if it has one."""
+class Model:
+    """What signals weigh, in log-odds, and how the quick ones are weighed for a first look.
 
-    memory: Memory
-    similarity: float | None = None
-    keyword: float | None = None
-
-
-def cosine(left: Sequence[float], right: Sequence[float]) -> float:
-    """The cosine of two vectors; 0 if one has no direction.
-
-    >>> cosine([1.0, 0.0], [1.0, 1.0]) > 0.7
-    True
+    ``knows`` weighs what tells whether a question can be answered here at all: the highest similarity, the highest sum
+    of all signals, and whether it names somebody unheard of.
     """
-    norm = math.hypot(*left) * math.hypot(*right)
-    return sum(x * y for x, y in zip(left, right, strict=True)) / norm if norm else 0.0
+
+    base: float
+    weights: Mapping[str, float]
+    first: Mapping[str, float]
+    knows_base: float
+    knows: Mapping[str, float]
 
 
-def bm25(query: str, texts: Sequence[str]) -> list[float]:
-    """The BM25 score of each text for the terms of a query, never negative.
+WITH_VECTORS = Model(
+    base=-5.52,
+    weights=MappingProxyType(
+        {
+            "similarity": 1.58,
+            "words": 5.97,
+            "conversation_similarity": 2.59,
+            "conversation_keyword": 0.94,
+            "author": 1.89,
+            "role": 1.54,
+            "opening": 1.44,
+            "question": -0.45,
+            "when": 1.22,
+            "date": 3.02,
+            "importance": 0.5,
+        }
+    ),
+    first=MappingProxyType(
+        {
+            "similarity": 2.1,
+            "keyword": 3.85,
+            "conversation_similarity": 2.6,
+            "conversation_keyword": 1.62,
+            "author": 2.43,
+            "role": 1.55,
+            "opening": 1.99,
+            "question": -0.69,
+            "when": 2.11,
+            "date": 3.70,
+        }
+    ),
+    knows_base=-10.11,
+    knows=MappingProxyType({"similarity": 4.78, "best": 0.94, "unseen_name": -0.84}),
+)
+WORDS_ALONE = Model(
+    base=-3.68,
+    weights=MappingProxyType(
+        {
+            "words": 5.67,
+            "conversation_keyword": 2.45,
+            "author": 1.90,
+            "role": 1.36,
+            "opening": 1.50,
+            "question": -0.38,
+            "when": 1.11,
+            "date": 2.63,
+            "importance": 0.5,
+        }
+    ),
+    first=MappingProxyType(
+        {
+            "keyword": 3.85,
+            "conversation_keyword": 1.62,
+            "author": 2.43,
+            "role": 1.55,
+            "opening": 1.99,
+            "question": -0.69,
+            "when": 2.11,
+            "date": 3.70,
+        }
+    ),
+    knows_base=-4.19,
+    knows=MappingProxyType({"best": 0.96, "unseen_name": -1.19}),
+)
 
-    >>> [score > 0 for score in bm25("dark mode", ["the dark", "light"])]
-    [True, False]
+KNOWS = 0.185
+"""Below this, a question is taken to be about something that is not in the store."""
+
+MANY = 100
+"""Memories: among fewer, the best of them says little about whether there is an answer."""
+
+LEAST = 0.05
+"""The score below which a hit is none, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A score from 0 to 1 for each candidate, and the parts that it was made of."""
+
+    values: Array
+    parts: Mapping[str, Array]
+
+    def reasons(self, place: int) -> dict[str, float]:
+        """The parts of one candidate's score that are not nothing."""
+        return {name: round(float(part[place]), 4) for name, part in self.parts.items() if part[place]}
+
+
+def best(signals: Mapping[str, Array], model: Model) -> Scores:
+    """Weigh every signal.
+
+    >>> scores = best({"words": np.array([1.0, 0.2])}, WORDS_ALONE)
+    >>> bool(scores.values[0] > 0.8 > 0.2 > scores.values[1]), sorted(scores.reasons(0))
+    (True, ['base', 'words'])
     """
-    counted = [Counter(words.terms(text)) for text in texts]
-    lengths = [sum(counts.values()) for counts in counted]
-    average = max(1.0, sum(lengths) / len(lengths)) if lengths else 1.0
-    scores = [0.0] * len(texts)
-    for term in words.asked(query):
-        frequency = sum(1 for counts in counted if term in counts)
-        weight = math.log(1 + (len(texts) - frequency + 0.5) / (frequency + 0.5))
-        for index, counts in enumerate(counted):
-            if times := counts[term]:
-                norm = K1 * (1 - B + B * lengths[index] / average)
-                scores[index] += weight * times * (K1 + 1) / (times + norm)
-    return scores
+    count = len(next(iter(signals.values()), ()))
+    parts = {"base": np.full(count, model.base)}
+    for name, weight in model.weights.items():
+        if name in signals:
+            parts[name] = weight * signals[name]
+    total = np.sum(list(parts.values()), axis=0) if count else np.zeros(0)
+    return Scores(1 / (1 + np.exp(-total)), parts)
 
 
-def coverage(query: str, text: str) -> float:
-    """The share of the query's terms that a text has.
+def similarity(signals: Mapping[str, Array]) -> Scores:
+    """The calibrated similarity and nothing else."""
+    values = np.clip(signals.get("similarity", np.zeros(0)), 0, 1)
+    return Scores(values, {"similarity": values})
 
-    >>> coverage("dark modes", "Dark mode"), coverage("dark mode", "Dark theme")
-    (1.0, 0.5)
+
+def knows(signals: Mapping[str, Array], scores: Scores, question: Mapping[str, float], model: Model) -> float:
+    """How likely it is that the candidates hold an answer at all, from 0 to 1.
+
+    ``question`` says whether it names somebody or something unheard of here (``unseen_name``).
     """
-    asked, found = words.asked(query), set(words.terms(text))
-    return sum(1 for term in asked if term in found) / len(asked) if asked else 0.0
+    if not len(scores.values):
+        return 0.0
+    total = np.sum(list(scores.parts.values()), axis=0) - model.base
+    seen = {
+        **question,
+        "similarity": float(signals["similarity"].max()),
+        "best": float(total.max()),
+    }
+    odds = model.knows_base + sum(weight * seen.get(name, 0.0) for name, weight in model.knows.items())
+    return float(1 / (1 + np.exp(-odds)))
 
 
-def fuse(signals: Iterable[Signals]) -> list[tuple[float, Mapping[str, float], Memory]]:
-    """Score candidates from 0 to 1, the best first: the mean of the signals that the search had.
+_SURE = 500.0  # log-odds beyond any doubt, and within what can be computed
 
-    A candidate that one of the two searches did not return counts 0 there.
+RERANKED = 0.5
+"""What the log-odds of a reranker count beside the others."""
+
+
+def moved(score: float, odds: float) -> float:
+    """A score moved by log-odds.
+
+    >>> moved(0.5, 0.0), round(moved(0.5, 2.0), 3)
+    (0.5, 0.881)
     """
-    candidates = list(signals)
-    semantic = any(one.similarity is not None for one in candidates)
-    keyword = any(one.keyword is not None for one in candidates)
-    scored: list[tuple[float, Mapping[str, float], Memory]] = []
-    for one in candidates:
-        reasons: dict[str, float] = {}
-        if semantic:
-            reasons["similarity"] = min(1.0, max(0.0, one.similarity or 0.0))
-        if keyword:
-            reasons["keyword"] = min(1.0, max(0.0, one.keyword or 0.0))
-        score = sum(reasons.values()) / len(reasons) if reasons else 0.0
-        scored.append((score, reasons, one.memory))
-    scored.sort(key=lambda item: (-item[0], -item[2].importance, item[2].id))
-    return scored
-
-
-def hits(scored: Sequence[tuple[float, Mapping[str, float], Memory]], *, limit: int, explain: bool) -> tuple[Hit, ...]:
-    """The first hits of a ranking."""
-    return tuple(
-        Hit(memory=memory, score=score, rank=rank, reasons=reasons if explain else {})
-        for rank, (score, reasons, memory) in enumerate(scored[:limit], start=1)
-    )
+    kept = min(1 - 1e-9, max(1e-9, score))
+    total = math.log(kept / (1 - kept)) + odds
+    return 1 / (1 + math.exp(-max(-_SURE, min(_SURE, total))))

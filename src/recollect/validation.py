@@ -272,6 +272,8 @@ def pointer(value: object) -> KnowledgePointer | None:
 
 def vector(value: object, embedder: str) -> Vector:
     """One finite, non-zero vector of 32-bit floats, named after its embedder."""
+    if isinstance(value, Vector) and value.spans:
+        return _passages(value)
     if isinstance(value, Vector):
         embedder, value = line("vector.embedder", value.embedder), value.data
     numbers = _floats(value)
@@ -287,6 +289,15 @@ def vector(value: object, embedder: str) -> Vector:
     if (0x7F in exponents or 0xFF in exponents) and not all(map(math.isfinite, Vector(embedder, data).values)):
         raise _wrong("vector", "contains NaN or infinity", "check the embedder")
     return Vector(embedder, data)
+
+
+def _passages(value: Vector) -> Vector:
+    """The vector of a text in passages: a good row for each."""
+    if value.dimension * 4 * len(value.spans) != len(value.data):
+        raise _wrong("vector", "has not one row for each of its spans", "pass it as it was read")
+    for row in value.rows:
+        vector(row, value.embedder)
+    return value
 
 
 def _floats(value: object) -> "array.array[float]":

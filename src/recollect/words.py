@@ -27,6 +27,7 @@ TERM_BYTES = 4
 """What a packed term takes."""
 
 _KEPT = 65_536
+_PAIRED_MARKS = "\u0f73\u0f75\u0f81"  # Tibetan vowels, which come apart into two marks
 
 
 def words(text: str) -> list[str]:
@@ -35,8 +36,29 @@ def words(text: str) -> list[str]:
     >>> words("Dark-mode at the Café!")
     ['dark', 'mode', 'at', 'the', 'cafe']
     """
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    if text.isascii():  # the same words, in a tenth of the time that the pattern takes
+        return text.encode().translate(_FOLDED).decode().split()
+    # Without the marks first: normalising sorts them, which takes very long where somebody piled up thousands.
+    decomposed = unicodedata.normalize("NFKD", unmarked(text.casefold()))
     return _WORD.findall("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
+
+
+def unmarked(text: str) -> str:
+    """The text without accents that are characters of their own: the same ``words``, but none of them torn apart.
+
+    Sorting thousands of accents on one letter, as normalising does, takes seconds. Without them it takes none.
+
+    >>> unmarked("Cafe\u0301"), words("Cafe\u0301") == words("Cafe")
+    ('Cafe', True)
+    """
+    if text.isascii():
+        return text
+    spelt = text.replace("\u0345", "\u03b9")  # the one mark that case-folds to a letter
+    return "".join(letter for letter in spelt if not _is_mark(letter))
+
+
+def _is_mark(letter: str) -> bool:
+    return unicodedata.combining(letter) != 0 or letter in _PAIRED_MARKS
 
 
 class _Terms(dict[bytes, int]):
@@ -52,6 +74,24 @@ class _Terms(dict[bytes, int]):
 
 
 _TERMS = _Terms()
+
+
+def term(word: str) -> int:
+    """The term of one of the ``words`` of a text.
+
+    >>> [term("teas")] == terms("Tea")
+    True
+    """
+    return _TERMS[word.encode()]
+
+
+def is_stop(word: str) -> bool:
+    """Whether one of the ``words`` of a text tells nothing, such as "the".
+
+    >>> is_stop("the"), is_stop("theme")
+    (True, False)
+    """
+    return word in _STOP
 
 
 def terms(text: str) -> list[int]:
@@ -76,9 +116,13 @@ def asked(query: str) -> Sequence[int]:
     return list(dict.fromkeys(_TERMS[word.encode()] for word in telling or found))
 
 
-def searchable(content: str, title: str | None) -> str:
-    """What a keyword search looks at."""
-    return f"{title}\n{content}" if title else content
+def searchable(content: str, title: str | None, author: str | None = None) -> str:
+    """What a keyword search looks at. The author stands last, so that nothing comes between the words of the content.
+
+    >>> searchable("Use tabs", "Style", "Ada").split("\\n")
+    ['Style', 'Use tabs', 'Ada']
+    """
+    return "\n".join(part for part in (title, content, author) if part)
 
 
 def pack(numbers: Iterable[int]) -> bytes:

@@ -14,8 +14,14 @@ PATIENCE_S = 60
 # One line of each chapter, so that none can be dropped unseen.
 SHOWN = [
     "The release day was added twice under one key, and is kept once.",
-    "HashingEmbedder, which needs no model and compares words, not meanings",
-    "1. 0.",
+    "1. 1.00  The flaky test is test_upload; run it twice   (agent)",
+    "base -",
+    "The parts are log-odds: they add up to ",
+    "  We indent code with tabs   (team)",
+    "It shares no word with the question. The built-in embedder knows what words mean.",
+    "  The dark one, please.   (session)",
+    "author +",
+    "and what nobody ever spoke of: []",
     "and what happened more than twelve hours ago:",
     "a second writer who read version 1 gets CONFLICT",
     "forgotten: get gives None, search finds []",

@@ -80,7 +80,7 @@ def tell_failed(error: BaseException, key: str = "") -> None:
 
 def add_forever(database: str, prefix: str) -> None:
     """Write until killed."""
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         tell("ready")
         number = 0
@@ -94,14 +94,14 @@ def add_forever(database: str, prefix: str) -> None:
 
 def add_some(database: str, prefix: str, count: str = "4") -> None:
     """Write a few, one at a time."""
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         for number in range(int(count)):
             tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
 
 
 def add_batch(database: str, prefix: str) -> None:
     """Write several in one transaction."""
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         tell_added(view_of(memories).add_many(batch(prefix)))
 
 
@@ -109,7 +109,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
     """Write a few; tell of each failure and try it once more at the end, in this same process."""
     failed: list[str] = []
     try:
-        with recollect.open(database) as memories:
+        with recollect.open(database, embedder=None) as memories:
             view = view_of(memories)
             tell("ready")
             for number in range(6):
@@ -131,7 +131,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
 def erase(database: str, prefix: str) -> None:
     """Forget the oldest memory for good."""
     try:
-        with recollect.open(database) as memories:
+        with recollect.open(database, embedder=None) as memories:
             view = view_of(memories)
             oldest = view.list(sort_by="oldest", limit=1).memories[0]
             tell("erasing", key=oldest.key)
@@ -150,7 +150,7 @@ def erase_and_add(database: str, prefix: str) -> None:
 
 
 def _erase_and_add(database: str, prefix: str) -> None:
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         oldest = view.list(sort_by="oldest", limit=1).memories[0]
         try:
@@ -170,12 +170,12 @@ def _erase_and_add(database: str, prefix: str) -> None:
 
 def checkpoint(database: str, prefix: str) -> None:
     """Move the write-ahead log into the file, as closing does."""
-    recollect.open(database).close()
+    recollect.open(database, embedder=None).close()
 
 
 def leave_log(database: str, prefix: str) -> None:
     """Write, and end without closing: the write-ahead log stays behind."""
-    memories = recollect.open(database)
+    memories = recollect.open(database, embedder=None)
     for number in range(20):
         tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
     os._exit(0)
@@ -192,7 +192,7 @@ def migrate(database: str, target: str) -> None:
 def write_with_threads(database: str, prefix: str, threads: str, seconds: str) -> None:
     """Add, change and forget from several threads for a while."""
     deadline = time.monotonic() + float(seconds)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
 
         def work(name: str) -> None:
@@ -230,7 +230,7 @@ def follow(database: str, prefix: str) -> None:
 
     threading.Thread(target=wait_for_end, daemon=True).start()
     try:
-        with recollect.open(database) as memories:
+        with recollect.open(database, embedder=None) as memories:
             view = view_of(memories)
             tell("ready")
             after, last = 0, False
@@ -274,7 +274,7 @@ def as_nobody(database: str, prefix: str) -> None:
         os.setgid(65534)
         os.setuid(65534)
     try:
-        memories = recollect.open(database)
+        memories = recollect.open(database, embedder=None)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
         tell_failed(error, "open")
         return

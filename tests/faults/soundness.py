@@ -33,7 +33,7 @@ def assert_sound(
     database: Path, acknowledged: Mapping[str, str], *, erased: Collection[str] = (), note: object = ""
 ) -> list[recollect.Memory]:
     """Open the file as the next process would, and look at all of it; then write to it."""
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         diagnosis = memories.doctor()
         assert diagnosis.findings == (), f"{note}: {diagnosis.findings}"
@@ -96,6 +96,6 @@ def bytes_of(database: Path) -> bytes:
 
 def fill(database: Path, prefix: str = "base", count: int = 12) -> dict[str, str]:
     """Make a database with some memories in it; returns their ids by key."""
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         added = view_of(memories).add_many(new(f"{prefix}/{number}") for number in range(count))
     return {memory.key or "": memory.id for memory in added}

@@ -62,7 +62,7 @@ FOREIGN = (_text, _picture, _short, _foreign, _foreign_wal, _foreign_mark, _fore
 
 def _refuse(path: Path, kind: type[recollect.RecollectError]) -> recollect.RecollectError:
     with pytest.raises(kind) as caught:
-        recollect.open(path)
+        recollect.open(path, embedder=None)
     error = caught.value
     assert type(error) is kind
     assert path.name in error.message
@@ -89,7 +89,7 @@ def test_the_head_of_a_database_alone_is_no_database(tmp_path: Path) -> None:
     _cut(path)
     before = path.read_bytes()
     with pytest.raises((recollect.NotAStore, recollect.StoreCorrupt)) as caught:
-        recollect.open(path)
+        recollect.open(path, embedder=None)
     assert path.name in str(caught.value)
     assert path.read_bytes() == before
 
@@ -160,7 +160,7 @@ def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path, monkeypatch: pyte
     """New connections cannot be made any more. That, too, is one of our errors, from every verb."""
     monkeypatch.setattr(connections, "IDLE_READERS", 0)  # so that every call makes one
     path = tmp_path / "memory.db"
-    with recollect.open(path) as memories:
+    with recollect.open(path, embedder=None) as memories:
         view = memories.view(user="ada")
         path.unlink()
         for call in (lambda: view.get("x"), view.list, view.changes, lambda: view.search("tea"), lambda: view.add("x")):

@@ -40,7 +40,7 @@ def _held(database: Path) -> Iterator[None]:
 def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         with _held(database):
             for call in (
@@ -70,7 +70,7 @@ def test_opening_a_file_that_is_being_made(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     database.touch()
     with _held(database), pytest.raises(recollect.StoreBusy) as caught:
-        recollect.open(database)
+        recollect.open(database, embedder=None)
     assert caught.value.details["file"] == "memory.db"
     assert_sound(database, fill(database))
 
@@ -82,7 +82,7 @@ def test_many_threads_do_not_wait_one_after_another(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
     errors: list[BaseException] = []
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
 
         def write(number: int) -> None:
@@ -118,7 +118,7 @@ def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
             done.wait(0.3)
 
     thread = threading.Thread(target=hold)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         thread.start()
         held.wait()
         known["late/0"] = view_of(memories).add_many([new("late/0")])[0].id

@@ -39,7 +39,7 @@ class JumpingClock:
 @contextmanager
 def _opened(place: Path) -> Iterator[tuple[Memories, JumpingClock]]:
     clock = JumpingClock()
-    with recollect.open(place / "memory.db", clock=clock) as memories:
+    with recollect.open(place / "memory.db", clock=clock, embedder=None) as memories:
         yield memories, clock
 
 

@@ -35,6 +35,7 @@ _NEW_HEAD = (
     "INSERT INTO heads SELECT owner, 999, sequence, state, type, importance, created_at, occurred_at,"
     f" expires_at, author, source_type, has_pointer, bytes FROM heads WHERE {_OF_VICTIM}"
 )
+_NEW_VECTOR = "INSERT INTO vectors (number, embedder, data) VALUES (999, 'given', zeroblob(32))"
 PROJECTIONS = {
     "head deleted": Damage("heads", f"DELETE FROM heads WHERE {_OF_VICTIM}"),
     "head changed": Damage("heads", f"UPDATE heads SET state = 'forgotten' WHERE {_OF_VICTIM}"),
@@ -49,8 +50,10 @@ PROJECTIONS = {
     "words deleted": Damage("words", f"DELETE FROM words WHERE {_OF_VICTIM}"),
     "all words deleted": Damage("words", "DELETE FROM words"),
     "words changed": Damage("words", f"UPDATE words SET terms = x'01020304' WHERE {_OF_VICTIM}"),
-    "words too many": Damage("words", "INSERT INTO words VALUES (999, x'01020304')"),
-    "vector without memory": Damage("vectors", "INSERT INTO vectors VALUES (999, 'given', zeroblob(32))"),
+    "words too many": Damage("words", "INSERT INTO words VALUES (999, 0, 0, x'01020304')"),
+    "session changed": Damage("words", f"UPDATE words SET session = 7 WHERE {_OF_VICTIM}"),
+    "marks changed": Damage("words", f"UPDATE words SET marks = 31 WHERE {_OF_VICTIM}"),
+    "vector without memory": Damage("vectors", _NEW_VECTOR),
 }
 JOURNAL = {
     "content": Damage("checksums", f"UPDATE journal SET content = 'made up' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
@@ -80,7 +83,7 @@ DAMAGES = PROJECTIONS | JOURNAL
 def _filled(database: Path) -> dict[str, recollect.Memory]:
     """A file with a dozen memories, one of them changed once; by key."""
     known = fill(database)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         view.update(known[CHANGED], importance=0.9)
         return {memory.key or "": memory for memory in everything(view)}
@@ -94,7 +97,7 @@ def _sql(database: Path, statement: str) -> None:
 
 
 def _found(database: Path) -> dict[str, recollect.Memory]:
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         return {memory.key or "": memory for memory in everything(view_of(memories))}
 
 
@@ -105,7 +108,7 @@ def test_doctor_finds_and_mends(name: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     before = _filled(database)
     _sql(database, damage.statement)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         findings = {finding.check: finding for finding in memories.doctor().findings}
         assert damage.check in findings
         assert findings[damage.check].message
@@ -118,7 +121,7 @@ def test_doctor_finds_and_mends(name: str, tmp_path: Path) -> None:
         assert memories.doctor().findings == ()
         _assert_rest_intact(view_of(memories), before, damage)
     # In a new process as well, and it can be written to.
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         assert memories.doctor().findings == ()
         _assert_rest_intact(view_of(memories), before, damage)
         known = view_of(memories).add_many([new("later/0")])[0]
@@ -143,7 +146,7 @@ def test_what_was_set_aside_stays_in_the_file(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     _filled(database)
     _sql(database, JOURNAL["content"].statement)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         memories.doctor(repair=True)
     connection = raw(database)
     assert connection.execute("SELECT content FROM damaged").get == "made up"
@@ -156,12 +159,12 @@ def test_a_repair_does_not_turn_the_feed_back(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
     last = f"base/{len(known) - 1}"
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert view.get(known[last]) is not None
         seen = view.changes()[-1].sequence
     _sql(database, f"UPDATE journal SET content = 'made up' WHERE sequence = {seen}")
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert memories.doctor(repair=True).healthy
         added = view.add_many([new("later/0")])[0]
@@ -176,7 +179,7 @@ def test_a_repair_does_not_turn_the_feed_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["", "-wal", "-shm"])
 def test_doctor_closes_open_files(side: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view_of(memories).add("thought")
         file = database.with_name(database.name + side)
         file.chmod(0o664)
@@ -197,7 +200,7 @@ def test_changed_bytes_in_a_content_are_found(byte: bytes, tmp_path: Path) -> No
     contents = database.read_bytes()
     place = contents.index(content_of(VICTIM).encode()) + 10
     database.write_bytes(contents[:place] + byte + contents[place + 1 :])
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert "checksums" in {finding.check for finding in memories.doctor().findings}
         for call in _calls(view, before[VICTIM].id):
@@ -243,7 +246,7 @@ def _typed(call: Callable[[], object]) -> bool:
 def _use_everything(database: Path) -> int:
     """Open a damaged file, and do everything with it; how many calls were refused."""
     try:
-        memories = recollect.open(database)
+        memories = recollect.open(database, embedder=None)
     except recollect.RecollectError:
         return 1
     try:
@@ -320,7 +323,7 @@ def test_a_damaged_log_costs_at_most_its_end(tmp_path: Path, long_run: bool) -> 
     base = tmp_path / "base.db"
     live = tmp_path / "live.db"
     known = fill(live, count=4)
-    with recollect.open(live) as memories:
+    with recollect.open(live, embedder=None) as memories:
         for number in range(8):
             known[f"log/{number}"] = view_of(memories).add_many([new(f"log/{number}")])[0].id
         copy_database(live, base)
@@ -336,7 +339,7 @@ def test_a_damaged_log_costs_at_most_its_end(tmp_path: Path, long_run: bool) -> 
         assert kept == list(known)[: len(kept)], f"torn at {place}"
         assert len(kept) >= 4
         assert all(memory.content == content_of(key) for key, memory in found.items())
-        with recollect.open(database) as memories:
+        with recollect.open(database, embedder=None) as memories:
             assert memories.doctor().findings == ()
 
 

@@ -65,7 +65,7 @@ def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
     database = disk / "memory.db"
     ballast = disk / "ballast"
     ballast.write_bytes(bytes(512 * 1024))
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         added, refused, error = _fill_up(view, "one")
         assert (error.code, error.retryable, error.operation) == ("STORE_FULL", True, "add_many")
@@ -88,7 +88,7 @@ def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
         with pytest.raises(recollect.StoreFull):
             view.add_many(new(f"three/batch/{number}") for number in range(3_000))
         assert view.count() == len(added)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         assert {memory.key: memory.id for memory in everything(view_of(memories))} == added
         assert memories.doctor().findings == ()
 
@@ -98,7 +98,7 @@ def test_erasing_on_a_full_disk_is_refused_or_done(disk: Path) -> None:
     """It needs room in the log; if there is none, the memory stays and can be erased later."""
     database = disk / "memory.db"
     known = fill(database)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         ballast = _occupy(disk)
         with pytest.raises(recollect.StoreFull):
@@ -120,7 +120,7 @@ def test_a_new_database_on_a_full_disk(disk: Path, long_run: bool) -> None:
         ballast = _occupy(disk, room * 1024)
         added: dict[str, str] = {}
         try:
-            with recollect.open(database) as memories:
+            with recollect.open(database, embedder=None) as memories:
                 opened += 1
                 for number in range(4):
                     added[f"new/{number}"] = view_of(memories).add_many([new(f"new/{number}")])[0].id
@@ -142,7 +142,7 @@ def test_opening_an_existing_file_on_a_full_disk(disk: Path, room: int) -> None:
     known = fill(database)
     ballast = _occupy(disk, room * 1024)
     try:
-        with recollect.open(database) as memories:
+        with recollect.open(database, embedder=None) as memories:
             assert {memory.key: memory.id for memory in everything(view_of(memories))} == known
         assert room > 24
     except recollect.StoreFull as error:

@@ -33,7 +33,7 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path, made_before: bool)
     with _umask(0):
         if made_before:
             fill(database)
-        with recollect.open(database) as memories:
+        with recollect.open(database, embedder=None) as memories:
             view_of(memories).add_many([new("a/0")])
             modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert modes == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
@@ -80,7 +80,7 @@ def _succeeded(child: int) -> bool:
 def test_a_forked_child_reads_and_writes(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert view.count() == len(known)
         known["parent/0"] = view.add_many([new("parent/0")])[0].id
@@ -110,7 +110,7 @@ def test_a_child_that_outlives_its_parent_loses_nothing(tmp_path: Path) -> None:
     """The last one to close a file removes its log. The parent must not take itself for the last one."""
     database = tmp_path / "memory.db"
     written, closed = Pipe(), Pipe()
-    memories = recollect.open(database)
+    memories = recollect.open(database, embedder=None)
     view = view_of(memories)
     view.add_many([new("parent/0")])
     assert view.count() == 1
@@ -135,7 +135,7 @@ def test_a_child_that_outlives_its_parent_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.req("L3")
 def test_accesses_counted_before_a_fork_are_counted_once(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         memory = view.add_many([new("a/0")])[0]
         assert view.get(memory.id) is not None
@@ -145,7 +145,7 @@ def test_accesses_counted_before_a_fork_are_counted_once(tmp_path: Path) -> None
             memories.close()
 
         assert _succeeded(_fork(work))
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         found = view_of(memories).get(memory.id)
         assert found is not None
         assert found.access_count == 2
@@ -157,7 +157,7 @@ def test_forks_while_other_threads_write(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     ended = threading.Event()
     known: dict[str, str] = {}
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
 
         def write(name: str) -> None:

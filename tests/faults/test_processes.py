@@ -84,7 +84,7 @@ def test_two_writers_and_a_reader(tmp_path: Path, start: Start, long_run: bool) 
 
 
 def _feed(database: Path) -> list[tuple[int, str, int, str]]:
-    with recollect.open(database) as memories:
+    with recollect.open(database, embedder=None) as memories:
         view, after = view_of(memories), 0
         found: list[tuple[int, str, int, str]] = []
         while versions := view.changes(after=after, limit=1_000):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import recollect
+from recollect.calibration import PLAIN
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.ports import Embedder
 from recollect.testing.builders import START
@@ -43,6 +44,8 @@ class CountingEmbedder(HashingEmbedder):
 class BrokenEmbedder:
     """Answers with whatever it was given."""
 
+    calibration = PLAIN
+    lexicon = None
     name = f"hashing-{DIMENSION}"
     dimension = DIMENSION
 
@@ -51,6 +54,29 @@ class BrokenEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Iterable[Any]:
         return self.answer(texts)
+
+
+class Switched(CountingEmbedder):
+    """Works while it is switched on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.error: Exception | None = None
+        self.calls = 0
+
+    def embed(self, texts: Sequence[str]) -> list[Any]:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        return super().embed(texts)
+
+
+class Named(HashingEmbedder):
+    """Another embedder of some dimension."""
+
+    def __init__(self, name: str = "other", dimension: int = DIMENSION) -> None:
+        super().__init__(dimension)
+        self.name = name
 
 
 class Opener:
@@ -68,7 +94,7 @@ class Opener:
         self,
         *,
         clock: Callable[[], datetime] | None = None,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         name: str = "memory",
     ) -> recollect.Memories:
         path = self._folder / f"{name}.db"
@@ -98,3 +124,10 @@ def somebody(memories: recollect.Memories) -> recollect.View:
 def sequence(memories: recollect.Memories) -> int:
     """The number of the last write, whoever made it: tells whether anything changed."""
     return memories._engine.store.sequence()
+
+
+def embedders(view: recollect.View) -> dict[str, str | None]:
+    """Whose vector each memory has, by content; forgotten ones too."""
+    listed = view.list(filter=recollect.Filter(include_forgotten=True))
+    found = view.get_many([memory.id for memory in listed], include_vector=True, include_forgotten=True)
+    return {memory.content: memory.vector.embedder if memory.vector else None for memory in found.values()}

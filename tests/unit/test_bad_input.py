@@ -84,7 +84,7 @@ def fields_of_a_memory() -> list[Case]:
     table.add("importance", -0.0001, 1.0001, math.nan, math.inf, -math.inf, True, "0.5", None, 10**400, [0.5])
     for name in ("confidence", "relevance", "decay_factor"):
         table.add(name, -0.1, 1.1, math.nan, True, "0.5", [0.5], 10**400)
-    for name in ("title", "language", "author", "role", "type_name"):
+    for name in ("title", "language", "author", "role", "session", "type_name"):
         table.add(name, *CONTROLS, "x" * 1001, *WRONG_TYPES)
     table.add("description", "a\x00b", "\ud800", "x" * 100_001, *WRONG_TYPES)
     table.add("metadata", *(value for value in WRONG_TYPES if not isinstance(value, dict)), "text", [("a", 1)])
@@ -179,7 +179,9 @@ def calls() -> Iterator[Call]:
     yield from each("changes", "limit", [0, 10_001, *no_counts])
     yield from each("search", "query", ["", " ", None, 5, b"x", "\ud800", "x" * 32_769])
     yield from each("search", "limit", [0, 1001, *no_counts], query="x")
-    yield from each("search", "min_score", [-0.1, 1.1, math.nan, True, "1", None], query="x")
+    yield from each("search", "min_score", [-0.1, 1.1, math.nan, True, "1", [0.5]], query="x")
+    yield from each("search", "ranking", ["", "BEST", "worst", None, 5, True, [], 10**5000], query="x")
+    yield from each("search", "asked_at", [NAIVE, NAIVE.date(), EARLY, LATE, "now", 5, True], query="x")
     yield from each("search", "explain", ["no", 1, None], query="x")
     yield from each("search", "filter", [{"tags": bad} for bad in ("x", 5, [5])], "filter.tags", query="x")
 
@@ -309,7 +311,7 @@ def test_the_table_knows_every_field() -> None:
 def test_the_first_vector_decides(tmp_path: Path) -> None:
     """Without an embedder and without a vector in the store, the batch must agree with itself."""
     for url in ("ram:", tmp_path / "memory.db"):
-        with recollect.open(url) as memories:
+        with recollect.open(url, embedder=None) as memories:
             view = memories.view(user="ada")
             with pytest.raises(InvalidInput) as caught:
                 view.add_many([NewMemory(content="x", vector=[1.0]), NewMemory(content="y", vector=[1.0, 2.0])])

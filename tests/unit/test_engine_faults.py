@@ -20,7 +20,7 @@ def store() -> FaultyStore:
 
 @pytest.fixture
 def faulty(store: FaultyStore) -> Memories:
-    return recollect.open(store=store, clock=HandClock())
+    return recollect.open(store=store, clock=HandClock(), embedder=None)
 
 
 @pytest.fixture
@@ -43,7 +43,8 @@ READS: list[tuple[str, str, Callable[[View, str], object]]] = [
     ("history", "versions", lambda view, id: view.history(id)),
     ("changes", "versions", lambda view, id: view.changes()),
     ("stats", "stats", lambda view, id: view.stats()),
-    ("search", "matching_words", lambda view, id: view.search("tea")),
+    ("search", "candidates", lambda view, id: view.search("tea")),
+    ("search", "pick", lambda view, id: view.search("tea")),
     ("update", "get", lambda view, id: view.update(id, title="x")),
     ("restore", "get", lambda view, id: view.restore(id)),
 ]

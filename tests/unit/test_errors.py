@@ -262,12 +262,12 @@ def test_errors_and_logs_never_hold_content(opener: Opener, clock: HandClock, ca
     assert len(view.changes()) == 1
 
 
-def failing(texts: Sequence[str]) -> list[Any]:
-    raise ValueError(f"cannot embed {texts}")
+def refusing(texts: Sequence[str]) -> list[Any]:
+    raise TypeError(f"cannot embed {texts}")
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("answer", [failing, lambda texts: texts, lambda texts: [{"text": texts}], lambda texts: []])
+@pytest.mark.parametrize("answer", [refusing, lambda texts: texts, lambda texts: [{"text": texts}], lambda texts: []])
 def test_errors_of_embedders_do_not_hold_what_they_embed(
     opener: Opener, answer: Callable[[Sequence[str]], list[Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -277,6 +277,25 @@ def test_errors_of_embedders_do_not_hold_what_they_embed(
             attempt()
         assert CANARY not in told(caught.value)
     assert CANARY not in caplog.text
+
+
+@pytest.mark.req("H10")
+def test_an_embedder_that_is_down_tells_nothing_of_what_it_should_embed(
+    opener: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(texts: Sequence[str]) -> list[Any]:
+        raise ValueError(f"cannot embed {texts}")
+
+    memories = opener(embedder=BrokenEmbedder(failing))
+    view = memories.view(user="ada")
+    with caplog.at_level(logging.DEBUG):
+        view.add(CANARY)
+        assert [hit.memory.content for hit in view.search(CANARY)] == [CANARY]
+        with pytest.raises(RecollectError) as caught:
+            memories.reembed()
+        findings = memories.doctor().findings
+    assert CANARY not in told(caught.value)
+    assert CANARY not in caplog.text + str(findings)
 
 
 @pytest.mark.req("H10")

@@ -1,4 +1,4 @@
-"""From a URL to a store."""
+"""From a URL to a store, and from a name to an embedder."""
 
 import importlib
 from collections.abc import Callable
@@ -9,7 +9,9 @@ import pytest
 
 import recollect
 from recollect import ConfigurationError, NotAStore, plugins
-from recollect.ports import Store
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.embedders.static import StaticEmbedder
+from recollect.ports import Embedder, Lexicon, Store
 from recollect.stores.ram import RamStore
 from recollect.stores.sqlite import SqliteStore
 
@@ -29,6 +31,14 @@ not_a_class = 5
 
 class NotAStore:
     pass
+
+class NoteEmbedder:
+    name = "note-2"
+    dimension = 2
+    lexicon = None
+
+    def embed(self, texts):
+        return [[float(len(text)), 1.0] for text in texts]
 """
 ENTRY_POINTS = """
 [recollect.stores]
@@ -36,6 +46,11 @@ note = recollect_note_plugin:NoteStore
 note+tls = recollect_note_plugin:NoteStore
 wrong = recollect_note_plugin:NotAStore
 worse = recollect_note_plugin:not_a_class
+
+[recollect.embedders]
+note = recollect_note_plugin:NoteEmbedder
+note-2 = recollect_note_plugin:NoteEmbedder
+wrong = recollect_note_plugin:NotAStore
 """
 
 
@@ -168,3 +183,96 @@ def test_the_hint_names_the_stores_of_other_packages() -> None:
 def test_our_own_stores_are_named_in_both_places() -> None:
     points = importlib.metadata.entry_points(group=plugins.GROUP)
     assert {point.name: point.value for point in points} == dict(plugins.OWN)
+
+
+# --- embedders ------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("L1")
+@pytest.mark.parametrize("name", ["static", "wordllama-l2-supercat-256"])
+def test_the_built_in_embedder_has_two_names(name: str) -> None:
+    embedder = plugins.open_embedder(name)
+    assert isinstance(embedder, StaticEmbedder)
+    assert embedder.name == "wordllama-l2-supercat-256"
+
+
+@pytest.mark.parametrize("dimension", [1, 64, 4096])
+def test_the_hashing_embedder_is_named_with_its_dimension(dimension: int) -> None:
+    embedder = plugins.open_embedder(f"hashing-{dimension}")
+    assert isinstance(embedder, HashingEmbedder)
+    assert embedder.dimension == dimension
+
+
+@pytest.mark.req("H10")
+@pytest.mark.parametrize("name", ["", "nope", "STATIC", "hashing-", "hashing-x", "hashing-12345", "x" * 1000])
+def test_an_unknown_embedder_is_named_with_those_known(folder: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        recollect.open("memory.db", embedder=name)
+    assert (caught.value.operation, caught.value.details) == ("open", {"field": "embedder"})
+    assert "bge, static" in caught.value.hint
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.req("H10")
+@pytest.mark.parametrize("embedder", [5, object(), b"static", ["static"]])
+def test_what_is_no_embedder(folder: Path, embedder: Any) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        recollect.open("memory.db", embedder=embedder)
+    assert caught.value.details == {"field": "embedder"}
+    assert caught.value.hint
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.usefixtures("plugin")
+def test_embedders_of_other_packages_are_found_by_their_entry_point(folder: Path) -> None:
+    with recollect.open("memory.db", embedder="note") as memories:
+        memories.view(user="ada").add("Likes tea")
+        assert memories.settings()["embedder"] == "note-2"
+    # Whoever opens the file later need not know: it says whose vectors it holds.
+    with recollect.open("memory.db") as memories:
+        view = memories.view(user="ada")
+        view.add("Likes cake")
+        [one, two] = view.get_many([memory.id for memory in view.list()], include_vector=True).values()
+        assert {memory.vector.embedder for memory in (one, two) if memory.vector} == {"note-2"}
+
+
+@pytest.mark.req("H10")
+@pytest.mark.usefixtures("plugin")
+def test_a_plug_in_must_be_an_embedder() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        plugins.open_embedder("wrong")
+    assert caught.value.details == {"field": "embedder"}
+    assert "Embedder" in caught.value.hint
+    with pytest.raises(ConfigurationError) as caught:
+        plugins.open_embedder("nope")
+    assert "bge, note, note-2, static, wrong" in caught.value.hint
+
+
+def test_our_own_embedders_are_named_in_both_places() -> None:
+    points = importlib.metadata.entry_points(group=plugins.EMBEDDERS)
+    assert {point.name: point.value for point in points} == dict(plugins.OWN_EMBEDDERS)
+
+
+def test_an_embedder_may_bring_a_lexicon_or_do_without() -> None:
+    """Words of like meaning are found with the built-in one, unless the embedder says otherwise."""
+
+    class Plain:
+        name = "plain"
+        dimension = 1
+
+        def embed(self, texts: Any) -> Any:
+            return [[1.0]] * len(texts)
+
+    class Own(Plain):
+        lexicon = StaticEmbedder()
+
+    class Without(Plain):
+        lexicon = None
+
+    static = StaticEmbedder()
+    assert plugins.lexicon_of(None) is None
+    assert plugins.lexicon_of(static) is static
+    assert isinstance(Plain(), Embedder)
+    assert isinstance(plugins.lexicon_of(Plain()), Lexicon)
+    assert plugins.lexicon_of(Own()) is Own.lexicon
+    assert plugins.lexicon_of(Without()) is None

@@ -1,119 +1,139 @@
-"""Scores, as pure functions."""
+"""Scores, as pure functions of signals."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect import ranking, words
-from recollect.ranking import Signals
-from recollect.testing import builders
-from recollect.testing.strategies import contents
+from recollect import ranking
+from recollect.ranking import WITH_VECTORS, WORDS_ALONE, Array, Model, Scores
 
-NUMBERS = st.floats(-1e6, 1e6, width=32, allow_subnormal=False)  # as vectors are stored
-PAIRS = st.integers(1, 6).flatmap(lambda n: st.tuples(*[st.lists(NUMBERS, min_size=n, max_size=n)] * 2))
-SCORES = st.none() | st.floats(-2, 2)
+MODELS = (WITH_VECTORS, WORDS_ALONE)
+NAMES = sorted({*WITH_VECTORS.weights, *WORDS_ALONE.weights})
+VALUES = st.floats(-1, 1, width=32)
 
 
-@given(PAIRS)
-def test_cosine_is_the_cosine(pair: tuple[Sequence[float], Sequence[float]]) -> None:
-    left, right = pair
-    found = ranking.cosine(left, right)
-    lengths = math.hypot(*left) * math.hypot(*right)
-    products = [x * y for x, y in zip(left, right, strict=True)]
-    expected = math.fsum(products) / lengths if lengths else 0.0
-    assert found == pytest.approx(expected, abs=1e-6)
-    assert abs(found) <= 1 + 1e-9
-    assert found == pytest.approx(ranking.cosine(right, left))
+def odds_of(score: float) -> float:
+    """The log-odds that a score stands for."""
+    return math.log(score / (1 - score))
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [
-        ([1, 0], [0, 5], 0.0),
-        ([2, 0], [5, 0], 1.0),
-        ([1, 1], [-3, -3], -1.0),
-        ([3, 4], [4, 3], 0.96),
-        ([0, 0], [1, 0], 0.0),
-        ([3e38, 0], [3e38, 3e38], math.sqrt(0.5)),
-        ([1e-38, 0], [1e-38, 1e-38], math.sqrt(0.5)),
-    ],
-)
-def test_cosines_by_hand(left: list[float], right: list[float], expected: float) -> None:
-    assert ranking.cosine(left, right) == pytest.approx(expected)
-
-
-def test_bm25_prefers_rare_words_short_texts_and_repetition() -> None:
-    rare, common = ranking.bm25("tea rome", ["tea here", "rome here", "tea there", "tea again"])[1::-1]
-    assert rare > common
-    short, long = ranking.bm25("tea", ["green tea", "green tea with a lot of other words around it"])
-    assert short > long > 0
-    once, twice = ranking.bm25("tea", ["tea x y z", "tea tea y z"])
-    assert twice > once
-
-
-def test_bm25_by_hand() -> None:
-    weight = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5))
-    norm = 1.2 * (1 - 0.75 + 0.75 * 1 / 1.5)
-    assert ranking.bm25("tea", ["tea", "green cake"]) == pytest.approx([weight * 2.2 / (1 + norm), 0.0])
-
-
-@given(contents(), st.lists(contents(), max_size=5))
-def test_bm25_scores_what_shares_a_word(query: str, texts: list[str]) -> None:
-    scores = ranking.bm25(query, texts)
-    assert len(scores) == len(texts)
-    for text, score in zip(texts, scores, strict=True):
-        assert (score > 0) == bool(set(words.asked(query)) & set(words.terms(text)))
-    assert scores == ranking.bm25(f"{query} {query}", texts)
-
-
-@pytest.mark.parametrize(
-    ("query", "text", "share"),
-    [
-        ("dark mode", "Dark theme", 0.5),
-        ("tea tea", "TEA", 1.0),
-        ("tea", "cake", 0.0),
-        ("?!", "tea", 0.0),
-        ("w x y z", "z", 0.25),
-    ],
-)
-def test_coverage_is_the_share_of_the_words(query: str, text: str, share: float) -> None:
-    assert ranking.coverage(query, text) == share
+@st.composite
+def signals(draw: st.DrawFn, least: int = 0) -> dict[str, Array]:
+    """Values of some signals for some candidates; among them one that no model knows."""
+    count = draw(st.integers(least, 5))
+    names = draw(st.sets(st.sampled_from([*NAMES, "unheard of"]), min_size=1))
+    rows = {name: draw(st.lists(VALUES, min_size=count, max_size=count)) for name in sorted({*names, "similarity"})}
+    return {name: np.array(values, np.float32) for name, values in rows.items()}
 
 
 @pytest.mark.req("L4")
-@given(st.lists(st.tuples(SCORES, SCORES, st.sampled_from([0.1, 0.5, 1.0])), max_size=8))
-def test_fusing_gives_an_order_from_best_to_worst(raw: list[tuple[float | None, float | None, float]]) -> None:
-    signals = [
-        Signals(memory=builders.memory(importance=importance), similarity=similarity, keyword=keyword)
-        for similarity, keyword, importance in raw
-    ]
-    fused = ranking.fuse(signals)
-    assert sorted(memory.id for _, _, memory in fused) == sorted(one.memory.id for one in signals)
-    kinds = {"similarity": any(one[0] is not None for one in raw), "keyword": any(one[1] is not None for one in raw)}
-    by_id = {one.memory.id: one for one in signals}
-    for score, reasons, memory in fused:
-        assert set(reasons) == {name for name, present in kinds.items() if present}
-        assert 0 <= score <= 1
-        for name, value in reasons.items():
-            assert value == min(1.0, max(0.0, getattr(by_id[memory.id], name) or 0.0))
-        assert score == pytest.approx(sum(reasons.values()) / (len(reasons) or 1))
-    places = [(-score, -memory.importance, memory.id) for score, _, memory in fused]
-    assert places == sorted(places)
+@given(found=signals(), model=st.sampled_from(MODELS))
+def test_a_score_is_the_weighted_sum_of_its_signals(found: dict[str, Array], model: Model) -> None:
+    scores = ranking.best(found, model)
+    count = len(found["similarity"])
+    assert len(scores.values) == count
+    for place in range(count):
+        known = {name: weight * float(found[name][place]) for name, weight in model.weights.items() if name in found}
+        expected = model.base + sum(known.values())
+        assert 0 < scores.values[place] < 1
+        assert odds_of(float(scores.values[place])) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.req("L4")
-def test_hits_are_ranked_from_one_and_explained_on_request() -> None:
-    fused = ranking.fuse([Signals(memory=builders.memory(str(n)), keyword=n / 10) for n in (1, 3, 2)])
-    plain = ranking.hits(fused, limit=2, explain=False)
-    assert [(hit.rank, hit.memory.content, hit.score, dict(hit.reasons)) for hit in plain] == [
-        (1, "3", 0.3, {}),
-        (2, "2", 0.2, {}),
-    ]
-    assert [dict(hit.reasons) for hit in ranking.hits(fused, limit=9, explain=True)] == [
-        {"keyword": 0.3},
-        {"keyword": 0.2},
-        {"keyword": 0.1},
-    ]
+@given(found=signals(least=1), model=st.sampled_from(MODELS))
+def test_the_reasons_add_up_to_the_score(found: dict[str, Array], model: Model) -> None:
+    scores = ranking.best(found, model)
+    for place, score in enumerate(scores.values.tolist()):
+        reasons = scores.reasons(place)
+        assert set(reasons) <= {"base", *model.weights}
+        assert 1 / (1 + math.exp(-sum(reasons.values()))) == pytest.approx(score, abs=1e-3)
+        assert all(found[name][place] for name in reasons if name != "base"), "what is nothing is no reason"
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(found=signals(least=1), more=st.floats(0.1, 1), name=st.sampled_from(NAMES))
+def test_more_of_a_signal_moves_the_score_the_way_it_weighs(
+    model: Model, found: dict[str, Array], more: float, name: str
+) -> None:
+    assume(name in model.weights)
+    values = found.get(name, np.zeros(len(found["similarity"]), np.float32))
+    before = ranking.best(found | {name: values}, model).values
+    after = ranking.best(found | {name: values + np.float32(more)}, model).values
+    assert ((after - before) * model.weights[name] > 0).all()
+
+
+def test_nothing_found_has_no_scores() -> None:
+    for model in MODELS:
+        assert len(ranking.best({}, model).values) == 0
+        assert len(ranking.best({"similarity": np.zeros(0), "words": np.zeros(0)}, model).values) == 0
+        assert ranking.knows({}, ranking.best({}, model), {}, model) == 0
+    assert len(ranking.similarity({}).values) == 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_first_look_weighs_what_is_quick_to_find(model: Model) -> None:
+    """Everything but the words that a memory says or means: finding those is what the first look saves."""
+    assert "words" in model.weights
+    assert "words" not in model.first
+    assert set(model.first) - {"keyword"} <= set(model.weights)
+    assert ("similarity" in model.weights) is ("similarity" in model.first) is (model is WITH_VECTORS)
+
+
+@given(values=st.lists(st.floats(-3, 3, width=32), max_size=6))
+def test_nearness_alone_is_the_similarity(values: list[float]) -> None:
+    scores = ranking.similarity({"similarity": np.array(values, np.float32), "words": np.ones(len(values))})
+    assert scores.values.tolist() == pytest.approx([min(1.0, max(0.0, value)) for value in values])
+    for place, value in enumerate(scores.values.tolist()):
+        assert scores.reasons(place) == ({"similarity": round(value, 4)} if value else {})
+
+
+# --- whether there is an answer -------------------------------------------------------------------
+
+
+def knows(found: Mapping[str, Array], model: Model, **question: float) -> float:
+    return ranking.knows(found, ranking.best(found, model), question, model)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(found=signals(least=1), more=signals(least=1))
+def test_another_candidate_never_makes_an_answer_less_likely(
+    model: Model, found: dict[str, Array], more: dict[str, Array]
+) -> None:
+    """It is judged by the best of them: what does not fit says nothing about the others."""
+    both = {name: np.append(values, more.get(name, np.zeros(1))[:1]) for name, values in found.items()}
+    assert knows(both, model) >= knows(found, model) - 1e-6
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_good_match_is_an_answer_and_a_poor_one_is_none(model: Model) -> None:
+    good = {"similarity": np.array([0.0, 1.0]), "words": np.array([0.1, 1.0])}
+    good |= {"conversation_similarity": np.array([0.0, 0.8]), "conversation_keyword": np.array([0.0, 0.5])}
+    poor = {name: np.full(2, 0.1) for name in good}
+    assert knows(good, model) > ranking.KNOWS > knows(poor, model)
+    assert knows(good, model, unseen_name=1.0) < knows(good, model, unseen_name=0.0)
+    assert knows(good, model, memories=5.0) == knows(good, model)
+
+
+# --- reranking ------------------------------------------------------------------------------------
+
+
+@given(score=st.floats(0.001, 0.999), odds=st.floats(-5, 5))
+def test_a_score_is_moved_by_log_odds(score: float, odds: float) -> None:
+    moved = ranking.moved(score, odds)
+    assert odds_of(moved) == pytest.approx(odds_of(score) + odds, abs=1e-5)
+    assert ranking.moved(moved, -odds) == pytest.approx(score, abs=1e-6)
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+@pytest.mark.parametrize("odds", [-700.0, -1.0, 0.0, 1.0, 700.0])
+def test_certainty_can_be_moved_too(score: float, odds: float) -> None:
+    assert 0 <= ranking.moved(score, odds) <= 1
+
+
+def test_scores_are_values() -> None:
+    scores = Scores(np.array([0.5]), {"base": np.array([0.0]), "words": np.array([0.123456])})
+    assert scores.reasons(0) == {"words": 0.1235}

@@ -40,6 +40,7 @@ EVERYTHING: dict[str, Any] = {
     "language": "en",
     "author": "ada",
     "role": "assistant",
+    "session": "monday",
     "type_name": "app.Decision",
     "confidence": 0.8,
     "relevance": 0.7,

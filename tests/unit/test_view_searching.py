@@ -1,5 +1,7 @@
 """Search: ranks, thresholds, limits, explanations."""
 
+import math
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -18,13 +20,16 @@ def test_the_best_comes_first_with_rank_and_score(embedding: View) -> None:
     embedding.add_many(["Prefers dark mode in editors", "Dark chocolate", "Lives in Rome", "dark mode"])
     results = embedding.search("dark mode", limit=10)
     assert results.hits[0].memory.content == "dark mode"
-    assert results.hits[0].score == pytest.approx(1.0)
+    assert results.hits[0].score > 0.99
     assert [hit.rank for hit in results] == list(range(1, len(results) + 1))
     scores = [hit.score for hit in results]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
     assert results.total == len(results)
     assert all(dict(hit.reasons) == {} for hit in results)
+    exact = embedding.search("dark mode", ranking="similarity").hits[0]
+    assert exact.memory.content == "dark mode"
+    assert exact.score == pytest.approx(1.0)
 
 
 @pytest.mark.req("L4")
@@ -45,12 +50,15 @@ def test_limit_and_minimum_score(embedding: View) -> None:
 def test_explain_shows_the_parts_of_the_score(opener: Opener, embedding: View) -> None:
     embedding.add_many(["dark mode", "dark chocolate"])
     for hit in embedding.search("dark mode", explain=True):
-        assert set(hit.reasons) == {"similarity", "keyword"}
-        assert hit.score == pytest.approx(sum(hit.reasons.values()) / 2)
+        assert {"base", "similarity", "words"} <= set(hit.reasons)
+        assert math.log(hit.score / (1 - hit.score)) == pytest.approx(sum(hit.reasons.values()), abs=0.001)
     view = opener(name="without an embedder").view(user="ada")
     without = view.add("dark chocolate")
     (hit,) = view.search("dark mode", explain=True)
-    assert (hit.memory.id, dict(hit.reasons), hit.score) == (without.id, {"keyword": 0.5}, 0.5)
+    assert hit.memory.id == without.id
+    assert {"base", "words"} <= set(hit.reasons)
+    assert not {"similarity", "conversation_similarity"} & set(hit.reasons)
+    assert math.log(hit.score / (1 - hit.score)) == pytest.approx(sum(hit.reasons.values()), abs=0.001)
 
 
 @pytest.mark.req("L4")
@@ -110,7 +118,9 @@ def test_a_query_has_a_length(embedding: View) -> None:
     ("arguments", "field"),
     [
         *(({"limit": limit}, "limit") for limit in (0, -1, 1001, True, "5", None)),
-        *(({"min_score": score}, "min_score") for score in (-0.1, 1.1, float("nan"), True, "0.5", None)),
+        *(({"min_score": score}, "min_score") for score in (-0.1, 1.1, float("nan"), True, "0.5", [0.5])),
+        *(({"ranking": mode}, "ranking") for mode in ("", "BEST", "worst", None, 5)),
+        *(({"asked_at": moment}, "asked_at") for moment in ("now", 5, datetime(2026, 1, 1))),  # noqa: DTZ001  # naive
         *(({"explain": flag}, "explain") for flag in ("no", 1, None)),
         *(({"layers": layers}, "layers") for layers in (5, 1.5)),
         ({"layers": ["planet"]}, "layer"),
@@ -130,9 +140,21 @@ def test_arguments_are_checked(view: View, arguments: dict[str, Any], field: str
 
 
 @pytest.mark.req("L4")
-def test_equal_scores_are_ordered_by_importance(view: View) -> None:
-    view.add_many([NewMemory(content="tea", importance=i) for i in (0.1, 0.9, 0.5)])
-    assert [hit.memory.importance for hit in view.search("tea")] == [0.9, 0.5, 0.1]
+def test_of_equal_matches_the_more_important_comes_first(view: View) -> None:
+    for importance, kind in ((0.1, "green"), (0.9, "black"), (0.5, "white")):
+        view.add(f"{kind} tea", importance=importance)
+    hits = view.search("tea", explain=True).hits
+    assert [hit.memory.importance for hit in hits] == [0.9, 0.5, 0.1]
+    assert [hit.reasons.get("importance", 0) for hit in hits] == pytest.approx([0.2, 0, -0.2])
+
+
+@pytest.mark.req("L4", "H4")
+def test_of_equal_scores_the_more_specific_layer_comes_first_and_then_the_newest(view: View) -> None:
+    for kind, layer in (("green", "user"), ("black", "project"), ("white", "user"), ("red", "project")):
+        view.add(f"{kind} tea", layer=layer)
+    hits = view.search("tea").hits
+    assert len({hit.score for hit in hits}) == 1
+    assert [hit.memory.content for hit in hits] == ["white tea", "green tea", "red tea", "black tea"]
 
 
 @pytest.mark.req("L4", "L15")

@@ -13,6 +13,7 @@ from recollect.stores.sqlite import connections, rows, schema
 
 TOPICS = ("tea", "cake", "rain", "music", "chess")
 TITLE = "Breakfast habits"
+LONG = "\n".join(f"Paragraph {number} of a long letter about the garden." * 9 for number in range(6))
 
 
 def _embedder() -> HashingEmbedder:
@@ -27,6 +28,7 @@ def _fill(database: Path, *, with_vectors: bool) -> None:
             memory = view.add(f"Ada likes {topic}", tags=[f"likes.{topic}"], key=topic, metadata={"topic": topic})
             view.get(memory.id)
         view.add("Porridge with honey", title=TITLE, layer="project", type="preference", importance=0.9)
+        view.add(LONG, author="Ada", role="user", session="monday")
         changed = view.add("Lives in Paris")
         view.update(changed.id, content="Lives in Rome")
         view.forget(view.add("A secret wish").id, reason="asked to")
@@ -35,15 +37,15 @@ def _fill(database: Path, *, with_vectors: bool) -> None:
 
 
 def _picture(database: Path) -> dict[str, object]:
-    """All that can be seen of a file, apart from scores and the counting of this very look."""
-    with recollect.open(database) as memories:
+    """All that can be seen of a file, apart from vectors, scores and the counting of this very look."""
+    with recollect.open(database, embedder=None) as memories:
         view = memories.view(user="ada", project="api")
         stored = view.list(limit=100, filter=recollect.Filter(include_forgotten=True)).memories
         return {
             "memories": [_plain(memory) for memory in stored],
             "changes": [(v.sequence, v.memory_id, v.version, v.operation, v.reason) for v in view.changes()],
             "histories": [[v.memory and v.memory.content for v in view.history(memory.id)] for memory in stored],
-            "words": {topic: _words(view, topic) for topic in (*TOPICS, "Rome", "Paris", "secret", "honey")},
+            "words": {topic: _words(view, topic) for topic in (*TOPICS, "Rome", "Paris", "secret", "honey", "garden")},
             "titles": _indexed(database, "habits"),
             "tags": [memory.id for memory in view.list(filter=recollect.Filter(tags=["likes"]))],
             "bob": [memory.content for memory in memories.view(user="bob").list()],
@@ -55,12 +57,18 @@ def _plain(memory: recollect.Memory) -> tuple[object, ...]:
     return (
         *(memory.id, memory.content, memory.owner, memory.created_at, memory.updated_at, memory.tags, memory.key),
         *(dict(memory.metadata), memory.title, memory.type, memory.importance, memory.state, memory.version),
-        memory.access_count,
+        *(memory.author, memory.role, memory.session, memory.access_count),
     )
 
 
 def _words(view: recollect.View, word: str) -> list[str]:
     return sorted(hit.memory.content for hit in view.search(word))
+
+
+def _nearest(view: recollect.View, text: str) -> str:
+    """By the vectors alone."""
+    [hit] = view.search(text, limit=1, ranking="similarity")
+    return hit.memory.content
 
 
 def _indexed(database: Path, word: str) -> int:
@@ -84,8 +92,11 @@ def _migrate(database: Path, target: int) -> None:
 
 
 def _assert_usable(database: Path) -> None:
-    """It is sound, keeps its keys, and takes writes, also to what came from the older file."""
+    """It is sound, keeps its keys, and takes vectors and writes, also for what came from the older file."""
+    with recollect.open(database, embedder=None) as memories:
+        assert memories.doctor().findings == ()
     with recollect.open(database) as memories:
+        memories.reembed()
         assert memories.doctor().findings == ()
         assert memories.doctor().facts["schema"] == str(schema.LATEST)
         view = memories.view(user="ada", project="api")
@@ -94,7 +105,8 @@ def _assert_usable(database: Path) -> None:
         assert again.id == old.id
         for memory in view.list():
             view.update(memory.id, content=f"{memory.content} still")
-        assert len(view.search("still", limit=50)) == view.count()
+        assert len(view.search("still", limit=50, min_score=0)) == view.count()
+        assert _nearest(view, "Lives in Rome still") == "Lives in Rome still"
         assert _words(view, "honey") == ["Porridge with honey still"]
         assert _indexed(database, "habits") == 1
         assert view.forget(old.id, permanent=True)
@@ -140,7 +152,11 @@ def test_vectors_can_be_given_again_after_they_were_dropped(tmp_path: Path) -> N
         view.add("Ada likes sailing")
         assert _words(view, "sailing") == ["Ada likes sailing"]
         assert memories.settings()["dimension"] == "32"
+        [finding] = memories.doctor(repair=True).findings
+        assert (finding.check, finding.repaired) == ("embedder", True)
+        assert "10 memories have no vector" in finding.message
         assert memories.doctor().findings == ()
+        assert _nearest(view, "Porridge with honey") == "Porridge with honey"
 
 
 @pytest.mark.req("L14")

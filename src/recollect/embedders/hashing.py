@@ -6,6 +6,8 @@ import re
 from array import array
 from collections.abc import Sequence
 
+from recollect.calibration import PLAIN
+
 _WORD = re.compile(r"\w+")
 
 
@@ -17,6 +19,9 @@ class HashingEmbedder:
     >>> embedder.name, len(first), first == second
     ('hashing-64', 64, True)
     """
+
+    calibration = PLAIN
+    lexicon = None
 
     def __init__(self, dimension: int = 256) -> None:
         self.dimension = dimension

@@ -3,29 +3,32 @@
 import time
 from collections.abc import Callable, Container, Sequence
 
-from recollect import validation
 from recollect.errors import Conflict
 from recollect.events import MemoryStored
-from recollect.memories import drafts
+from recollect.memories import drafts, embedding
+from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Write
-from recollect.types import Memory, NewMemory, Operation, Owner, State, Vector
+from recollect.types import Memory, NewMemory, Operation, Owner, State
 
 OwnerOf = Callable[[NewMemory], Owner]
 """Whose a new memory will be, as the view that it is added to decides."""
 
 
-def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory]) -> list[Memory]:
-    """Store new memories, all or none; those whose key is known already are returned as they are stored."""
+def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], session: str | None = None) -> list[Memory]:
+    """Store new memories, all or none; those whose key is known already are returned as they are stored.
+
+    ``session`` is the one that they belong to if they name none.
+    """
     now = engine.clock()
     ids = engine.new_ids(now, len(news))
-    wanted = [drafts.draft(new, owner_of(new), now, id) for new, id in zip(news, ids, strict=True)]
+    wanted = [drafts.draft(new, owner_of(new), now, id, session) for new, id in zip(news, ids, strict=True)]
     started = time.perf_counter()
     vectors = _vectors(engine, news)
     embedding_ms = (time.perf_counter() - started) * 1000
     offered = [
-        Write(operation=Operation.ADDED, memory=memory, recorded_at=now, vector=vector)
-        for memory, vector in zip(wanted, vectors, strict=True)
+        Write(operation=Operation.ADDED, memory=memory, recorded_at=now, vector=made.vector, digest=made.digest)
+        for memory, made in zip(wanted, vectors, strict=True)
     ]
     if any(memory.key is not None for memory in wanted):
         written, stored = _apply_once(engine, offered)
@@ -36,11 +39,11 @@ def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory]) -> lis
     return stored
 
 
-def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Vector | None]:
+def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
-    name = engine.vector_name() if any(new.vector is not None for new in news) else ""
-    made = iter(engine.embed([new.content for new in news if new.vector is None]))
-    return [next(made) if new.vector is None else validation.vector(new.vector, name) for new in news]
+    brought = {place: embedding.given(engine, new.vector) for place, new in enumerate(news) if new.vector is not None}
+    made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
+    return [Made(brought[place]) if place in brought else next(made) for place in range(len(news))]
 
 
 def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:

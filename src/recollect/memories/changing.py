@@ -7,7 +7,8 @@ from datetime import datetime
 from recollect import filters, validation
 from recollect.errors import Conflict, NotFound
 from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
-from recollect.memories import drafts
+from recollect.memories import drafts, embedding
+from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Owners, Write
 from recollect.types import ChangedFields, Memory, Operation, State, Vector
@@ -47,8 +48,15 @@ def update(
     """Append the version that the changes lead to, unless they change nothing."""
     if if_version is not None:
         validation.integer("if_version", if_version, 1, 2**62)
-    given = None if vector is None else validation.vector(vector, engine.vector_name())
-    embedded: dict[str, Vector | None] = {}
+    given = None if vector is None else embedding.given(engine, vector)
+    embedded: dict[tuple[str, ...], Made] = {}
+
+    def embed(memory: Memory) -> Made:
+        """Once for each text, however often the change is tried."""
+        texts = tuple(embedding.texts_of(memory)[1])
+        if texts not in embedded:
+            embedded[texts] = embedding.embed(engine, [memory])[0]
+        return embedded[texts]
 
     def decide(memory: Memory, now: datetime) -> Write | None:
         if not filters.visible(memory, now):
@@ -59,11 +67,16 @@ def update(
             return None
         if after is memory:
             after = replace(memory, version=memory.version + 1, updated_at=now)
-        keeps = given is None and after.content == memory.content
-        if given is None and not keeps and after.content not in embedded:
-            embedded[after.content] = engine.embed([after.content])[0]
-        new = None if keeps else given or embedded[after.content]
-        return Write(operation=Operation.UPDATED, memory=after, recorded_at=now, vector=new, keeps_vector=keeps)
+        keeps = given is None and embedding.texts_of(after) == embedding.texts_of(memory)
+        made = Made(given) if keeps or given else embed(after)
+        return Write(
+            operation=Operation.UPDATED,
+            memory=after,
+            recorded_at=now,
+            vector=made.vector,
+            keeps_vector=keeps,
+            digest=made.digest,
+        )
 
     memory, write = _change(engine, owners, id, decide)
     if write is None and (memory is None or not filters.visible(memory, engine.clock())):

@@ -11,12 +11,17 @@ from typing import Self, TypeVar
 from recollect import layers, plugins, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events import Event
-from recollect.memories.engine import Engine, verb
+from recollect.memories import reembedding
+from recollect.memories.embedding import BEHIND
+from recollect.memories.engine import GIVEN, Engine, verb
 from recollect.memories.view import View
-from recollect.ports import Clock, Embedder, Store
-from recollect.types import Diagnosis, Finding, Health, Identity
+from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.types import Diagnosis, Health, Identity
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
+DEFAULT = "default"
+"""The embedder that the store was filled with; for a new one, the built-in one."""
+
 E = TypeVar("E", bound=Event)
 
 
@@ -28,14 +33,17 @@ def open(
     url: str | Path | None = None,
     *,
     store: Store | None = None,
-    embedder: Embedder | None = None,
+    embedder: Embedder | str | None = "default",
+    reranker: Reranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
 ) -> "Memories":
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
-    Without a URL the environment variable ``RECOLLECT_DB`` names it. ``durability="relaxed"`` trades the writes of the
-    last moments at a power loss for speed; it is kept in the file.
+    Without a URL the environment variable ``RECOLLECT_DB`` names it. ``embedder`` gives memories their vectors: the one
+    that the database was filled with, or the built-in one for a new database; another one by name, such as ``"bge"``;
+    one of your own; or ``None`` to go by words alone. A ``reranker`` looks at the best hits of a search again.
+    ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -43,7 +51,7 @@ def open(
     'Likes tea'
     """
     try:
-        _check_parts(store, embedder)
+        _check_parts(store, embedder, reranker)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
@@ -54,13 +62,43 @@ def open(
     except RecollectError as error:
         error.operation = error.operation or "open"
         raise
-    engine = Engine(store=opened, clock=clock or _now, embedder=embedder)
     try:
-        check_embedder(engine)
-    except RecollectError:
+        chosen = _embedder(opened, embedder)
+    except RecollectError as error:
+        error.operation = error.operation or "open"
         opened.close()
         raise
+    engine = Engine(
+        store=opened, clock=clock or _now, embedder=chosen, reranker=reranker, lexicon=plugins.lexicon_of(chosen)
+    )
+    engine.embeddings.behind = bool(opened.settings().get(BEHIND))
     return Memories(engine)
+
+
+def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
+    """The embedder to work with: by default the one whose vectors the store holds."""
+    stored = store.settings().get("embedder")
+    if wanted == DEFAULT:
+        return None if stored == GIVEN else _stored_embedder(stored)
+    chosen = plugins.open_embedder(wanted) if isinstance(wanted, str) else wanted
+    if chosen is not None:
+        check_embedder(stored, chosen)
+    return chosen
+
+
+def _stored_embedder(stored: str | None) -> Embedder:
+    if stored is None:
+        return plugins.open_embedder(plugins.DEFAULT_EMBEDDER)
+    try:
+        chosen = plugins.open_embedder(stored)
+    except ConfigurationError as error:
+        raise EmbedderMismatch(
+            f"the store holds vectors of {stored!r}, which is no embedder that is known here",
+            details={"stored": stored},
+            hint="pass embedder=, or embedder=None to go by words alone; memories.reembed() goes over to another one",
+        ) from error
+    check_embedder(stored, chosen)
+    return chosen
 
 
 def _named(url: str | Path | None) -> str | Path:
@@ -72,8 +110,13 @@ def _named(url: str | Path | None) -> str | Path:
     return name
 
 
-def _check_parts(store: object, embedder: object) -> None:
-    for field, value, kind in (("store", store, Store), ("embedder", embedder, Embedder)):
+def _check_parts(store: object, embedder: object, reranker: object) -> None:
+    named = None if isinstance(embedder, str) else embedder
+    for field, value, kind in (
+        ("store", store, Store),
+        ("embedder", named, Embedder),
+        ("reranker", reranker, Reranker),
+    ):
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(
                 f"{field} is a {type(value).__name__}, which is not one",
@@ -82,15 +125,15 @@ def _check_parts(store: object, embedder: object) -> None:
             )
 
 
-def check_embedder(engine: Engine) -> None:
+def check_embedder(stored: str | None, embedder: Embedder) -> None:
     """The vectors of a store come from one embedder; another one's cannot be compared with them."""
-    stored = engine.store.settings().get("embedder")
-    if engine.embedder is not None and stored not in (None, engine.embedder.name):
+    if stored not in (None, embedder.name):
         raise EmbedderMismatch(
-            f"the store holds vectors of {stored!r}, not of {engine.embedder.name!r}",
+            f"the store holds vectors of {stored!r}, not of {embedder.name!r}",
             operation="open",
-            details={"stored": stored, "given": engine.embedder.name},
-            hint=f"open it with the embedder {stored!r}",
+            details={"stored": stored, "given": embedder.name},
+            hint="to go over to it, open the store without embedder= (or with embedder=None) and run "
+            "memories.reembed(embedder); otherwise open it with the embedder it holds",
         )
 
 
@@ -197,12 +240,29 @@ class Memories:
         True
         """
         diagnosis = self._engine.store.check(repair=repair)
-        try:
-            check_embedder(self._engine)
-        except EmbedderMismatch as error:
-            finding = Finding(check="embedder", message=error.message, repair=error.hint)
-            diagnosis = replace(diagnosis, findings=(*diagnosis.findings, finding))
-        return replace(diagnosis, checks=(*diagnosis.checks, "embedder"))
+        findings = reembedding.findings(self._engine, repair=repair)
+        return replace(diagnosis, checks=(*diagnosis.checks, "embedder"), findings=(*diagnosis.findings, *findings))
+
+    @verb
+    def reembed(
+        self, embedder: Embedder | str | None = None, *, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Give every memory a vector of the embedder: another one, or the one in use where vectors are missing.
+
+        The database can be read, searched and written meanwhile, here and in other processes; search goes over to the
+        new vectors when the last one is there. What was done stays done if it is interrupted: call it again. Returns
+        how many memories were embedded; ``progress`` is told how many of how many, after each batch.
+
+        >>> import recollect
+        >>> from recollect.embedders.hashing import HashingEmbedder
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     _ = memories.view(user="ada").add("Likes tea")
+        ...     memories.reembed(HashingEmbedder(64)), memories.settings()["embedder"]
+        (1, 'hashing-64')
+        """
+        named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
+        _check_parts(None, named, None)
+        return reembedding.reembed(self._engine, named, progress)
 
     @verb
     def rebuild(self) -> None:

@@ -42,7 +42,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "expires_at": partial(validation.optional_moment, "expires_at"),
         **{
             name: partial(validation.optional_line, name)
-            for name in ("title", "language", "author", "role", "type_name")
+            for name in ("title", "language", "author", "role", "session", "type_name")
         },
         **{name: partial(validation.optional_unit, name) for name in ("confidence", "relevance", "decay_factor")},
         "key": partial(validation.optional_line, "key"),
@@ -62,8 +62,8 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 """The fields that can be set anew; a key stays what it is."""
 
 
-def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str) -> Memory:
-    """The first version of a memory, every field checked."""
+def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str, session: str | None = None) -> Memory:
+    """The first version of a memory, every field checked; said in that session, if it names no other."""
     fields: dict[str, Any] = {
         "id": memory_id,
         "content": validation.content(new.content),
@@ -75,6 +75,7 @@ def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str) -> Memory
         "importance": validation.unit("importance", new.importance),
         "tags": validation.tags(new.tags),
         "metadata": validation.metadata(new.metadata),
+        "session": session,
     }
     for name, check in _OPTIONAL.items():
         # Most memories have few of these, and a check that need not be made is the cheapest.

@@ -3,18 +3,18 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from recollect import codec, validation
-from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
+from recollect import codec
+from recollect.calibration import Calibration
+from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.ids import uuid7
-from recollect.ports import Clock, Embedder, Store
-from recollect.types import Vector
+from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 
 ATTEMPTS = 100
 """How often a write is tried again when other writers are faster; each time one of them got through."""
@@ -44,11 +44,16 @@ def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 
 @dataclass(slots=True)
 class Embeddings:
-    """What an open database knows of its embeddings: their number and time since opening, and their name."""
+    """What an open database knows of its embeddings: their number and time since opening, and their name.
+
+    ``behind`` says that some memories wait for their vectors, ``scale`` what the cosines of the embedder mean.
+    """
 
     made: int = 0
     seconds: float = 0.0
     name: str | None = None
+    behind: bool = False
+    scale: Calibration | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, made: int, seconds: float) -> None:
@@ -58,9 +63,9 @@ class Embeddings:
             self.seconds += seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Engine:
-    """The parts of an open database."""
+    """The parts of an open database. Views share it, so that all of them go over to another embedder at once."""
 
     store: Store
     clock: Clock
@@ -68,6 +73,9 @@ class Engine:
     bus: EventBus = field(default_factory=EventBus)
     embeddings: Embeddings = field(default_factory=Embeddings)
     entropy: Callable[[int], bytes] = os.urandom
+    sleep: Callable[[float], None] = time.sleep
+    reranker: Reranker | None = None
+    lexicon: Lexicon | None = None
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""
@@ -83,33 +91,3 @@ class Engine:
             # Once there is a vector, the name stands; before, another process may still decide it.
             self.embeddings.name = self.store.settings().get("embedder")
         return self.embeddings.name or GIVEN
-
-    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        """One vector per text, in one batch; none without an embedder."""
-        if self.embedder is None or not texts:
-            return [None] * len(texts)
-        started = time.perf_counter()
-        found = self._call(self.embedder, texts)
-        self.embeddings.add(len(found), time.perf_counter() - started)
-        return list(found)
-
-    def _call(self, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-        try:
-            made = [validation.vector(row, embedder.name) for row in embedder.embed(texts)]
-        except InvalidInput as error:
-            raise self._failed(f"returned a bad vector: {error.message}") from error
-        except Exception as error:  # reason: an embedder is foreign code and may raise anything
-            raise self._failed(f"raised {type(error).__name__}") from error
-        if len(made) != len(texts):
-            raise self._failed(f"returned {len(made)} vectors for {len(texts)} texts")
-        if any(vector.dimension != embedder.dimension for vector in made):
-            raise self._failed(f"returned vectors that have not {embedder.dimension} dimensions")
-        return made
-
-    def _failed(self, what: str) -> EmbeddingFailed:
-        name = self.embedder.name if self.embedder else GIVEN
-        return EmbeddingFailed(
-            f"the embedder {name!r} {what}",
-            details={"embedder": name},
-            hint="nothing was stored; check the embedder and try again",
-        )

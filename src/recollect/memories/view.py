@@ -24,6 +24,7 @@ from recollect.types import (
     NewMemory,
     Owner,
     Page,
+    Ranking,
     Results,
     Sort,
     Stats,
@@ -118,7 +119,7 @@ class View:
             key=key,
             **fields,
         )
-        return add_all(self._engine, self._owner_of, [new])[0]
+        return add_all(self._engine, self._owner_of, [new], self.identity.session)[0]
 
     @verb
     def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
@@ -132,7 +133,7 @@ class View:
         """
         given = validation.several("items", items)
         news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return add_all(self._engine, self._owner_of, news)
+        return add_all(self._engine, self._owner_of, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -342,27 +343,41 @@ class View:
         query: str,
         *,
         limit: int = 10,
-        min_score: float = 0.0,
+        min_score: float | None = None,
+        ranking: Ranking | str = Ranking.BEST,
         layers: Iterable[Layer | str] | None = None,
         filter: Filter | Mapping[str, Any] | None = None,
         as_of: datetime | int | None = None,
+        asked_at: datetime | None = None,
         explain: bool = False,
     ) -> Results:
         """The memories that answer a query best, with scores from 0 to 1.
 
-        Searching the past (``as_of``) goes by words alone: vectors are kept for the present.
+        Without ``min_score`` the answer is empty when nothing here seems to be about the question; ``min_score=0``
+        gives whatever comes nearest. ``"Quoted words"`` must stand so in the text, ``secur*`` finds every word that
+        begins so. ``asked_at`` is when the question was asked, for dates such as "last week"; now, if it is left out.
+        ``as_of`` searches the store as it was; what was changed since is then found by its words alone.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     view = memories.view(user="ada")
-        ...     _ = view.add_many(["Prefers dark mode", "Lives in Rome"])
-        ...     [hit.memory.content for hit in view.search("dark mode")]
-        ['Prefers dark mode']
+        ...     _ = view.add_many(["The user prefers dark mode", "The user lives in Rome"])
+        ...     [hit.memory.content for hit in view.search("What theme does the user prefer?", limit=1)]
+        ['The user prefers dark mode']
         """
         from recollect.memories import searching  # lazy: many processes never search
 
         wanted = self._query(filter, layers, as_of)
-        return searching.search(self._engine, wanted, query, limit=limit, min_score=min_score, explain=explain)
+        asked = searching.checked(
+            query,
+            limit=limit,
+            min_score=min_score,
+            mode=ranking,
+            explain=explain,
+            asked_at=asked_at,
+            now=wanted.where.now,
+        )
+        return searching.search(self._engine, wanted, asked)
 
     # -- changing ---------------------------------------------------------------------------------------------
 

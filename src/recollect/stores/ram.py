@@ -16,7 +16,7 @@ from recollect.errors import (
     Conflict,
     StoreClosed,
 )
-from recollect.ports import Capabilities, Owners, Store, Stored, Write, check_vector
+from recollect.ports import Capabilities, Embedded, Owners, Store, Stored, Write, check_vector
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 K = TypeVar("K")
@@ -71,6 +71,7 @@ class RamStore(Store):
         self._owned: dict[Owner, list[str]] = {}
         self._keys: dict[tuple[Owner, str], str] = {}
         self._vectors: dict[str, Vector] = {}
+        self._renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self._accesses: dict[str, _Accesses] = {}
         self._settings: dict[str, str] = {}
 
@@ -103,6 +104,8 @@ class RamStore(Store):
             self._settings.update(batch.settings)
             _merge(self._keys, batch.keys)
             _merge(self._vectors, batch.vectors)
+            for memory_id in batch.vectors:
+                self._renewed.pop(memory_id, None)
             for memory_id in batch.erased:
                 self._accesses.pop(memory_id, None)
             return [entry.sequence for entry in batch.entries]
@@ -129,7 +132,7 @@ class RamStore(Store):
                 past = (one for one in self._journal if one.sequence <= as_of)
                 heads = list({one.memory_id: one for one in past if one.owner in owners}.values())
             found = [
-                Stored(entry.number, self._decode(entry, entry.body, vectors and as_of is None))
+                Stored(entry.number, self._decode(entry, entry.body, vectors and self._heads[entry.memory_id] is entry))
                 for entry in heads
                 if entry.body is not None
             ]
@@ -185,6 +188,49 @@ class RamStore(Store):
                     before = self._accesses.get(memory_id)
                     self._accesses[memory_id] = _Accesses(before.count + 1 if before else 1, at)
 
+    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
+        """Look at every head; the vectors of another embedder wait beside those in use."""
+        with self._opened():
+            have = {one for kept in (self._vectors, self._renewed) for one in kept if kept[one].embedder == embedder}
+            heads = sorted(self._heads.values(), key=lambda entry: entry.number)
+            found = [
+                Stored(entry.number, self._decode(entry, entry.body, False))
+                for entry in heads
+                if entry.body is not None and entry.memory_id not in have
+            ]
+            return found[:limit]
+
+    def embed(self, vectors: Sequence[Embedded]) -> None:
+        """Check everything first, as ``apply`` does."""
+        with self._opened():
+            settings = dict(self._settings)
+            heads = {entry.number: entry for entry in self._heads.values() if entry.body is not None}
+            fitting = [
+                (heads[one.number].memory_id, one.vector)
+                for one in vectors
+                if one.number in heads and heads[one.number].version == one.version
+            ]
+            for _, vector in fitting:
+                if settings.setdefault("embedder", vector.embedder) == vector.embedder:
+                    check_vector(vector, vector.embedder, int(settings.setdefault("dimension", str(vector.dimension))))
+            self._settings = settings
+            for memory_id, vector in fitting:
+                kept = self._vectors if vector.embedder == settings["embedder"] else self._renewed
+                kept[memory_id] = vector
+
+    def adopt(self, embedder: str, dimension: int) -> bool:
+        """Exchange all vectors at once, or none."""
+        with self._opened():
+            if self._settings.get("embedder") == embedder:
+                return True
+            renewed = {one: vector for one, vector in self._renewed.items() if vector.embedder == embedder}
+            if any(entry.body is not None and entry.memory_id not in renewed for entry in self._heads.values()):
+                return False
+            self._vectors, self._renewed = renewed, {}
+            self._settings |= {"embedder": embedder, "dimension": str(dimension)}
+            self._settings.pop("calibration", None)  # what the cosines of the former one meant
+            return True
+
     def settings(self) -> dict[str, str]:
         """A copy."""
         with self._opened():
@@ -205,7 +251,7 @@ class RamStore(Store):
         """Drop everything."""
         with self._lock:
             self._closed = True
-            for kept in (self._journal, self._heads, self._owned, self._keys, self._vectors):
+            for kept in (self._journal, self._heads, self._owned, self._keys, self._vectors, self._renewed):
                 kept.clear()
 
     @contextmanager

@@ -11,8 +11,11 @@ pytest.register_assert_rewrite(
     *(
         f"recollect.testing.{part}"
         for part in (
+            "agreement",
             "basics",
             "concurrency",
+            "conversations",
+            "embedding",
             "isolation",
             "journal",
             "machine",

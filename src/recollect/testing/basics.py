@@ -17,13 +17,17 @@ from recollect.testing.builders import (
     START,
     Ticker,
     added,
+    by_words,
     erased,
     forgotten,
     ids_of,
+    later,
     memory,
+    nearest,
     new_id,
     owner,
     plain,
+    probe,
     put,
     query,
     restored,
@@ -78,6 +82,7 @@ def full_memory() -> Memory:
         language="de-CH",
         author="bob",
         role="assistant",
+        session="monday morning",
         type_name="app.models.Thing",
         confidence=1 / 3,
         relevance=1.0,
@@ -125,8 +130,12 @@ class Basics(Subject):
         assert store.keys(ADA, ["k"]) == {}
         assert store.select(everything) == []
         assert store.count(everything) == 0
-        assert store.nearest(everything, vector(1, 0), 3) == []
-        assert store.matching_words(everything, "word", 3) == []
+        assert len(store.candidates(query(ADA), probe("dark mode", vector(1, 0)))) == 0
+        assert nearest(store, everything, vector(1, 0), 3) == []
+        assert by_words(store, everything, "word", 3) == []
+        assert store.pick(everything, [1, 2]) == {}
+        assert store.unembedded("kit", 3) == []
+        assert store.embedded([b"digest"]) == {}
         assert store.stats({ADA}, START).active == 0
         assert store.apply([]) == []
 
@@ -285,9 +294,9 @@ class Basics(Subject):
             store.apply([*good, refused(one)])
         assert snapshot(store, ADA) == before
         assert store.keys(ADA, ["taken", "free", "other"]) == {"taken": one.id}
-        found = store.nearest(query(ADA), vector(0, 1), 5)
+        found = nearest(store, query(ADA), vector(0, 1), 5)
         assert ids_of(scored.memory for scored in found) == [one.id]
-        assert store.matching_words(query(ADA), "new changed holder", 5) == []
+        assert by_words(store, query(ADA), "new changed holder", 5) == []
         assert len(store.apply(good)) == 4
 
     def test_a_key_belongs_to_one_memory_of_an_owner(self, store: Store) -> None:
@@ -336,7 +345,14 @@ class Basics(Subject):
             assert [one.memory.vector for one in store.scan({ADA}, vectors=True)] == [wanted]
             assert store.get({ADA}, [one.id])[one.id].vector is None
             assert [one.memory.vector for one in store.scan({ADA})] == [None]
-            assert len(store.nearest(query(ADA), vector(1, 1), 5)) == (wanted is not None)
+            assert len(nearest(store, query(ADA), vector(1, 1), 5)) == (wanted is not None)
+
+    def test_a_vector_that_is_kept_is_not_replaced(self, store: Store) -> None:
+        """Whatever else comes with the write."""
+        one = memory(vector=vector(1, 0))
+        put(store, one)
+        store.apply([updated(one, write={"keeps_vector": True, "vector": vector(0, 1)})])
+        assert store.get({ADA}, [one.id], vectors=True)[one.id].vector == vector(1, 0)
 
     def test_the_first_vector_settles_the_embedder(self, store: Store) -> None:
         put(store, memory("without"))
@@ -384,6 +400,7 @@ class Basics(Subject):
     def test_a_closed_store_says_so(self, store: Store) -> None:
         one = memory()
         put(store, one)
+        vectors = [later(store, one, vector(1, 0))]
         store.close()
         store.close()
         calls: list[Callable[[], object]] = [
@@ -397,8 +414,12 @@ class Basics(Subject):
             lambda: store.keys(ADA, ["k"]),
             lambda: store.select(query(ADA)),
             lambda: store.count(query(ADA)),
-            lambda: store.nearest(query(ADA), vector(1, 0), 1),
-            lambda: store.matching_words(query(ADA), "a", 1),
+            lambda: store.candidates(query(ADA), probe("a", vector(1, 0))),
+            lambda: store.candidates(query(ADA, include_forgotten=True), probe("a")),
+            lambda: store.pick(query(ADA), [1]),
+            lambda: store.unembedded("kit", 1),
+            lambda: store.embed(vectors),
+            lambda: store.adopt("other", 2),
             lambda: store.stats({ADA}, START),
         ]
         for call in calls:

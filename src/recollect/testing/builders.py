@@ -4,11 +4,12 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from recollect import ids
+from recollect import asking, ids
 from recollect.filters import Where
-from recollect.ports import Query, Store, Write
+from recollect.ports import Embedded, Query, Store, Write
+from recollect.recall.probes import Probe
 from recollect.types import Layer, Memory, Operation, Owner, State, Vector
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -17,7 +18,20 @@ START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EMBEDDER = "kit"
 """The name of the embedder that the vectors here claim to come from."""
 
+NO_WORDS = asking.Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
+"""What a question asks for that is only a vector."""
+
+EVERYTHING = 1_000
+"""A pool that no test fills: every memory that can be a candidate is one."""
+
 _numbers = itertools.count(1)
+
+
+class Scored(NamedTuple):
+    """A memory that a search found, and how well it fits."""
+
+    memory: Memory
+    score: float
 
 
 class Ticker:
@@ -70,6 +84,16 @@ def vector(*values: float) -> Vector:
     return Vector.of(EMBEDDER, values)
 
 
+def passages(*rows: tuple[float, ...], embedder: str = EMBEDDER) -> Vector:
+    """The vector of a long text in passages of ten characters, one row of numbers for each.
+
+    >>> passages((1, 0), (0, 1)).spans
+    ((0, 10), (10, 20))
+    """
+    spans = [(10 * place, 10 * place + 10) for place in range(len(rows))]
+    return Vector.joined([Vector.of(embedder, row) for row in rows], spans)
+
+
 def added(what: Memory, **fields: Any) -> Write:
     """The write that adds a memory as it is, with its vector; ``fields`` are those of the write."""
     return _write(Operation.ADDED, what, fields)
@@ -97,7 +121,7 @@ def erased(what: Memory, **fields: Any) -> Write:
 
 def _next(operation: Operation, what: Memory, changes: dict[str, Any], fields: dict[str, Any] | None) -> Write:
     after = replace(what, **({"version": what.version + 1} | changes))
-    kept = {"keeps_vector": True, "recorded_at": what.updated_at + timedelta(seconds=1)}
+    kept = {"keeps_vector": True, "vector": None, "recorded_at": what.updated_at + timedelta(seconds=1)}
     return _write(operation, after, kept | (fields or {}))
 
 
@@ -120,6 +144,43 @@ def query(*owners: Owner, **fields: Any) -> Query:
     """
     own = {name: fields.pop(name) for name in tuple(fields) if name in Query.__dataclass_fields__}
     return Query(owners=frozenset(owners), where=Where(**({"now": START} | fields)), **own)
+
+
+def later(store: Store, what: Memory, new: Vector, **fields: Any) -> Embedded:
+    """A vector for a memory that is stored already; ``fields`` are those of what is to be stored."""
+    number = next(stored.number for stored in store.scan({what.owner}) if stored.memory.id == what.id)
+    given: dict[str, Any] = {"number": number, "version": what.version, "vector": new}
+    return Embedded(**(given | fields))
+
+
+def probe(text: str = "", near: Vector | None = None, *, pool: int = EVERYTHING, **fields: Any) -> Probe:
+    """A question: a text, a vector, or both; ``fields`` are the others of a probe.
+
+    >>> probe("dark mode").asked.words, probe(near=vector(1, 0)).asked.terms
+    (('dark', 'mode'), ())
+    """
+    return Probe(asked=asking.parse(text) if text else NO_WORDS, vector=near, pool=pool, **fields)
+
+
+def nearest(store: Store, wanted: Query, near: Vector, limit: int) -> list[Scored]:
+    """The memories whose vectors have the highest cosine with one, the best first."""
+    return _best(store, wanted, probe(near=near, pool=limit), "similarity")[:limit]
+
+
+def by_words(store: Store, wanted: Query, text: str, limit: int) -> list[Scored]:
+    """The memories that share the words of a text, or whose neighbours do, the best first."""
+    asked = Probe(asked=asking.parse(text), pool=limit)
+    return _best(store, wanted, asked, "keyword")[:limit]
+
+
+def _best(store: Store, wanted: Query, asked: Probe, signal: str) -> list[Scored]:
+    found = store.candidates(wanted, asked)
+    if not len(found):
+        return []
+    numbers, scores = found.numbers.tolist(), found.signals[signal].tolist()
+    memories = store.pick(wanted, numbers)
+    order = sorted(range(len(numbers)), key=lambda place: (-scores[place], numbers[place]))
+    return [Scored(memories[numbers[place]], scores[place]) for place in order]
 
 
 def plain(what: Memory) -> Memory:

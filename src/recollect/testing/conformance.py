@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from recollect.testing.agreement import Agreement
 from recollect.testing.basics import Basics
 from recollect.testing.concurrency import Concurrency
+from recollect.testing.conversations import Conversations
+from recollect.testing.embedding import Embedding
 from recollect.testing.isolation import Isolation
 from recollect.testing.journal import Journal
 from recollect.testing.machine import run_machine
@@ -14,7 +17,9 @@ from recollect.testing.queries import Queries
 from recollect.testing.recall import Recall
 
 
-class StoreConformance(Basics, Journal, Queries, Recall, Isolation, Concurrency, Promises):
+class StoreConformance(
+    Basics, Journal, Queries, Recall, Conversations, Agreement, Embedding, Isolation, Concurrency, Promises
+):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.
 
     Give ``raw_bytes`` and ``url`` as well where you can: without them the tests of erasing and of

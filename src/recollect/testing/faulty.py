@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import ParamSpec, Self, TypeVar
 
 from recollect.errors import ConfigurationError
-from recollect.ports import Capabilities, Owners, Query, Scored, Store, Stored, Write
+from recollect.ports import Capabilities, Embedded, Owners, Query, Store, Stored, Write
+from recollect.recall.probes import Candidates, Probe
 from recollect.types import Diagnosis, Health, Memory, Owner, Stats, Vector, Version
 
 P = ParamSpec("P")
@@ -121,6 +122,15 @@ class FaultyStore(Store):
     def touch(self, ids: Iterable[str], at: datetime) -> None:
         self._pass_on(self.store.touch, ids, at)
 
+    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
+        return self._pass_on(self.store.unembedded, embedder, limit)
+
+    def embed(self, vectors: Sequence[Embedded]) -> None:
+        self._pass_on(self.store.embed, vectors)
+
+    def adopt(self, embedder: str, dimension: int) -> bool:
+        return self._pass_on(self.store.adopt, embedder, dimension)
+
     def settings(self) -> dict[str, str]:
         return self._pass_on(self.store.settings)
 
@@ -139,11 +149,14 @@ class FaultyStore(Store):
     def count(self, query: Query) -> int:
         return self._pass_on(self.store.count, query)
 
-    def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
-        return self._pass_on(self.store.nearest, query, vector, limit)
+    def candidates(self, query: Query, probe: Probe) -> Candidates:
+        return self._pass_on(self.store.candidates, query, probe)
 
-    def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
-        return self._pass_on(self.store.matching_words, query, text, limit)
+    def pick(self, query: Query, numbers: Iterable[int], *, vectors: bool = False) -> dict[int, Memory]:
+        return self._pass_on(self.store.pick, query, numbers, vectors=vectors)
+
+    def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
+        return self._pass_on(self.store.embedded, digests)
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         return self._pass_on(self.store.stats, owners, now)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -14,11 +15,14 @@ from recollect.ports import Owners, Store, Write
 from recollect.testing import strategies
 from recollect.testing.builders import (
     START,
+    by_words,
     erased,
     forgotten,
     memory,
+    nearest,
     new_id,
     owner,
+    probe,
     put,
     query,
     restored,
@@ -139,6 +143,19 @@ def _listing(world: World, owners: Owners) -> set[str]:
     return found
 
 
+def _candidates(world: World, owners: Owners, **fields: Any) -> set[str]:
+    """What the candidates are when they are picked by everybody: a foreign one would show."""
+    asked = probe("shared", vector(1, 0))
+    everybody = query(*OWNERS, include_forgotten=True)
+    found = world.store.candidates(query(*owners, **fields), asked).numbers.tolist()
+    return {one.id for one in world.store.pick(everybody, found).values()}
+
+
+def _picked(world: World, owners: Owners, **fields: Any) -> set[str]:
+    numbers = [stored.number for stored in world.store.scan(frozenset(OWNERS))]
+    return {one.id for one in world.store.pick(query(*owners, **fields), numbers, vectors=True).values()}
+
+
 def _history(world: World, owners: Owners) -> set[str]:
     found = (world.store.versions(owners, memory_id=memory_id) for memory_id in _all_ids(world))
     return {version.memory_id for versions in found for version in versions}
@@ -155,10 +172,15 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "select": _listing,
         "select_ids": lambda w, o: {one.memory.id for one in w.store.select(query(*o, ids=frozenset(_all_ids(w))))},
         "select_as_of": lambda w, o: {one.memory.id for one in w.store.select(query(*o, as_of=w.store.sequence()))},
-        "nearest": lambda w, o: {one.memory.id for one in w.store.nearest(query(*o), vector(1, 0), len(OWNERS))},
-        "matching_words": lambda w, o: {
-            one.memory.id for one in w.store.matching_words(query(*o), "shared", len(OWNERS))
-        },
+        "nearest": lambda w, o: {one.memory.id for one in nearest(w.store, query(*o), vector(1, 0), len(OWNERS))},
+        "by_words": lambda w, o: {one.memory.id for one in by_words(w.store, query(*o), "shared", len(OWNERS))},
+        "by_beginning": lambda w, o: {one.memory.id for one in by_words(w.store, query(*o), "sha*", len(OWNERS))},
+        "candidates": _candidates,
+        "candidates_filtered": lambda w, o: _candidates(w, o, tags=("shared",)),
+        "candidates_forgotten": lambda w, o: _candidates(w, o, include_forgotten=True),
+        "candidates_as_of": lambda w, o: _candidates(w, o, as_of=w.store.sequence()),
+        "pick": _picked,
+        "pick_as_of": lambda w, o: _picked(w, o, as_of=w.store.sequence()),
     }
 )
 
@@ -244,8 +266,8 @@ class Isolation(Subject):
             assert world.store.versions(others) == journal
             for other in set(group) - changed:
                 assert world.store.keys(other, ["shared"]) == {"shared": world.by_owner[other].id}
-                assert len(world.store.nearest(query(other), vector(1, 0), 2)) == 1
-                assert len(world.store.matching_words(query(other), "shared", 2)) == 1
+                assert len(nearest(world.store, query(other), vector(1, 0), 2)) == 1
+                assert len(by_words(world.store, query(other), "shared", 2)) == 1
 
     def test_a_touch_counts_for_its_own(self, store: Store) -> None:
         mine, theirs = memory(), memory(whose=owner("bob"))

@@ -11,10 +11,12 @@ from recollect.testing.basics import snapshot
 from recollect.testing.builders import (
     START,
     added,
+    by_words,
     erased,
     forgotten,
     ids_of,
     memory,
+    nearest,
     new_id,
     owner,
     plain,
@@ -145,10 +147,9 @@ class Journal(Subject):
         assert [plain(stored.memory) for stored in store.select(everything)] == left
         assert store.select(replace(everything, as_of=sequences[0])) == []
         assert store.count(everything) == 1
-        near = store.nearest(everything, vector(1, 0), 5)
-        assert ids_of(scored.memory for scored in near) == [other.id]
-        words = store.matching_words(everything, "one changed", 5)
-        assert ids_of(scored.memory for scored in words) == [other.id]
+        for asked in (everything, query(ADA), replace(everything, as_of=sequences[-1])):
+            assert ids_of(one.memory for one in nearest(store, asked, vector(1, 0), 5)) == [other.id]
+            assert ids_of(one.memory for one in by_words(store, asked, "one changed", 5)) == [other.id]
         stats = store.stats({ADA}, START)
         assert (stats.active, stats.forgotten, stats.top_tags) == (1, 0, ())
         assert store.sequence() == sequences[-1]
@@ -196,5 +197,5 @@ class Journal(Subject):
         store.rebuild()
         assert (snapshot(store, ADA, BOB), store.stats({ADA, BOB}, START)) == before
         assert store.keys(ADA, ["k"]) == {"k": life[0].memory.id}
-        assert len(store.matching_words(query(ADA), "changed", 5)) == 1
-        assert len(store.nearest(query(ADA), vector(1, 0), 5)) == 1
+        assert len(by_words(store, query(ADA), "changed", 5)) == 1
+        assert len(nearest(store, query(ADA), vector(1, 0), 5)) == 1

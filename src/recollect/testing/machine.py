@@ -20,9 +20,13 @@ from hypothesis.stateful import (
 
 from recollect import filters
 from recollect.errors import Conflict
-from recollect.ports import Owners, Store, Stored, Write
+from recollect.ports import Embedded, Owners, Store, Stored, Write
+from recollect.recall import defaults
+from recollect.recall.probes import Probe
 from recollect.testing import strategies
+from recollect.testing.agreement import check_same
 from recollect.testing.builders import (
+    EMBEDDER,
     START,
     added,
     erased,
@@ -30,10 +34,10 @@ from recollect.testing.builders import (
     memory,
     owner,
     plain,
+    probe,
     query,
     restored,
     updated,
-    vector,
 )
 from recollect.testing.strategies import Draft
 from recollect.testing.subject import GENERATED
@@ -43,6 +47,9 @@ OWNERS = (owner("ada"), owner("ada:x"), owner("ada", "x"))
 KEYS = ("k", "K")
 STEPS = 40
 BATCHED = ("update", "take", "let go", "forget", "erase")
+EMBEDDERS = (EMBEDDER, "other")
+ANGLES = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+QUESTIONS = ("dark mode", '"dark mode"', "da* ada", "Straße at the end", "")
 
 
 class Oracle:
@@ -52,7 +59,9 @@ class Oracle:
         self.journal: list[Version] = []
         self.recorded: list[tuple[int, datetime]] = []
         self.numbers: dict[str, int] = {}
-        self.vectors: dict[str, Vector | None] = {}
+        self.vectors: dict[str, Vector] = {}
+        self.waiting: dict[str, Vector] = {}
+        self.embedder: str | None = None
         self.accesses: dict[str, tuple[int, datetime | None]] = {}
 
     def accepts(self, writes: Iterable[Write]) -> bool:
@@ -85,10 +94,31 @@ class Oracle:
             if write.operation is Operation.ERASED:
                 self.journal = [one for one in self.journal if one.memory_id != memory_id]
                 self.accesses.pop(memory_id, None)
+            if write.operation is Operation.ERASED or not write.keeps_vector:
                 self.vectors.pop(memory_id, None)
-            elif not write.keeps_vector:
+                self.waiting.pop(memory_id, None)
+            if write.vector is not None:
+                self.embedder = self.embedder or write.vector.embedder
                 self.vectors[memory_id] = write.vector
             self.journal.append(entry(sequence, write))
+
+    def embed(self, one: Embedded) -> None:
+        """A vector that comes later: in use or waiting, unless the memory went on."""
+        for stored in self.state(frozenset(OWNERS)):
+            if (stored.number, stored.memory.version) == (one.number, one.version):
+                self.embedder = self.embedder or one.vector.embedder
+                kept = self.vectors if one.vector.embedder == self.embedder else self.waiting
+                kept[stored.memory.id] = one.vector
+
+    def adopt(self, embedder: str) -> bool:
+        """Another embedder takes over, if it has a vector for everything."""
+        if self.embedder == embedder:
+            return True
+        ready = {one: vector for one, vector in self.waiting.items() if vector.embedder == embedder}
+        if any(stored.memory.id not in ready for stored in self.state(frozenset(OWNERS))):
+            return False
+        self.vectors, self.waiting, self.embedder = ready, {}, embedder
+        return True
 
     def state(self, owners: Owners, as_of: int | None = None) -> list[Stored]:
         """The memories in the order of recording, without accesses and vectors."""
@@ -168,7 +198,7 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def add(self, draft: Draft, whose: Owner, key: str | None, has_vector: bool) -> str:
         """Add one; its key may be taken."""
-        new = memory(whose=whose, key=key, vector=vector(1, 0) if has_vector else None, **draft)
+        new = memory(whose=whose, key=key, vector=self._vector(ANGLES[0]) if has_vector else None, **draft)
         # Also if it was refused: then it is an id that does not exist.
         self.latest[new.id] = replace(new, vector=None, version=0)
         self._apply(added(new))
@@ -179,11 +209,50 @@ class StoreMachine(RuleBasedStateMachine):
         """Change one; it may be missing or erased, and its key may be taken."""
         self._apply(updated(self.latest[id], **(draft | {"key": key})))
 
-    @rule(id=ids, angle=st.sampled_from([None, (0.0, 1.0), (1.0, 1.0)]))
+    @rule(id=ids, angle=st.sampled_from([None, *ANGLES]))
     def embed(self, id: str, angle: tuple[float, float] | None) -> None:
         """Replace or remove its vector."""
-        new = None if angle is None else vector(*angle)
+        new = None if angle is None else self._vector(angle)
         self._apply(updated(self.latest[id], write={"keeps_vector": False, "vector": new}))
+
+    @rule(
+        some=st.lists(ids, max_size=3),
+        embedder=st.sampled_from(EMBEDDERS),
+        angle=st.sampled_from(ANGLES),
+        step=st.sampled_from([0, 0, 0, -1, 1]),
+    )
+    def embed_later(self, some: list[str], embedder: str, angle: tuple[float, float], step: int) -> None:
+        """Bring vectors that were not there at once, of this embedder or of another; some come too late."""
+        vectors = [
+            Embedded(
+                number=self.oracle.numbers.get(id, 10_000),
+                version=self.latest[id].version + step,
+                vector=Vector.of(embedder, angle),
+            )
+            for id in some
+        ]
+        self.store.embed(vectors)
+        for one in vectors:
+            self.oracle.embed(one)
+
+    @rule(embedder=st.sampled_from(EMBEDDERS), fill=st.booleans())
+    def adopt(self, embedder: str, fill: bool) -> None:
+        """Go over to an embedder; it has all vectors, or lacks some."""
+        have = self.oracle.vectors if embedder == self.oracle.embedder else self.oracle.waiting
+        missing = [stored for stored in self.oracle.state(frozenset(OWNERS)) if stored.memory.id not in have]
+        found = self.store.unembedded(embedder, 100)
+        assert [Stored(one.number, plain(one.memory)) for one in found] == missing
+        if fill:
+            for stored in missing:
+                one = Embedded(
+                    number=stored.number, version=stored.memory.version, vector=Vector.of(embedder, ANGLES[1])
+                )
+                self.store.embed([one])
+                self.oracle.embed(one)
+        assert self.store.adopt(embedder, 2) is self.oracle.adopt(embedder)
+
+    def _vector(self, angle: tuple[float, float]) -> Vector:
+        return Vector.of(self.oracle.embedder or EMBEDDER, angle)
 
     @rule(id=ids, step=st.sampled_from([-1, 0, 2]))
     def update_a_wrong_version(self, id: str, step: int) -> None:
@@ -268,6 +337,23 @@ class StoreMachine(RuleBasedStateMachine):
         found = self._comparable(self.store.scan(everybody, vectors=True))
         assert found == self._comparable(self.oracle.present(everybody))
         assert self.store.sequence() == max((s for s, _ in self.oracle.recorded), default=0)
+        self._check_search(everybody, {}, probe("dark mode at ada", self._vector(ANGLES[2])))
+
+    def _check_search(self, owners: Owners, conditions: Draft, asked: Probe) -> None:
+        """What a search finds is what it finds in an index made from nothing but the dictionaries."""
+        wanted = query(*owners, **conditions)
+        memories = [(stored.number, stored.memory) for stored in self.oracle.present(owners)]
+        check_same(self.store.candidates(wanted, asked), defaults.search(memories, wanted.where, asked))
+
+    @rule(
+        owners=st.sets(st.sampled_from(OWNERS)),
+        conditions=strategies.conditions(),
+        text=st.sampled_from(QUESTIONS),
+        angle=st.none() | st.sampled_from(ANGLES),
+    )
+    def search(self, owners: set[Owner], conditions: Draft, text: str, angle: tuple[float, float] | None) -> None:
+        """By words, by a vector or by both, of some owners."""
+        self._check_search(owners, conditions, probe(text, None if angle is None else self._vector(angle)))
 
     @rule(owners=st.sets(st.sampled_from(OWNERS)), some=st.lists(ids, max_size=5))
     def get(self, owners: set[Owner], some: list[str]) -> None:

@@ -94,7 +94,7 @@ def walk(store: Store, wanted: Query, between: Callable[[], object]) -> list[str
 
 
 class Queries(Subject):
-    """``select``, ``count``, ``stats``, ``nearest`` and ``matching_words``."""
+    """``select``, ``count`` and ``stats``."""
 
     @pytest.mark.req("L5", "L9")
     @given(

@@ -25,6 +25,8 @@ Draft = dict[str, Any]
 # Near misses of one another under LIKE, prefix search, case folding and normalisation.
 TAGS = ("a", "a.b", "a.b.c", "ab", "A", "a%", "a_b", "axb", "a.", "*", "é", "e\u0301")
 AUTHORS = ("ada", "Ada", "ad", "a%", "bob")
+ROLES = ("user", "assistant", "tool")
+SESSIONS = ("monday", "Monday", "mon")
 IMPORTANCES = (0.0, 0.1, 0.3, 0.1 + 0.2, 0.5, 1.0)
 WORDS = (
     "Straße",
@@ -43,7 +45,12 @@ WORDS = (
     "naïve",
     "\U0001f600",
 )
-MOMENTS = tuple(START + timedelta(microseconds=micros) for micros in (-86_400_000_000, -1, 0, 1, 3_600_000_000))
+# A day before, at the same time but for a microsecond, and minutes of which some belong to one conversation.
+MOMENTS = (
+    START - timedelta(days=1),
+    *(START + timedelta(microseconds=micros) for micros in (-1, 0, 1)),
+    *(START + timedelta(minutes=minutes) for minutes in (20, 45, 60)),
+)
 FIELDS = ("n", "a.b", 'q"uote', "$", "[0]", "ü", "")
 # Numbers that are equal in floating point but not in truth, and values that differ in type only.
 VALUES: tuple[Any, ...] = (
@@ -114,6 +121,8 @@ def drafts() -> st.SearchStrategy[Draft]:
             "expires_at": maybe(moments()),
             "state": st.sampled_from(State),
             "author": st.sampled_from(AUTHORS),
+            "role": st.sampled_from(ROLES),
+            "session": st.sampled_from(SESSIONS),
             "title": maybe(texts()),
             "description": maybe(texts()),
             "confidence": maybe(unit),
@@ -133,8 +142,23 @@ def sketches() -> st.SearchStrategy[Draft]:
             "tags": st.sampled_from([(), ("a",), ("a.b", "*")]),
             "created_at": st.sampled_from(MOMENTS),
             "expires_at": st.sampled_from([None, *MOMENTS]),
+            "author": st.sampled_from([None, *AUTHORS[:2]]),
+            "session": st.sampled_from([None, None, SESSIONS[0]]),
         }
     )
+
+
+def vectors(dimension: int = 4) -> st.SearchStrategy[tuple[float, ...]]:
+    """The numbers of a vector, in few directions so that many agree."""
+    return st.tuples(*[st.integers(-3, 3).map(float)] * dimension).filter(any)
+
+
+def questions() -> st.SearchStrategy[str]:
+    """Search texts: words of the pool and names, phrases in quotes, and beginnings of words."""
+    word = st.sampled_from((*WORDS, *AUTHORS))
+    phrase = st.lists(st.sampled_from(WORDS), min_size=2, max_size=2).map(lambda some: f'"{" ".join(some)}"')
+    beginning = st.sampled_from(("da*", "str*", "stra*", "unde*", "ista*", "na*", "οδ*", "ad*"))
+    return st.lists(word | phrase | beginning, min_size=1, max_size=3).map(" ".join)
 
 
 def _some(pool: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:

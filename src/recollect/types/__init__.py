@@ -15,7 +15,7 @@ from recollect.types.memory import (
     Version,
 )
 from recollect.types.owners import Identity, Layer, Owner
-from recollect.types.query import Filter, Hit, Page, Results, Sort
+from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
 from recollect.types.reports import Diagnosis, Finding, Health, Stats, Status, TagUsage
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Owner",
     "Page",
     "PointerType",
+    "Ranking",
     "Results",
     "Sort",
     "Source",

@@ -15,6 +15,7 @@ class NewFields(TypedDict, total=False):
     language: str | None
     author: str | None
     role: str | None
+    session: str | None
     type_name: str | None
     confidence: float | None
     relevance: float | None
@@ -43,6 +44,7 @@ class ChangedFields(TypedDict, total=False):
     language: str | None
     author: str | None
     role: str | None
+    session: str | None
     type_name: str | None
     confidence: float | None
     relevance: float | None

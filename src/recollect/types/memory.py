@@ -1,7 +1,7 @@
 """The memory itself, what it is made from, and what happened to it."""
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -104,6 +104,10 @@ class KnowledgePointer:
 class Vector:
     """An embedding: the name of the embedder and little-endian 32-bit floats.
 
+    A long text is embedded in passages, one row of numbers each: ``spans`` says where in the content they stand, from
+    which character to which. A short text is one row and has no spans. ``pieces`` are two bytes for each word of the
+    memory: the piece of the built-in vocabulary that says most of it, by which recall finds words of like meaning.
+
     >>> Vector.of("toy", [3.0, 4.0]).values
     (3.0, 4.0)
     >>> Vector.of("toy", [3.0, 4.0]).dimension
@@ -112,6 +116,8 @@ class Vector:
 
     embedder: str
     data: bytes
+    spans: tuple[tuple[int, int], ...] = ()
+    pieces: bytes = b""
 
     @classmethod
     def of(cls, embedder: str, values: Iterable[float]) -> "Vector":
@@ -119,23 +125,41 @@ class Vector:
         numbers = tuple(values)
         return cls(embedder, struct.pack(f"<{len(numbers)}f", *numbers))
 
+    @classmethod
+    def joined(cls, parts: Sequence["Vector"], spans: Sequence[tuple[int, int]]) -> "Vector":
+        """The vector of a text in passages, from theirs.
+
+        >>> Vector.joined([Vector.of("toy", [1.0]), Vector.of("toy", [2.0])], [(0, 5), (6, 9)]).rows
+        ((1.0,), (2.0,))
+        """
+        if len(parts) == 1:
+            return parts[0]
+        return cls(parts[0].embedder, b"".join(part.data for part in parts), tuple(spans))
+
     @property
     def dimension(self) -> int:
-        """How many numbers it has."""
-        return len(self.data) // 4
+        """How many numbers a row has."""
+        return len(self.data) // (4 * max(1, len(self.spans)))
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The numbers."""
-        return struct.unpack(f"<{self.dimension}f", self.data)
+        """The numbers; of a text in passages, those of the first."""
+        return self.rows[0]
+
+    @property
+    def rows(self) -> tuple[tuple[float, ...], ...]:
+        """The numbers of every passage."""
+        return tuple(struct.iter_unpack(f"<{self.dimension}f", self.data))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One remembered thing, an immutable value.
 
-    ``created_at`` is when it was recorded, ``occurred_at`` when it was said or happened. ``vector`` is filled only
-    when asked for. ``access_count`` and ``last_accessed_at`` are bookkeeping, not part of the history.
+    ``created_at`` is when it was recorded, ``occurred_at`` when it was said or happened. ``session`` is the
+    conversation it was said in, ``author`` who said it and ``role`` as what (``user``, ``assistant``): recall uses all
+    three. ``vector`` is filled only when asked for. ``access_count`` and ``last_accessed_at`` are bookkeeping, not part
+    of the history.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -159,6 +183,7 @@ class Memory:
     language: str | None = None
     author: str | None = None
     role: str | None = None
+    session: str | None = None
     type_name: str | None = None
     confidence: float | None = None
     relevance: float | None = None
@@ -184,7 +209,8 @@ class Memory:
 class NewMemory:
     """What ``add_many`` takes: the fields of a memory that a caller may set.
 
-    ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording.
+    ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording,
+    ``session`` to the session of the identity.
     ``key`` makes the write idempotent: the same key and the same memory are stored once. ``vector`` is for
     callers who embed themselves: numbers, or a :class:`Vector`.
 
@@ -203,6 +229,7 @@ class NewMemory:
     language: str | None = None
     author: str | None = None
     role: str | None = None
+    session: str | None = None
     type_name: str | None = None
     confidence: float | None = None
     relevance: float | None = None

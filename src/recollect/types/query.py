@@ -24,6 +24,23 @@ class Sort(StrEnum):
     MOST_ACCESSED = "most_accessed"
 
 
+class Ranking(StrEnum):
+    """What puts one hit before another.
+
+    ``BEST`` weighs everything that is known and is the default; ``SIMILARITY`` goes by the vectors alone;
+    ``PRECEDENCE`` puts the more specific layer first and then the better score; ``RELEVANCE`` multiplies importance,
+    decay, recency and the quality of the match.
+
+    >>> Ranking("relevance") is Ranking.RELEVANCE
+    True
+    """
+
+    BEST = "best"
+    SIMILARITY = "similarity"
+    PRECEDENCE = "precedence"
+    RELEVANCE = "relevance"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which memories to take; every condition given must hold.
@@ -85,15 +102,18 @@ class Page:
 class Hit:
     """A memory that search found. ``score`` is between 0 and 1, ``rank`` counts from 1.
 
-    ``reasons`` are filled when asked for (``explain=True``): the parts that the score was made of.
-    ``overrides`` names the memories of less specific layers that this one stands before.
+    ``reasons`` are filled when asked for (``explain=True``): what each signal added to the score or took from it.
+    With the ranking ``best`` they are in log-odds and their sum gives the score, ``1 / (1 + exp(-sum))``; with
+    ``relevance`` they are the factors of the score. ``passage`` is the part of a long content that came nearest, from
+    which character to which. ``overrides`` names the memories of less specific layers that this one stands before,
+    ``duplicates`` those that say the same and were left out.
 
     >>> import recollect
-    >>> with recollect.open("ram:") as memories:
+    >>> with recollect.open("ram:", embedder=None) as memories:
     ...     view = memories.view(user="ada")
     ...     _ = view.add("Prefers dark mode")
     ...     hit = view.search("dark mode", explain=True).hits[0]
-    >>> hit.rank, hit.memory.content, "keyword" in hit.reasons
+    >>> hit.rank, hit.memory.content, "words" in hit.reasons
     (1, 'Prefers dark mode', True)
     """
 
@@ -101,14 +121,17 @@ class Hit:
     score: float
     rank: int
     reasons: Mapping[str, float] = field(default_factory=dict)
+    passage: tuple[int, int] | None = None
     overrides: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """What a search answers: iterable over its hits, the best first.
 
-    ``total`` counts the candidates that passed the threshold, before the limit was applied.
+    ``total`` counts the candidates that passed the threshold, before the limit was applied. ``semantic`` tells whether
+    meaning took part, or words alone: there is no embedder, or it did not answer.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -120,6 +143,7 @@ class Results:
     hits: tuple[Hit, ...]
     total: int
     layers: tuple[Layer, ...]
+    semantic: bool = True
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -232,6 +232,22 @@ def empty_log(connection: apsw.Connection) -> bool:
     return True
 
 
+@contextmanager
+def written_at_once(connection: apsw.Connection) -> Iterator[None]:
+    """A transaction that writes if nobody else does just now; otherwise a ``BusyError`` at once."""
+    connection.set_busy_handler(None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    finally:
+        connection.set_busy_handler(Patience())
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 class Readers:
     """A pool of connections for reading, one per thread that reads at the moment."""
 

@@ -25,7 +25,7 @@ class Projection:
     head: tuple[object, ...]
     tags: tuple[tuple[int, str, int], ...]
     keys: tuple[tuple[int, str, int], ...]
-    words: tuple[tuple[int, bytes], ...]
+    words: tuple[tuple[object, ...], ...]
 
 
 def projections(connection: apsw.Connection) -> Iterator[Projection]:
@@ -35,7 +35,7 @@ def projections(connection: apsw.Connection) -> Iterator[Projection]:
         with suppress(*connections.UNREADABLE):
             owners[number] = codec.decode_owner(name.decode())
     newest = connection.execute(
-        f"SELECT {_raw(rows.JOURNAL)}, NULL, NULL, NULL, NULL, j.sequence, length(v.data)"
+        f"SELECT {_raw(rows.JOURNAL)}, NULL, NULL, NULL, NULL, NULL, NULL, j.sequence, length(v.data)"
         " FROM journal j LEFT JOIN vectors v ON v.number = j.number"
         " WHERE j.operation <> 'erased'"
         " AND j.version = (SELECT max(k.version) FROM journal k WHERE k.id = j.id)"
@@ -57,7 +57,7 @@ def _projection(row: tuple[Any, ...], owners: Mapping[int, Owner], sequence: int
         head=rows.head_row(memory, number, sequence, owner, size),
         tags=tuple((owner, tag, number) for tag in memory.tags),
         keys=() if memory.key is None else ((owner, memory.key, number),),
-        words=((number, rows.terms(memory.content, memory.title)),) if memory.state is State.ACTIVE else (),
+        words=(rows.words_row(number, memory),) if memory.state is State.ACTIVE else (),
     )
 
 
@@ -80,6 +80,7 @@ def rebuild(connection: apsw.Connection) -> None:
         rows.INTO_TAGS.rows(connection, projection.tags)
         rows.INTO_KEYS.rows(connection, projection.keys)
         rows.INTO_WORDS.rows(connection, projection.words)
+    rows.forget_images(connection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,7 @@ _UNFIT = (
     "FROM vectors WHERE number NOT IN (SELECT number FROM heads)"
     " OR embedder IS NOT (SELECT value FROM settings WHERE name = 'embedder')"
     " OR length(data) IS NOT 4 * (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension')"
+    " * max(1, coalesce(length(spans), 0) / 8)"
 )
 
 

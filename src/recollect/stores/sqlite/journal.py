@@ -73,11 +73,13 @@ class Transaction:
         self._latest: dict[str, Step] = {}
         self._holders: dict[tuple[Owner, str], str | None] = {}
         [(self._last, self._embedder, self._dimension)] = rows.fetch(connection, _STATE)
+        self._settings_known = True  # until somebody writes tables directly
 
     @property
     def connection(self) -> apsw.Connection:
         """For whoever reads and writes tables directly: everything appended so far is in them."""
         self._batch.flush()
+        self._settings_known = False
         return self._connection
 
     def append(self, writes: Sequence[Write]) -> list[int]:
@@ -184,6 +186,9 @@ class Transaction:
         """The first vector of a file decides which embedder its vectors come from."""
         if not vectors:
             return
+        if not self._settings_known:
+            [(_, self._embedder, self._dimension)] = rows.fetch(self._connection, _STATE)
+            self._settings_known = True
         name = vectors[0].embedder if self._embedder is None else self._embedder
         dimension = self._dimension or vectors[0].dimension
         for vector in vectors:
@@ -252,9 +257,9 @@ class _Batch:
         if memory.key is not None:
             self._rows[rows.INTO_KEYS].append((owner, memory.key, number))
         if write.vector is not None:
-            self._rows[rows.INTO_VECTORS].append((number, write.vector.embedder, write.vector.data))
+            self._rows[rows.INTO_VECTORS].append(rows.vector_row(number, write.vector, write.digest))
         if memory.state is State.ACTIVE:
-            self._rows[rows.INTO_WORDS].append((number, rows.terms(memory.content, memory.title)))
+            self._rows[rows.INTO_WORDS].append(rows.words_row(number, memory))
         if len(self._rows[rows.INTO_JOURNAL]) >= _FLUSH:
             self.flush()
 
@@ -266,6 +271,7 @@ class _Batch:
             self._connection.execute("DELETE FROM accesses WHERE number = ?", (step.number,))
             self._connection.execute("DELETE FROM journal WHERE id = ?", (memory_id,))
             self._connection.execute("DELETE FROM damaged WHERE id = ?", (memory_id,))
+            rows.forget_images(self._connection, owner)
         tombstone = rows.tombstone(step.write, step.number, step.sequence, owner)
         rows.INTO_JOURNAL.rows(self._connection, [tombstone])
 
@@ -289,6 +295,7 @@ class _Batch:
         self._connection.execute("DELETE FROM words WHERE number = ?", (number,))
         if not keeps_vector:
             self._connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
+            self._connection.execute("DELETE FROM renewed WHERE number = ?", (number,))
 
     def flush(self) -> None:
         """Write what was collected."""

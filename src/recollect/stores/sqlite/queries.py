@@ -168,34 +168,36 @@ def counting(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
     return f"SELECT count(*) FROM {_sources(found, accesses=False)} WHERE {found.sql}", found.values
 
 
-def by_vector(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
-    """The statement for the vectors that a search compares."""
+def numbers(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
+    """The statement for the numbers of all memories that match."""
     found = conditions(owners, query.where)
-    sources = _sources(found, accesses=False)
+    return f"SELECT h.number FROM {_sources(found, accesses=False)} WHERE {found.sql}", found.values
+
+
+def by_beginning(owners: Iterable[int], prefix: str) -> tuple[str, list[object]]:
+    """The statement for the active memories that may have a word with that beginning: letters that fold into others
+    are beyond SQL, so every text with more than ASCII in it is among them.
+    """
+    found = Conditions()
+    found.among("h.owner", owners)
     return (
-        f"SELECT h.number, v.data FROM {sources} JOIN vectors v ON v.number = h.number WHERE {found.sql}",
-        found.values,
+        f"SELECT {rows.JOURNAL}, 0, NULL, {rows.NO_VECTOR} FROM heads h JOIN journal j ON j.sequence = h.sequence"
+        f" WHERE {found.sql} AND h.state = 'active' AND (j.content LIKE ? OR j.body LIKE ?"
+        " OR length(CAST(j.content AS BLOB)) <> length(j.content) OR length(CAST(j.body AS BLOB)) <> length(j.body))",
+        [*found.values, f"%{prefix}%", f"%{prefix}%"],
     )
 
 
-def by_words(query: Query, owners: Iterable[int]) -> tuple[str, list[object]]:
-    """The statement for the terms that a keyword search compares."""
-    found = conditions(owners, query.where)
-    sources = _sources(found, accesses=False)
-    return (
-        f"SELECT h.number, w.terms FROM {sources} JOIN words w ON w.number = h.number WHERE {found.sql}",
-        found.values,
-    )
-
-
-def by_numbers(owners: Iterable[int], numbers: Iterable[int]) -> tuple[str, list[object]]:
+def by_numbers(owners: Iterable[int], numbers: Iterable[int], *, vectors: bool = False) -> tuple[str, list[object]]:
     """The statement for memories whose numbers are known."""
     found = Conditions()
     found.among("h.owner", owners)
     found.among("h.number", numbers)
+    chosen = rows.VECTOR if vectors else rows.NO_VECTOR
+    joined = " LEFT JOIN vectors v ON v.number = h.number" if vectors else ""
     return (
-        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} FROM heads h"
-        " JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number"
+        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {chosen} FROM heads h"
+        f" JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number{joined}"
         f" WHERE {found.sql}",
         found.values,
     )

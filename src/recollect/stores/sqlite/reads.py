@@ -5,16 +5,21 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from recollect import codec, tally
 from recollect.errors import RecollectError
-from recollect.ports import Owners, Query, Scored, Store, Stored
+from recollect.ports import Owners, Query, Store, Stored
 from recollect.stores.sqlite import connections, queries, rows
 from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
+
+if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
+    from recollect.recall.probes import Candidates, Probe
+    from recollect.stores.sqlite.indexes import Indexes
 
 
 class SqliteReads(Store):
@@ -29,6 +34,16 @@ class SqliteReads(Store):
         self._owner_of: dict[int, Owner] = {}
         self._pending: dict[str, rows.Accesses] = {}
         self._pending_lock = threading.Lock()
+
+    @cached_property
+    def _indexes(self) -> "Indexes":
+        from recollect.stores.sqlite.indexes import Indexes  # lazy: as in candidates
+
+        return Indexes()
+
+    @abstractmethod
+    def _save_indexes(self) -> None:
+        """Store the indexes that were worth the making; the writing half knows how."""
 
     @abstractmethod
     def _flush_accesses(self) -> None:
@@ -67,7 +82,7 @@ class SqliteReads(Store):
             if as_of is None:
                 statement = _scan(len(numbers), vectors=vectors)
             else:
-                statement, values = _scan_as_of(len(numbers)), [*values, as_of, as_of]
+                statement, values = _scan_as_of(len(numbers), vectors=vectors), [*values, as_of, as_of]
             for row in connection.execute(statement, values):
                 yield self._stored(row, numbers)
 
@@ -95,7 +110,9 @@ class SqliteReads(Store):
     def settings(self) -> dict[str, str]:
         """What the file says about itself."""
         with self._snapshot(()) as (connection, _):
-            return rows.settings(connection)
+            kept = rows.settings(connection)
+        kept.pop(rows.GENERATION, None)  # between the processes that use the file, and nobody else's business
+        return kept
 
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Ids by key: two look-ups each."""
@@ -125,24 +142,41 @@ class SqliteReads(Store):
         with self._snapshot(query.owners) as (connection, numbers):
             return int(connection.execute(*queries.counting(query, numbers)).get)
 
-    def nearest(self, query: Query, vector: Vector, limit: int) -> list[Scored]:
-        """The best cosines, by comparing with every vector of the owners."""
-        from recollect.stores.sqlite import scores  # lazy: numpy takes 200 ms, and most calls need none
+    def candidates(self, query: Query, probe: "Probe") -> "Candidates":
+        """What may answer a search, by the indexes in RAM. The past and the forgotten are searched by the default."""
+        if query.as_of is not None or query.where.include_forgotten:
+            return super().candidates(query, probe)
+        from recollect.stores.sqlite import searching  # lazy: numpy takes 100 ms, and most calls need none
 
-        with self._snapshot(query.owners) as (connection, numbers):
-            found = rows.fetch(connection, *queries.by_vector(query, numbers))
-            return self._scored(connection, numbers, scores.nearest(found, vector, limit))
+        with self._indexes.locked():
+            with self._snapshot(query.owners) as (connection, numbers):
+                found = searching.candidates(connection, self._indexes, list(numbers), query, probe)
+            self._save_indexes()
+        return found
 
-    def matching_words(self, query: Query, text: str, limit: int) -> list[Scored]:
-        """The best by BM25, by comparing with the terms of every memory of the owners."""
-        from recollect import words  # lazy: as above
-        from recollect.stores.sqlite import scores  # lazy: as above
-
+    def pick(self, query: Query, numbers: Iterable[int], *, vectors: bool = False) -> dict[int, Memory]:
+        """Memories by number: their heads are found by the whole key."""
         if query.as_of is not None:
-            return super().matching_words(query, text, limit)
-        with self._snapshot(query.owners) as (connection, numbers):
-            found = rows.fetch(connection, *queries.by_words(query, numbers))
-            return self._scored(connection, numbers, scores.bm25(found, words.asked(text), limit))
+            return super().pick(query, numbers, vectors=vectors)
+        with self._snapshot(query.owners) as (connection, owned):
+            found = connection.execute(*queries.by_numbers(owned, numbers, vectors=vectors))
+            return {row[2]: self._stored(row, owned).memory for row in found}
+
+    def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
+        """Vectors of texts that were embedded before."""
+        found: dict[bytes, Vector] = {}
+        with self._snapshot(()) as (connection, _):
+            for digest in digests:
+                row = connection.execute(_BY_DIGEST, (digest,)).fetchone()
+                if row is not None:
+                    found[digest] = rows.to_vector(*row)
+        return found
+
+    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
+        """Memories without a vector of the embedder, neither in use nor in the making."""
+        with self._snapshot(()) as (connection, _):
+            found = rows.fetch(connection, _UNEMBEDDED, (embedder, embedder, limit))
+            return [Stored(row[2], rows.to_memory(row, self._owner(connection, row[3]))) for row in found]
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts, from the heads alone."""
@@ -194,14 +228,6 @@ class SqliteReads(Store):
     def _stored(self, row: tuple[Any, ...], numbers: dict[int, Owner]) -> Stored:
         return Stored(row[2], rows.to_memory(row, numbers[row[3]], self._pending.get(row[0])))
 
-    def _scored(
-        self, connection: apsw.Connection, numbers: dict[int, Owner], scores: list[tuple[int, float]]
-    ) -> list[Scored]:
-        wanted = [number for number, _ in scores]
-        found = connection.execute(*queries.by_numbers(numbers, wanted))
-        memories = {row[2]: self._stored(row, numbers).memory for row in found}
-        return [Scored(memories[number], score) for number, score in scores]
-
 
 _FROM_JOURNAL = "FROM journal j LEFT JOIN accesses a ON a.number = j.number"
 _FROM_HEADS = "FROM heads h JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number"
@@ -210,6 +236,13 @@ _GET = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {_FROM_JOURNAL
 _GET_WITH_VECTOR = (
     f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.VECTOR} {_FROM_JOURNAL}"
     f" LEFT JOIN vectors v ON v.number = j.number {_NEWEST}"
+)
+_BY_DIGEST = "SELECT embedder, data, spans, pieces FROM vectors WHERE digest = ? LIMIT 1"
+_UNEMBEDDED = (
+    f"SELECT {rows.JOURNAL}, 0, NULL, {rows.NO_VECTOR} FROM heads h JOIN journal j ON j.sequence = h.sequence"
+    " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.number = h.number AND v.embedder = ?)"
+    " AND NOT EXISTS (SELECT 1 FROM renewed r WHERE r.number = h.number AND r.embedder = ?)"
+    " ORDER BY h.number LIMIT ?"
 )
 _STATS = (
     "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"
@@ -232,10 +265,17 @@ def _scan(owners: int, *, vectors: bool) -> str:
     )
 
 
-def _scan_as_of(owners: int) -> str:
+def _scan_as_of(owners: int, *, vectors: bool) -> str:
     """The newest version of each memory up to a sequence. Erased memories left only a tombstone behind it."""
+    chosen = rows.VECTOR if vectors else rows.NO_VECTOR
+    joined = (
+        "LEFT JOIN heads h ON h.owner = j.owner AND h.number = j.number AND h.sequence = j.sequence"
+        " LEFT JOIN vectors v ON v.number = h.number"
+        if vectors
+        else ""
+    )
     return (
-        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {_FROM_JOURNAL}"
+        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {chosen} {_FROM_JOURNAL} {joined}"
         f" WHERE j.owner IN ({queries.marks(range(owners))}) AND j.sequence <= ? AND j.operation <> 'erased'"
         " AND j.version = (SELECT max(k.version) FROM journal k WHERE k.id = j.id AND k.sequence <= ?)"
         " ORDER BY j.number"

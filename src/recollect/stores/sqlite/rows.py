@@ -1,5 +1,6 @@
 """Between values and rows: what a version, a head and a memory look like in the file."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,16 +53,19 @@ INTO_HEADS = Insert(
 )
 INTO_TAGS = Insert("tags (owner, tag, number)", 3)
 INTO_KEYS = Insert("keys (owner, key, number)", 3)
-INTO_WORDS = Insert("words (number, terms)", 2)
-INTO_VECTORS = Insert("vectors (number, embedder, data)", 3)
+INTO_WORDS = Insert("words (number, session, marks, terms)", 4)
+INTO_VECTORS = Insert("vectors (number, embedder, data, spans, pieces, digest)", 6)
+
+GENERATION = "generation"
+"""The setting that counts changes which the journal does not tell: see ``renew``."""
 
 CHECKED = "sequence, id, version, number, owner, operation, recorded_at, created_at, reason, content, body, checksum"
 """A whole row of the journal, its checksum last."""
 
 JOURNAL = "j.id, j.version, j.number, j.owner, j.operation, j.recorded_at, j.created_at, j.content, j.body"
 ACCESSES = "a.count, a.last_at"
-NO_VECTOR = "NULL, NULL"
-VECTOR = "v.embedder, v.data"
+NO_VECTOR = "NULL, NULL, NULL, NULL"
+VECTOR = "v.embedder, v.data, v.spans, v.pieces"
 
 ID_BY_KEY = (
     "SELECT j.id FROM keys k JOIN heads h ON h.owner = k.owner AND h.number = k.number"
@@ -144,16 +148,28 @@ def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) 
     )
 
 
-def terms(content: str, title: str | None) -> bytes:
-    """What the keyword search compares of a memory."""
-    from recollect import words  # lazy: brings in the stemmer, which reading does not need
+def words_row(number: int, memory: Memory) -> tuple[object, ...]:
+    """What the index needs of a memory, apart from its vector."""
+    from recollect.recall import entries  # lazy: brings in the stemmer, which reading does not need
 
-    return words.pack(words.terms(words.searchable(content, title)))
+    return number, entries.session_of(memory), entries.marks_of(memory), entries.terms_of(memory)
+
+
+def vector_row(number: int, vector: Vector, digest: bytes | None) -> tuple[object, ...]:
+    """A vector as a row."""
+    flat = [place for span in vector.spans for place in span]
+    spans = struct.pack(f"<{len(flat)}I", *flat) if flat else None
+    return number, vector.embedder, vector.data, spans, vector.pieces or None, digest
+
+
+def to_vector(embedder: str, data: bytes, spans: bytes | None, pieces: bytes | None) -> Vector:
+    """The vector of the columns ``VECTOR``."""
+    return Vector(embedder, data, tuple(struct.iter_unpack("<2I", spans)) if spans else (), pieces or b"")
 
 
 def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = None) -> Memory:
     """The memory of the columns ``JOURNAL, ACCESSES, VECTOR``, with accesses not yet written added."""
-    id_, version, _, _, _, recorded_at, created_at, content, body, count, last_at, embedder, data = row
+    id_, version, _, _, _, recorded_at, created_at, content, body, count, last_at, embedder, data, spans, pieces = row
     last_accessed_at = None if last_at is None else codec.from_micros(last_at)
     if pending is not None:
         count, last_accessed_at = (count or 0) + pending[0], pending[1]
@@ -168,7 +184,7 @@ def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = Non
         updated_at=created if recorded_at == created_at else codec.from_micros(recorded_at),
         access_count=count or 0,
         last_accessed_at=last_accessed_at,
-        vector=None if data is None else Vector(embedder, data),
+        vector=None if data is None else to_vector(embedder, data, spans, pieces),
     )
 
 
@@ -185,7 +201,7 @@ def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
         operation=Operation(kept[4]),
         recorded_at=codec.from_micros(kept[5]),
         reason=reason,
-        memory=None if erased else to_memory((*kept, 0, None, None, None), owner),
+        memory=None if erased else to_memory((*kept, 0, None, None, None, None, None), owner),
     )
 
 
@@ -211,3 +227,21 @@ def owner_number(connection: apsw.Connection, owner: Owner) -> int:
     """The number of an owner in this file; 0 if it never owned anything here."""
     found = connection.execute("SELECT owner FROM owners WHERE name = ?", (codec.encode_owner(owner),)).get
     return int(found or 0)
+
+
+def forget_images(connection: apsw.Connection, owner: int | None = None) -> None:
+    """Drop the stored indexes, of one owner or of all. After dropping all, whoever holds one makes it anew."""
+    if owner is not None:
+        connection.execute("DELETE FROM images WHERE owner = ?", (owner,))
+        return
+    connection.execute("DELETE FROM images")
+    renew(connection)
+
+
+def renew(connection: apsw.Connection) -> None:
+    """Tell the processes that hold an index that something changed which the journal does not tell."""
+    connection.execute(
+        "INSERT INTO settings (name, value) VALUES (?, '1')"
+        " ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
+        (GENERATION,),
+    )

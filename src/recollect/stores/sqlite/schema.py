@@ -3,13 +3,14 @@
 ``docs/file-format.md`` describes every column.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import apsw
 
-from recollect import codec
+from recollect import codec, words
 from recollect.stores.sqlite import rows
+from recollect.types import Memory
 
 APPLICATION_ID = 0x52434C54  # "RCLT" in ASCII, at byte 68 of the file: how `file` and we know it
 # Vectors of 256 or 384 numbers fill a page of 8 KiB with little waste; 4 KiB pages waste a fifth.
@@ -22,14 +23,30 @@ class Migration:
 
     number: int
     up: tuple[str | Callable[[apsw.Connection], None], ...]
-    down: tuple[str, ...]
+    down: tuple[str | Callable[[apsw.Connection], None], ...]
 
 
 def _fill_words(connection: apsw.Connection) -> None:
-    active = "SELECT h.number, j.content, j.body FROM heads h JOIN journal j USING (sequence) WHERE h.state = 'active'"
-    for number, content, body in rows.fetch(connection, active):
-        title = codec.decode_json(body).get("title")
-        rows.INTO_WORDS.rows(connection, [(number, rows.terms(content, title))])
+    """The words of every active memory, as this release keeps them."""
+    for number, memory in _active(connection):
+        rows.INTO_WORDS.rows(connection, [rows.words_row(number, memory)])
+
+
+def _fill_terms(connection: apsw.Connection) -> None:
+    """The terms of every active memory, as schema 2 kept them."""
+    into = rows.Insert("words (number, terms)", 2)
+    for number, memory in _active(connection):
+        into.rows(connection, [(number, words.pack(words.terms(words.searchable(memory.content, memory.title))))])
+
+
+def _active(connection: apsw.Connection) -> Iterator[tuple[int, Memory]]:
+    owners = {number: codec.decode_owner(name) for number, name in rows.fetch(connection, "SELECT * FROM owners")}
+    found = rows.fetch(
+        connection,
+        f"SELECT {rows.JOURNAL}, 0, NULL, {rows.NO_VECTOR} FROM heads h JOIN journal j USING (sequence)"
+        " WHERE h.state = 'active'",
+    )
+    return ((row[2], rows.to_memory(row, owners[row[3]])) for row in found)
 
 
 JOURNAL = Migration(
@@ -105,6 +122,9 @@ JOURNAL = Migration(
     ),
 )
 
+# One row per active memory: its terms in the order of its text. See recollect.words.
+_TERMS = "CREATE TABLE words (number INTEGER PRIMARY KEY, terms BLOB NOT NULL) STRICT"
+
 RECALL = Migration(
     2,
     up=(
@@ -113,12 +133,8 @@ RECALL = Migration(
             embedder TEXT NOT NULL,
             data BLOB NOT NULL
         ) STRICT""",
-        # One row per active memory: its terms and how often it has them. See recollect.words.
-        """CREATE TABLE words (
-            number INTEGER PRIMARY KEY,
-            terms BLOB NOT NULL
-        ) STRICT""",
-        _fill_words,
+        _TERMS,
+        _fill_terms,
     ),
     down=(
         "DROP TABLE words",
@@ -130,7 +146,61 @@ RECALL = Migration(
     ),
 )
 
-MIGRATIONS = (JOURNAL, RECALL)
+INDEX = Migration(
+    3,
+    up=(
+        # Where the passages of a long text stand, the pieces of its words, and the hash of what was embedded if
+        # embedding it is slow.
+        "ALTER TABLE vectors ADD COLUMN spans BLOB",
+        "ALTER TABLE vectors ADD COLUMN pieces BLOB",
+        "ALTER TABLE vectors ADD COLUMN digest BLOB",
+        "CREATE INDEX vectors_digest ON vectors (digest) WHERE digest IS NOT NULL",
+        # Vectors of the next embedder, while memories are embedded anew.
+        """CREATE TABLE renewed (
+            number INTEGER PRIMARY KEY,
+            embedder TEXT NOT NULL,
+            data BLOB NOT NULL,
+            spans BLOB,
+            pieces BLOB,
+            digest BLOB
+        ) STRICT""",
+        "DROP TABLE words",
+        # One row per active memory: what the index needs to know of it apart from its vector. See recollect.recall.
+        """CREATE TABLE words (
+            number INTEGER PRIMARY KEY,
+            session INTEGER NOT NULL,
+            marks INTEGER NOT NULL,
+            terms BLOB NOT NULL
+        ) STRICT""",
+        _fill_words,
+        # The index of an owner as arrays, so that a new process need not make it again.
+        """CREATE TABLE images (
+            image INTEGER PRIMARY KEY,
+            owner INTEGER NOT NULL,
+            part TEXT NOT NULL,
+            data BLOB NOT NULL,
+            UNIQUE (owner, part)
+        ) STRICT""",
+    ),
+    down=(
+        "DROP TABLE images",
+        "DROP TABLE words",
+        _TERMS,
+        _fill_terms,
+        "DROP TABLE renewed",
+        "DROP INDEX vectors_digest",
+        # Schema 2 knows one vector a memory.
+        """UPDATE heads SET bytes = bytes - (SELECT length(data) FROM vectors v WHERE v.number = heads.number)
+            WHERE number IN (SELECT number FROM vectors WHERE spans IS NOT NULL)""",
+        "DELETE FROM vectors WHERE spans IS NOT NULL",
+        "ALTER TABLE vectors DROP COLUMN digest",
+        "ALTER TABLE vectors DROP COLUMN pieces",
+        "ALTER TABLE vectors DROP COLUMN spans",
+        "DELETE FROM settings WHERE name IN ('generation', 'calibration')",
+    ),
+)
+
+MIGRATIONS = (JOURNAL, RECALL, INDEX)
 LATEST = MIGRATIONS[-1].number
 
 

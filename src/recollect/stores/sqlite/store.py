@@ -11,8 +11,8 @@ from typing import Any, Self
 import apsw
 
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.ports import Capabilities, Write
-from recollect.stores.sqlite import connections, rows, schema
+from recollect.ports import Capabilities, Embedded, Write
+from recollect.stores.sqlite import connections, embedding, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.forking import forks
 from recollect.stores.sqlite.journal import Transaction
@@ -162,6 +162,28 @@ class SqliteStore(SqliteReads):
             with suppress(StoreError):
                 self._write(lambda _: None)
 
+    def _save_indexes(self) -> None:
+        # Also on behalf of a read. An index that is not stored is made again by the next process: slower, never wrong.
+        # So it does not wait, neither for other writers nor for the disk to have room.
+        unsaved = self._indexes.unsaved()
+        if not unsaved:
+            return
+        connection = self._readers.take()
+        try:
+            with suppress(apsw.Error), connections.written_at_once(connection):
+                self._indexes.save(connection, unsaved)
+        finally:
+            self._readers.give(connection)
+
+    def embed(self, vectors: Sequence[Embedded]) -> None:
+        """Store vectors of memories that are there already."""
+        self._write(lambda transaction: embedding.embed(transaction.connection, vectors))
+
+    def adopt(self, embedder: str, dimension: int) -> bool:
+        """Go over to another embedder, if every memory has its vector."""
+        adopted: bool = self._write(lambda work: embedding.adopt(work.connection, embedder, dimension))
+        return adopted
+
     @property
     def groups(self) -> int:
         """How many transactions were committed since opening; many threads can share one."""
@@ -208,6 +230,7 @@ class SqliteStore(SqliteReads):
         """Go on. The accesses counted until now are the parent's to write."""
         if in_child:
             self._pending_lock, self._pending = threading.Lock(), {}
+            self.__dict__.pop("_indexes", None)  # a thread that is not here may have been changing them
         else:
             self._pending_lock.release()
         self._readers.after_fork(in_child=in_child)

@@ -1,0 +1,93 @@
+"""What a search text asks for: words, "quoted phrases", beginnings such as secur*, and names.
+
+There is no syntax that a text could get wrong. What is none of these is text, and counts by its words.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from recollect import words
+
+# A mark after a letter or digit closes or measures (5" nails), it opens nothing. Stars on both sides of a word, or in
+# the middle of one, are no request either.
+_SYNTAX = re.compile(
+    r"""
+    (?<!\w) ["\u201c\u201d] (?P<quoted> [^"\u201c\u201d]* ) ["\u201c\u201d]
+    | (?<![^\W_]) (?<!\*) (?P<prefix> [^\W_]{2,}+ ) \* (?![\w*])
+    """,
+    re.VERBOSE,
+)
+_SENTENCES = re.compile(r"""(?P<end> [.!?\u2026] ["\u201d')\]]* (?=\s) | \n ) | (?P<word> [^\W_]+ )""", re.VERBOSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The parts of a search text, each without repetitions and in its order.
+
+    ``words`` are the folded words behind ``terms``, one for each. ``names`` are among the terms; so are those of
+    ``phrases``, if they tell anything. ``prefixes`` are folded beginnings of words, and no terms.
+    """
+
+    terms: tuple[int, ...]
+    words: tuple[str, ...]
+    phrases: tuple[tuple[int, ...], ...]
+    prefixes: tuple[str, ...]
+    names: tuple[int, ...]
+
+
+def parse(text: str) -> Asked:
+    """What a search text asks for. Every text is a good one.
+
+    >>> asked = parse('What did Ada say about "dark mode" and secur*?')
+    >>> asked.words, asked.prefixes
+    (('ada', 'say', 'dark', 'mode'), ('secur',))
+    >>> asked.phrases == ((words.term("dark"), words.term("mode")),), asked.names == (words.term("ada"),)
+    (True, True)
+    """
+    bare = words.unmarked(text)  # an accent must not end a word
+    plain, quoted, prefixes = _read(bare)
+    behind = _telling(words.words(plain), also=bool(prefixes))
+    phrases = (tuple(words.terms(part)) for part in quoted)
+    return Asked(
+        terms=tuple(behind),
+        words=tuple(behind.values()),
+        phrases=tuple(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1)),
+        prefixes=tuple(dict.fromkeys(prefixes)),
+        names=tuple(dict.fromkeys(name for name in map(words.term, _names(bare)) if name in behind)),
+    )
+
+
+def _read(text: str) -> tuple[str, list[str], list[str]]:
+    """The text without its prefixes, its quoted parts, and its prefixes. A star in quotes is text."""
+    plain, quoted, prefixes, at = [], [], [], 0
+    for match in _SYNTAX.finditer(text):
+        if match["prefix"] is None:
+            quoted.append(match["quoted"])
+            continue
+        folded = words.words(match["prefix"])
+        if len(folded) == 1 and len(folded[0]) > 1:
+            prefixes += folded
+            plain.append(text[at : match.start()])
+            at = match.end()
+    return " ".join([*plain, text[at:]]), quoted, prefixes
+
+
+def _telling(found: Iterable[str], *, also: bool) -> dict[int, str]:
+    """The terms of words and the first word of each; stop words only if there is nothing else to go by."""
+    found = list(found)
+    telling = [word for word in found if not words.is_stop(word)]
+    behind: dict[int, str] = {}
+    for word in telling if telling or also else found:
+        behind.setdefault(words.term(word), word)
+    return behind
+
+
+def _names(text: str) -> Iterator[str]:
+    """The folded words with a capital that no beginning of a sentence asks for, except stop words such as "I"."""
+    begins = True
+    for match in _SENTENCES.finditer(text):
+        word = match["word"]
+        if word and word[0].isupper() and not begins:
+            yield from (folded for folded in words.words(word) if not words.is_stop(folded))
+        begins = word is None

@@ -1,0 +1,247 @@
+"""Which dates a question names, and how near to them something happened."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import NamedTuple
+
+RANGES = 64
+"""How many ranges a question can have; more name nothing in particular."""
+
+NAMED = 1.0
+RELATIVE = 0.3
+"""What a date counts that is reckoned from the day of asking: people are rarely exact about those."""
+
+_DAY = timedelta(days=1)
+_SLACK = 31 * _DAY
+_BLUR_SECONDS = 3 * 86_400
+_YEAR = r"((?:19|20)\d\d)\b"
+_MONTHS = MappingProxyType(
+    {
+        name: number
+        for number, names in enumerate(
+            """january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep
+            |october oct|november nov|december dec""".split("|"),
+            start=1,
+        )
+        for name in names.split()
+    }
+)
+_ALSO_WORDS = frozenset({"may", "march", "mar"})
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NUMBERS = MappingProxyType(
+    {
+        name: number
+        for number, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    }
+    | {"a": 1, "an": 1, "couple": 2, "few": 3}
+)
+_UNITS = MappingProxyType({"day": _DAY, "week": 7 * _DAY, "month": 30.4 * _DAY, "year": 365 * _DAY})
+_LATELY = MappingProxyType({"weekend": 8 * _DAY, "week": 10 * _DAY, "month": 45 * _DAY, "year": 400 * _DAY})
+
+
+class DateRange(NamedTuple):
+    """A stretch of time that a question names, in seconds since the epoch, and how much it counts.
+
+    >>> DateRange(0.0, 86_400.0, NAMED).weight
+    1.0
+    """
+
+    start: float
+    end: float
+    weight: float
+
+
+def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: datetime) -> list[DateRange]:
+    """The stretches of time that a question names, each once, at most ``RANGES``.
+
+    A date without a year means each year in which it fits what there is, ``first`` to ``last``. Dates such as "two
+    weeks ago" need to know when the question was asked.
+
+    >>> start, end = datetime(2022, 1, 20, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC)
+    >>> [found] = ranges("What did Ada paint on May 7th, 2023?", asked_at=None, first=start, last=end)
+    >>> datetime.fromtimestamp(found.start, UTC).isoformat(), (found.end - found.start) / 86_400, found.weight
+    ('2023-05-07T00:00:00+00:00', 1.0, 1.0)
+    >>> len(ranges("And in March?", asked_at=None, first=start, last=end))
+    2
+    >>> len(ranges("And two weeks ago?", asked_at=end, first=start, last=end))
+    1
+    """
+    text = " ".join(question.lower().split())  # single spaces keep the patterns simple, and their time linear
+    named = list(islice(_named(text, first, last), RANGES)) or _years(text)
+    relative = () if asked_at is None else _relative(text, asked_at)
+    found = ((start, end, NAMED) for start, end in named), ((start, end, RELATIVE) for start, end in relative)
+    distinct = dict.fromkeys(
+        DateRange(start.timestamp(), end.timestamp(), weight)
+        for start, end, weight in chain.from_iterable(found)
+        if start < end
+    )
+    return list(islice(distinct, RANGES))
+
+
+def nearness(moment: float, ranges: Iterable[DateRange]) -> float:
+    """How near a moment is to the nearest of the dates, from 0 to 1; seconds since the epoch.
+
+    What lies outside a range fades, more slowly the less exact the range is.
+
+    >>> week = DateRange(0.0, 7 * 86_400.0, NAMED)
+    >>> [round(nearness(days * 86_400.0, [week]), 2) for days in (3, 8, 30)]
+    [1.0, 0.86, 0.03]
+    """
+    return max((one.weight * math.exp(-_outside(moment, one) / _scale(one)) for one in ranges), default=0.0)
+
+
+def mentions_time(text: str) -> bool:
+    """Whether a text says anything about when: a date, a weekday, a number, a word such as "recently".
+
+    >>> mentions_time("Ada moved last week"), mentions_time("Ada moved")
+    (True, False)
+    """
+    return _time_words().search(text.lower()) is not None  # ignoring case takes four times as long
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question asks for a time.
+
+    >>> asks_when("When did Ada move?"), asks_when("Where did Ada move?")
+    (True, False)
+    """
+    return _questions_of_time().match(question.lower()) is not None
+
+
+def _outside(moment: float, one: DateRange) -> float:
+    return max(one.start - moment, moment - one.end, 0.0)
+
+
+def _scale(one: DateRange) -> float:
+    return max(one.end - one.start, _DAY.total_seconds()) / 2 + _BLUR_SECONDS
+
+
+# --- dates with a name ----------------------------------------------------------------------------
+
+
+def _named(text: str, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """The days and months that a text names, newest year first."""
+    for year, month, day in dict.fromkeys(_iso_days().findall(text)):
+        yield from _day_or_month(int(year), int(month), int(day))
+    early, late = _shift(first, -_SLACK), _shift(last, _SLACK)
+    for day, month, year in _mentions(text):
+        if year:
+            yield from _day_or_month(year, month, day)
+        elif any(_day_or_month(2000, month, day)):  # a leap year: what is no date there is none in any year
+            for guess in range(late.year, early.year - 1, -1):
+                yield from (span for span in _day_or_month(guess, month, day) if span[0] <= late and span[1] >= early)
+
+
+def _mentions(text: str) -> Iterable[tuple[int, int, int]]:
+    """Day, month and year of each date in words, with 0 for what is left open."""
+    return dict.fromkeys(
+        (int(day or later_day or 0), _MONTHS[name], int(year or 0))
+        for day, evidence, name, later_day, year in _days_and_months().findall(text)
+        if name not in _ALSO_WORDS or evidence or day or later_day or year
+    )
+
+
+def _day_or_month(year: int, month: int, day: int) -> list[tuple[datetime, datetime]]:
+    """The day, or the whole month if the day is 0; nothing if there is no such date."""
+    try:
+        start = datetime(year, month, day or 1, tzinfo=UTC)
+    except ValueError:
+        return []
+    return [(start, _shift(start, _DAY) if day else _shift(start, 31 * _DAY).replace(day=1))]
+
+
+def _years(text: str) -> list[tuple[datetime, datetime]]:
+    """The years that a text names."""
+    years = islice(dict.fromkeys(map(int, _bare_years().findall(text))), RANGES)
+    return [(datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)) for year in years]
+
+
+# --- dates reckoned from the day of asking --------------------------------------------------------
+
+
+def _relative(text: str, asked_at: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """The stretches of time that a text describes from where it stands, generously."""
+    for number, unit in dict.fromkeys(_ago().findall(text)):
+        middle, blur = _shift(asked_at, -_count(number) * _UNITS[unit]), max(_DAY, _UNITS[unit] / 2)
+        yield _shift(middle, -blur), _shift(middle, blur)
+    for number, unit in dict.fromkeys(_past_few().findall(text)):
+        yield _shift(asked_at, -_count(number) * _UNITS[unit]), asked_at
+    if "yesterday" in text:
+        yield _shift(asked_at, -2 * _DAY), asked_at
+    for unit in dict.fromkeys(_lately().findall(text)):
+        yield _shift(asked_at, -_LATELY[unit]), asked_at
+    for name in dict.fromkeys(_last_weekday().findall(text)):
+        back = (asked_at.weekday() - _WEEKDAYS.index(name) - 1) % 7 + 1  # on a Tuesday, that of the week before
+        start = _shift(asked_at.replace(hour=0, minute=0, second=0, microsecond=0), -back * _DAY)
+        yield start, _shift(start, _DAY)
+
+
+def _count(number: str) -> int:
+    return _NUMBERS[number] if number in _NUMBERS else int(number)
+
+
+def _shift(moment: datetime, span: timedelta) -> datetime:
+    """A moment moved, at most to an end of the calendar."""
+    try:
+        return moment + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if span > timedelta() else datetime.min.replace(tzinfo=UTC)
+
+
+# --- patterns: compiled on first use, because that takes longer than importing all the rest -------
+
+
+@cache
+def _days_and_months() -> re.Pattern[str]:
+    """A month with what stands beside it: a day, a word that shows that "may" is a month, a year."""
+    shows = "in|during|of|since|on|last|this|next|early|late|mid|from|until|before|after|by"
+    return re.compile(
+        rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?|({shows})[ -])?({'|'.join(_MONTHS)})\b\.?"
+        rf"(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?,?(?: (?:of )?{_YEAR})?"
+    )
+
+
+@cache
+def _iso_days() -> re.Pattern[str]:
+    return re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)(?!\d)")
+
+
+@cache
+def _bare_years() -> re.Pattern[str]:
+    return re.compile(rf"\b{_YEAR}")
+
+
+@cache
+def _ago() -> re.Pattern[str]:
+    return re.compile(rf"\b(\d{{1,4}}|{'|'.join(_NUMBERS)}) (?:of )?({'|'.join(_UNITS)})s? (?:ago|before|earlier)\b")
+
+
+@cache
+def _past_few() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:last|past|previous) (\d{{1,4}}|{'|'.join(_NUMBERS)}) (?:of )?({'|'.join(_UNITS)})s?\b")
+
+
+@cache
+def _lately() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:last|past|previous|this) ({'|'.join(_LATELY)})\b")
+
+
+@cache
+def _last_weekday() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:last|past|previous) ({'|'.join(_WEEKDAYS)})\b")
+
+
+@cache
+def _time_words() -> re.Pattern[str]:
+    words = "yesterday today tonight tomorrow ago last next week weekend month year morning recently since".split()
+    return re.compile(rf"\b(?:{'|'.join([*words, *_WEEKDAYS, *_MONTHS])}|\d{{1,4}})\b")
+
+
+@cache
+def _questions_of_time() -> re.Pattern[str]:
+    return re.compile(r"\s*(?:when|how long|what (?:date|day|month|year)|which (?:year|month))")

@@ -1,0 +1,384 @@
+"""Vectors from any server that speaks the OpenAI form of ``POST .../embeddings``, on the standard library alone.
+
+Texts leave this machine here, so the host must be allowed by name, the connection must be encrypted unless it stays on
+this machine, and no redirect is followed. Errors tell host, model and status; never a text, a key, or what the server
+wrote about them.
+"""
+
+import http.client
+import ipaddress
+import json
+import math
+import os
+import random
+import ssl
+import time
+from array import array
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from recollect.errors import ConfigurationError, EmbeddingFailed, RateLimited, RecollectError, Unauthorized
+from recollect.ports import Clock
+
+WELL_KNOWN_HOSTS = frozenset(
+    {
+        "api.deepinfra.com",
+        "api.fireworks.ai",
+        "api.jina.ai",
+        "api.mistral.ai",
+        "api.openai.com",
+        "api.together.xyz",
+        "api.voyageai.com",
+        "generativelanguage.googleapis.com",
+        "openrouter.ai",
+    }
+)
+"""Hosts that may be used without being named in ``allowed_hosts``: public providers with an ``/embeddings``."""
+
+FIRST_WAIT_S = 0.5
+"""The pause before the second attempt; it doubles from attempt to attempt."""
+
+LONGEST_WAIT_S = 30.0
+"""No pause is longer, whatever the server asks for: somebody is waiting for this call."""
+
+_AGAIN = frozenset({408, 409})  # the server was too slow or changed its mind; 429 has an error of its own
+_PIECE = 1 << 16
+_BYTES_PER_TEXT = 1 << 20  # a row of the longest vectors as JSON; nobody answers with more by accident
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """Where requests go."""
+
+    host: str
+    port: int
+    target: str
+    encrypted: bool
+
+
+class _Key:
+    """An API key that does not show when it is printed, logged or looked at in a debugger."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._value}"}
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class HttpEmbedder:
+    """An embedder behind HTTP: a provider's, or a server of your own.
+
+    ``url`` is the address up to ``/embeddings``, with or without it. ``dimension`` asks the server for shorter vectors
+    than the model's own; leave it out for models that cannot. The key is given, or read from the environment variable
+    that ``key_variable`` names. ``allowed_hosts`` replaces the list of well-known hosts; this machine is allowed
+    anyway. ``timeout_s`` holds for each attempt, and ``attempts`` for each batch of at most ``batch`` texts.
+
+    >>> embedder = HttpEmbedder("http://127.0.0.1:8080/v1", "bge-m3", dimension=512)
+    >>> embedder.name, embedder.dimension
+    ('http:bge-m3@512', 512)
+    """
+
+    slow = True
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        dimension: int | None = None,
+        key: str | None = None,
+        key_variable: str | None = None,
+        timeout_s: float = 10.0,
+        batch: int = 128,
+        attempts: int = 3,
+        allowed_hosts: Collection[str] = WELL_KNOWN_HOSTS,
+        allow_http: bool = False,
+        sleep: Callable[[float], object] = time.sleep,
+        chance: Callable[[], float] = random.random,
+        clock: Clock = _now,
+    ) -> None:
+        self._address = _address(url, allowed_hosts, allow_http=allow_http)
+        self._model = _model(model)
+        for field, value in (("timeout_s", timeout_s), ("batch", batch), ("attempts", attempts)):
+            _check_positive(field, value)
+        if dimension is not None:
+            _check_positive("dimension", dimension)
+        self._key = _key(key, key_variable)
+        self._requested = self._dimension = dimension
+        self._timeout_s, self._batch, self._attempts = timeout_s, batch, attempts
+        self._sleep, self._chance, self._clock = sleep, chance, clock
+        self._context: ssl.SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpEmbedder(host={self._address.host!r}, model={self._model!r}, dimension={self._requested!r})"
+
+    @property
+    def name(self) -> str:
+        """The model and, if one was asked for, the dimension. Not the host: the same model may move to another."""
+        return f"http:{self._model}" if self._requested is None else f"http:{self._model}@{self._requested}"
+
+    @property
+    def dimension(self) -> int:
+        """As asked for, or as the server answers: then the first look at it may need a call."""
+        if self._dimension is None:
+            self._dimension = len(self.embed(["dimension"])[0])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> list["array[float]"]:
+        """One row per text, in order, in as many requests as the batch size demands."""
+        rows: list[array[float]] = []
+        for start in range(0, len(texts), self._batch):
+            rows += self._embed(texts[start : start + self._batch])
+        return rows
+
+    def _embed(self, texts: Sequence[str]) -> list["array[float]"]:
+        body: dict[str, Any] = {"model": self._model, "input": list(texts)}
+        if self._requested is not None:
+            body["dimensions"] = self._requested
+        rows = self._rows(self._persist(json.dumps(body).encode(), len(texts)), len(texts))
+        if self._dimension is None:
+            self._dimension = len(rows[0])
+        if any(len(row) != self._dimension for row in rows):
+            raise self._error(
+                ConfigurationError,
+                f"answered with vectors that have not {self._dimension} dimensions",
+                "the model was replaced, or cannot shorten its vectors: check model and dimension",
+            )
+        return rows
+
+    # -- asking -----------------------------------------------------------------------------------------------
+
+    def _persist(self, body: bytes, count: int) -> bytes:
+        """Ask until there is an answer, the attempts are used up, or asking again is of no use."""
+        failures = 0
+        while True:
+            try:
+                return self._ask(body, count)
+            except (EmbeddingFailed, RateLimited) as error:
+                failures += 1
+                if failures == self._attempts:
+                    raise
+                told_s = error.details.get("retry_after_ms", 0) / 1000
+            # Half of the pause is left to chance, so that many clients do not come back at the same moment.
+            pause_s = FIRST_WAIT_S * 2 ** (failures - 1) * (1 + self._chance()) / 2
+            self._sleep(min(LONGEST_WAIT_S, max(pause_s, told_s)))
+
+    def _ask(self, body: bytes, count: int) -> bytes:
+        try:
+            status, headers, answer = self._exchange(body, count)
+        except TimeoutError as error:
+            raise self._error(
+                EmbeddingFailed, f"did not answer within {self._timeout_s:g} s", "try again, or raise timeout_s"
+            ) from error
+        except ssl.SSLCertVerificationError as error:
+            raise self._error(
+                ConfigurationError, "has a certificate that cannot be trusted", "check the url and the certificates"
+            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise self._error(
+                EmbeddingFailed,
+                f"could not be asked ({type(error).__name__})",
+                "nothing is wrong with the texts; check the network and try again",
+            ) from error
+        if 200 <= status < 300:
+            return answer
+        raise self._refusal(status, headers)
+
+    def _exchange(self, body: bytes, count: int) -> tuple[int, Mapping[str, str], bytes]:
+        """One request and its answer. http.client follows no redirect and knows no proxy."""
+        deadline = time.monotonic() + self._timeout_s
+        connection = self._connect()
+        try:
+            connection.request("POST", self._address.target, body, self._headers())
+            response = connection.getresponse()
+            answer = self._read(response, (count + 1) * _BYTES_PER_TEXT, deadline)
+            return response.status, {name.lower(): value for name, value in response.getheaders()}, answer
+        finally:
+            connection.close()
+
+    def _read(self, response: http.client.HTTPResponse, most: int, deadline: float) -> bytes:
+        # Piece by piece: the time-out of a socket starts again with every byte, and a slow trickle must end as well.
+        answer, announced = bytearray(), response.length
+        while announced is None or len(answer) < announced:
+            part = response.read1(_PIECE if announced is None else min(_PIECE, announced - len(answer)))
+            if not part:
+                break
+            answer += part
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            if len(answer) > most:
+                raise self._error(
+                    ConfigurationError, f"answered with more than {most} bytes", "check that the url is right"
+                )
+        if announced is not None and len(answer) < announced:
+            raise http.client.IncompleteRead(b"", announced - len(answer))
+        return bytes(answer)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = self._address.host, self._address.port
+        if not self._address.encrypted:
+            return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
+        if self._context is None:  # reading the system's certificates takes long; two threads may both do it
+            self._context = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=self._context)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
+        return headers | (self._key.headers() if self._key else {})
+
+    # -- reading the answer -----------------------------------------------------------------------------------
+
+    def _rows(self, answer: bytes, count: int) -> list["array[float]"]:
+        try:
+            found = {item["index"]: array("f", item["embedding"]) for item in json.loads(answer)["data"]}
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            found = None  # the exception would quote the answer
+        if found is None:
+            raise self._error(
+                EmbeddingFailed, "answered with something else than embeddings", "check that the url is right"
+            )
+        if len(found) != count or set(found) != set(range(count)):
+            raise self._error(
+                EmbeddingFailed, f"answered with {len(found)} vectors for {count} texts", "try a smaller batch"
+            )
+        rows = [found[index] for index in range(count)]
+        if not all(row and all(map(math.isfinite, row)) for row in rows):
+            raise self._error(EmbeddingFailed, "answered with a vector that is not finite", "check the model")
+        return rows
+
+    def _refusal(self, status: int, headers: Mapping[str, str]) -> RecollectError:
+        """What a status other than success means for the caller."""
+        details: dict[str, Any] = {"status": status}
+        if (pause_s := _retry_after(headers.get("retry-after", ""), self._clock())) is not None:
+            details["retry_after_ms"] = round(1000 * pause_s)
+        if status == 429:
+            return self._error(RateLimited, "asked for a pause", "send fewer texts at a time, or wait", details)
+        if status in _AGAIN or status >= 500:
+            return self._error(EmbeddingFailed, f"answered with status {status}", "try again later", details)
+        if status in (401, 403):
+            return self._error(Unauthorized, "refused the key", "check key, or the variable key_variable", details)
+        if 300 <= status < 400:
+            return self._error(
+                ConfigurationError,
+                "sent a redirect, which is not followed",
+                "pass the final address as url, and allow its host",
+                details,
+            )
+        return self._error(
+            ConfigurationError,
+            f"refused the request with status {status}",
+            "check url, model and dimension, and that the texts are not too long for the model",
+            details,
+        )
+
+    def _error(
+        self, kind: type[RecollectError], what: str, hint: str, details: Mapping[str, Any] | None = None
+    ) -> RecollectError:
+        host = self._address.host
+        return kind(
+            f"the embedding server {host!r} {what}",
+            details={"embedder": self.name, "host": host, **(details or {})},
+            hint=hint,
+        )
+
+
+def _retry_after(value: str, now: datetime) -> float | None:
+    """The pause in seconds that a Retry-After header asks for, if it says so: as a number or as a date."""
+    try:
+        pause_s = float(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        pause_s = (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()
+    return max(0.0, pause_s) if math.isfinite(pause_s) else None
+
+
+# -- checking the settings ------------------------------------------------------------------------------------
+
+
+def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
+    return ConfigurationError(f"{field} {what}", details={"field": field}, hint=hint)
+
+
+def _address(url: object, allowed_hosts: Collection[str], *, allow_http: bool) -> _Address:
+    # No message shows the url: it may hold a password.
+    if isinstance(allowed_hosts, str):
+        raise _wrong("allowed_hosts", "must be a list of host names", "pass allowed_hosts=['host']")
+    parts, port = _split(url)
+    if parts.username is not None or parts.password is not None:
+        raise _wrong("url", "must not contain a user or a password", "pass key or key_variable instead")
+    host = (parts.hostname or "").rstrip(".")
+    local = _is_loopback(host)
+    if not local and host not in {name.lower().rstrip(".") for name in allowed_hosts}:
+        raise _wrong("url", f"names the host {host!r}, which is not allowed", f"pass allowed_hosts=[{host!r}]")
+    if parts.scheme == "http" and not (local or allow_http):
+        raise _wrong("url", "would send texts unencrypted", "use https, or pass allow_http=True in a network you trust")
+    return _Address(host, port, _target(parts), parts.scheme == "https")
+
+
+def _split(url: object) -> tuple[SplitResult, int]:
+    try:
+        if isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url:
+            parts = urlsplit(url)
+            port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+            if parts.hostname:
+                return parts, port
+    except (ValueError, KeyError):
+        pass  # the exception would quote the url
+    raise _wrong("url", "must be an http or https address", "pass one such as 'https://api.openai.com/v1'")
+
+
+def _target(parts: SplitResult) -> str:
+    path = parts.path.rstrip("/")
+    path = path if path.endswith("/embeddings") else f"{path}/embeddings"
+    return f"{path}?{parts.query}" if parts.query else path
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _model(model: object) -> str:
+    if not (isinstance(model, str) and model and model.isprintable()):
+        raise _wrong("model", "must be the name of a model", "pass the name that the server knows it by")
+    return model
+
+
+def _check_positive(field: str, value: float) -> None:
+    whole = field != "timeout_s"
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not 0 < value < math.inf:
+        raise _wrong(field, f"must be a {'whole ' if whole else ''}number above 0", "leave it out for the default")
+
+
+def _key(key: str | None, variable: str | None) -> _Key | None:
+    field = "key"
+    if key is None and variable is not None:
+        field, key = "key_variable", os.environ.get(variable)
+        if key is None:
+            raise _wrong(field, f"names {variable!r}, which is not set", "set it in the environment, or pass key")
+    if key is None:
+        return None
+    # A line break at the end comes with reading a file. Anything else that is odd would end up in a header.
+    key = key.strip()
+    if not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise _wrong(field, "does not hold a usable key", "a key is one word of ASCII characters")
+    return _Key(key)

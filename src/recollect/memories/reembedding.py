@@ -1,0 +1,82 @@
+"""Giving memories the vectors they lack: of an embedder that was down, or of another one that is to take over."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from recollect import plugins
+from recollect.errors import ConfigurationError, EmbeddingFailed
+from recollect.memories import embedding
+from recollect.memories.embedding import BEHIND, EmbedderDown
+from recollect.memories.engine import Embeddings, Engine
+from recollect.ports import Embedder
+from recollect.types import Finding
+
+BATCH = 256
+_COUNTED = 1_000_000
+
+Progress = Callable[[int, int], None]
+"""Told how many memories are done, of how many."""
+
+
+def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None) -> int:
+    """Embed what has no vector of the embedder, and go over to it; how many it were."""
+    chosen = embedder or engine.embedder
+    if chosen is None:
+        raise ConfigurationError(
+            "there is no embedder to embed with",
+            details={"field": "embedder"},
+            hint="pass one, such as memories.reembed('static')",
+        )
+    renewed = engine if chosen is engine.embedder else _with(engine, chosen)
+    missing = len(engine.store.unembedded(chosen.name, _COUNTED))
+    done = 0
+    while True:
+        done += _fill(renewed, chosen, done, missing, progress)
+        # Writers go on meanwhile: what came since lacks a vector, and gets it in the next round.
+        if engine.store.adopt(chosen.name, chosen.dimension):
+            break
+    engine.store.set_settings({BEHIND: ""})
+    renewed.embeddings.behind = False
+    engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings
+    return done
+
+
+def _with(engine: Engine, embedder: Embedder) -> Engine:
+    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=plugins.lexicon_of(embedder))
+
+
+def _fill(engine: Engine, embedder: Embedder, done: int, missing: int, progress: Progress | None) -> int:
+    filled = 0
+    while batch := _batch(engine, embedder):
+        filled += batch
+        if progress is not None:
+            progress(done + filled, max(missing, done + filled))
+    return filled
+
+
+def _batch(engine: Engine, embedder: Embedder) -> int:
+    try:
+        return embedding.catch_up(engine, BATCH)
+    except EmbedderDown as error:
+        raise EmbeddingFailed(
+            f"the embedder {embedder.name!r} does not answer",
+            details={"embedder": embedder.name},
+            hint="what was embedded stays; run it again when the embedder is back",
+        ) from error.__cause__
+
+
+def findings(engine: Engine, *, repair: bool) -> list[Finding]:
+    """What is wrong with the vectors of a database: some are missing, or another process chose another embedder."""
+    embedder = engine.embedder
+    if embedder is None:
+        return []
+    stored = engine.store.settings().get("embedder")
+    if stored not in (None, embedder.name):
+        message = f"the store holds vectors of {stored!r}, not of {embedder.name!r}"
+        return [Finding(check="embedder", message=message, repair=f"open it with the embedder {stored!r}")]
+    missing = len(engine.store.unembedded(embedder.name, _COUNTED))
+    if not missing:
+        return []
+    repaired = repair and bool(reembed(engine, None, None))
+    message = f"{missing} memories have no vector and are found by their words alone"
+    return [Finding(check="embedder", message=message, repair="run memories.reembed()", repaired=repaired)]

@@ -1,0 +1,91 @@
+"""What the index knows of one memory. No numpy here: stores make entries when they write."""
+
+import hashlib
+from dataclasses import dataclass
+
+from recollect import codec, dates, words
+from recollect.types import Layer, Memory
+
+ASKS = 1
+"""The text is a question: it ends in a question mark."""
+
+TELLS_TIME = 2
+"""The text has a word for a time."""
+
+SAID_BY_USER = 4
+SAID_BY_ASSISTANT = 8
+
+SPOKEN = 16
+"""Somebody said it, so its neighbours in time may belong to the same conversation."""
+
+_IN_METADATA = ("session", "session_id")  # where a session is often kept by those who know no field for it
+_ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory as the index takes it in. Times are seconds since 1970; ``session`` is 0 where none is known."""
+
+    number: int
+    terms: bytes
+    session: int
+    marks: int
+    author: str | None
+    occurred: float
+    expires: float | None
+    importance: float
+    vector: bytes | None
+    pieces: bytes | None
+
+
+def entry_of(number: int, memory: Memory) -> Entry:
+    """The entry of a memory that was read whole.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     memory = memories.view(user="ada").add("Shall we go tomorrow?", role="user")
+    >>> entry_of(1, memory).marks == ASKS | TELLS_TIME | SAID_BY_USER | SPOKEN
+    True
+    """
+    return Entry(
+        number=number,
+        terms=terms_of(memory),
+        session=session_of(memory),
+        marks=marks_of(memory),
+        author=memory.author,
+        occurred=codec.to_micros(memory.occurred_at) / 1e6,
+        expires=None if memory.expires_at is None else codec.to_micros(memory.expires_at) / 1e6,
+        importance=memory.importance,
+        vector=None if memory.vector is None else memory.vector.data,
+        pieces=None if memory.vector is None else memory.vector.pieces,
+    )
+
+
+def terms_of(memory: Memory) -> bytes:
+    """What the keyword search compares: title, content, and last the author, so that phrases of the content stand."""
+    return words.pack(words.terms(words.searchable(memory.content, memory.title, memory.author)))
+
+
+def session_of(memory: Memory) -> int:
+    """A number for the conversation that the memory was said in; 0 if nobody named one."""
+    named = memory.session
+    if named is None and memory.owner.layer is Layer.SESSION:
+        named = "\0".join(memory.owner.ids)
+    for name in _IN_METADATA:
+        if named is None and isinstance(memory.metadata.get(name), str | int):
+            named = str(memory.metadata[name])
+    if named is None:
+        return 0
+    digest = hashlib.blake2b(named.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True) or 1
+
+
+def marks_of(memory: Memory) -> int:
+    """What is said of the text and its speaker in a few bits."""
+    marks = ASKS if memory.content.rstrip().endswith("?") else 0
+    if dates.mentions_time(memory.content):
+        marks |= TELLS_TIME
+    for name in (memory.role, memory.author):
+        if name is not None and (role := _ROLES.get(name.casefold())):
+            return marks | role | SPOKEN
+    return marks | SPOKEN if memory.author or memory.role else marks

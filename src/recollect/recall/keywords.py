@@ -1,0 +1,144 @@
+"""Comparing by words: BM25 over all rows, phrases, and how much of a question a few rows say or mean."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect import words
+from recollect.recall.columns import Array
+from recollect.recall.conversations import NOBODY
+from recollect.recall.index import Index
+from recollect.recall.parts import Part
+from recollect.recall.probes import Probe
+
+K1 = 1.2
+B = 0.9  # high: long answers of assistants would swamp short remarks
+
+_PSEUDO_MEMORIES = 100  # make the weights of words nearly equal where there are few memories to count in
+_BESIDE = 0.5  # what a neighbour's keyword score counts
+_HEARD_BESIDE = 0.6  # what a word counts that a neighbour says
+_PIECES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the rows of one part have of a question: its BM25, with half of the neighbours', and which say which word.
+
+    The last column of ``said`` stands for nobody.
+    """
+
+    keyword: Array
+    said: Array
+
+
+def spoken(parts: Sequence[Part], probe: Probe) -> tuple[list[Spoken], Array, Mapping[str, float]]:
+    """The keyword score of every row as a share of what the question weighs; the weights of its words; and what there
+    is to answer it from. The statistics are those of all memories in sight, so that owners can be compared.
+    """
+    found = [_postings(part, probe.asked.terms) for part in parts]
+    count = sum(part.index.alive for part in parts)
+    average = max(1.0, sum(part.index.words for part in parts) / max(1, count))
+    having = np.array([sum(len(postings[place][0]) for postings in found) for place in range(len(found[0]))])
+    weights = np.log(1 + (count + _PSEUDO_MEMORIES - having - 0.5) / (having + 1.5)).astype(np.float32)
+    shares = weights / np.float32(weights.sum() or 1.0)
+    spoken = [_spoken(part.index, postings, shares, average) for part, postings in zip(parts, found, strict=True)]
+    unseen = {term for term, times in zip(probe.asked.terms, having.tolist(), strict=False) if not times}
+    named = float(any(name in unseen for name in probe.asked.names))
+    return spoken, shares, {"memories": float(count), "unseen_name": named}
+
+
+def _postings(part: Part, terms: Sequence[int]) -> list[tuple[Array, Array]]:
+    """For each term, and each wildcard behind them, the rows that have it and how often."""
+    index = part.index
+    recent = index.recent.among(np.array(terms, np.uint32))
+    every = index.alive == len(index)
+    found = []
+    for term in terms:
+        rows, times = recent.find(term)
+        if index.postings is not None:
+            old_rows, old_times = index.postings.find(term)
+            both = len(rows) > 0
+            rows = np.concatenate([old_rows, rows]) if both else old_rows
+            times = np.concatenate([old_times, times]) if both else old_times
+        if not every:
+            kept = index["alive"][rows]
+            rows, times = rows[kept], times[kept]
+        found.append((rows, times.astype(np.float32)))
+    for numbers in part.wild:
+        rows = index.rows(numbers)
+        found.append((rows, np.ones(len(rows), np.float32)))
+    return found
+
+
+def _spoken(index: Index, postings: Sequence[tuple[Array, Array]], shares: Array, average: float) -> Spoken:
+    lengths = index["length"]
+    own = np.zeros(len(index) + 1, np.float32)
+    said = np.zeros((len(postings), len(index) + 1), np.bool_)
+    for place, (rows, times) in enumerate(postings):
+        if len(rows):
+            norm = times + np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * lengths[rows]
+            own[rows] += np.float32(shares[place] * (K1 + 1)) * (times / norm)
+            said[place, rows] = True
+    # The row of nobody is the last one, and says nothing.
+    keyword = own[:-1] + np.float32(_BESIDE) * (own[index.before] + own[index.after])
+    return Spoken(keyword, said)
+
+
+def having(index: Index, said: Array, terms: Sequence[int], phrase: Sequence[int]) -> Array:
+    """Which rows have the terms of a phrase one behind the other."""
+    place_of = {term: place for place, term in enumerate(terms)}
+    telling = [place_of[term] for term in phrase if term in place_of]
+    likely = np.flatnonzero(said[telling, :-1].all(axis=0)) if telling else np.arange(len(index))
+    wanted = words.pack(phrase)
+    found = np.zeros(len(index), np.bool_)
+    for row in likely.tolist():
+        found[row] = _stands_in(wanted, index.terms(row).astype("<u4").tobytes())
+    return found
+
+
+def _stands_in(wanted: bytes, text: bytes) -> bool:
+    """Whether packed terms contain others, at the border of a term."""
+    place = text.find(wanted)
+    while place >= 0 and place % words.TERM_BYTES:
+        place = text.find(wanted, place + 1)
+    return place >= 0
+
+
+def coverage(index: Index, rows: Array, said: Array, shares: Array, probe: Probe) -> Array:
+    """The weighted share of the question's words that a memory says or means, or nearly as good, its neighbour."""
+    if not len(shares) or not len(rows):
+        return np.zeros(len(rows), np.float32)
+    before, after = index.before[rows], index.after[rows]
+    wanted = np.zeros(len(index) + 1, np.bool_)
+    wanted[rows] = wanted[before] = wanted[after] = True
+    wanted[NOBODY] = False
+    around = np.flatnonzero(wanted)
+    heard = np.zeros((len(shares), len(around) + 1), np.float32)  # the last column is what nobody says
+    heard[:, :-1] = said[:, around]
+    if probe.kin is not None:
+        worded = heard[: len(probe.asked.terms), :-1]  # the others are wildcards
+        np.maximum(worded, _meant(index, around, probe), out=worded)
+    place = np.full(len(index) + 1, len(around), np.int32)
+    place[around] = np.arange(len(around), dtype=np.int32)
+    beside = np.maximum(heard[:, place[before]], heard[:, place[after]])
+    share: Array = shares @ np.maximum(heard[:, place[rows]], np.float32(_HEARD_BESIDE) * beside)
+    return share
+
+
+def _meant(index: Index, rows: Array, probe: Probe) -> Array:
+    """How nearly each row says each word of the question: by the one of its own words that is nearest in meaning."""
+    assert probe.kin is not None  # noqa: S101  # said by the caller, for the type checker
+    pieces, lengths = index.pieces(rows)
+    used = np.zeros(_PIECES, np.bool_)
+    used[pieces] = True
+    known = np.flatnonzero(used)
+    column = np.zeros(_PIECES, np.int32)
+    column[known] = np.arange(len(known), dtype=np.int32)
+    near = (probe.kin(known) * 255).astype(np.uint8)  # long texts have many words, and bytes are looked up faster
+    found = np.zeros((len(near), len(rows)), np.float32)
+    some = lengths > 0
+    if some.any():
+        starts = (np.cumsum(lengths) - lengths)[some]
+        found[:, some] = np.maximum.reduceat(near[:, column[pieces]], starts, axis=1)
+    return found / np.float32(255)

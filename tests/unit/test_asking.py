@@ -1,0 +1,149 @@
+"""What a search text asks for."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from recollect import asking, words
+from recollect.asking import Asked
+
+TEXTS = st.text(max_size=60)
+PARTS = st.sampled_from(
+    [
+        *("Ada", "tea", "teas", "the", "secur*", '"', '"dark mode"', "*", "a*", ". ", "\n", " ", "e\u0301", "\x00"),
+        *("AND", "NEAR(", ")", "-", "^", ":", "\\", "😀", "İ", "ß", "½", "\u0345", "\u201c", "_", "'", "\ud800"),
+    ]
+)
+PUT_TOGETHER = st.lists(PARTS, max_size=15).map("".join) | st.lists(PARTS, max_size=15).map(" ".join)
+SEARCHES = TEXTS | PUT_TOGETHER
+
+
+def terms(text: str) -> tuple[int, ...]:
+    return tuple(words.terms(text))
+
+
+@given(SEARCHES)
+def test_every_text_is_a_good_one(text: str) -> None:
+    asked = asking.parse(text)
+    assert asked.terms == tuple(map(words.term, asked.words))
+    assert len(set(asked.terms)) == len(asked.terms)
+    assert set(asked.names) <= set(asked.terms)
+    assert all(len(phrase) > 1 for phrase in asked.phrases)
+    assert all(len(words.words(prefix)) == 1 and len(prefix) > 1 for prefix in asked.prefixes)
+    for parts in (asked.names, asked.phrases, asked.prefixes):
+        assert len(set(parts)) == len(parts)
+    telling = {word for word in asked.words if not words.is_stop(word)}
+    assert not telling or len(telling) == len(asked.words)
+
+
+@given(SEARCHES)
+def test_without_stars_the_terms_are_those_of_all_the_words(text: str) -> None:
+    text = text.replace("*", "")
+    asked = asking.parse(text)
+    assert list(asked.terms) == list(words.asked(text))
+    assert asked.prefixes == ()
+    assert asked.phrases == () or sum(text.count(mark) for mark in '"\u201c\u201d') > 1
+
+
+@given(PUT_TOGETHER)
+@example("\u0345ab*")
+def test_every_word_is_asked_for_as_a_term_or_as_a_prefix(text: str) -> None:
+    asked = asking.parse(text)
+    telling = {word for word in words.words(text) if not words.is_stop(word)}
+    assert telling <= {word for word in telling if words.term(word) in asked.terms} | set(asked.prefixes)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "prefixes"),
+    [
+        ("secur*", (), ("secur",)),
+        ("what is secur*", (), ("secur",)),
+        ("the Secur* of teas and TEA", ("teas",), ("secur",)),
+        ("(secur*), secur* e-mail*", ("e",), ("secur", "mail")),
+        ("Straß* cafe\u0301* Café*", (), ("strass", "cafe")),
+        ("user_pref* v2*", ("user",), ("pref", "v2")),
+        ("a* *", ("a",), ()),
+        ("*", (), ()),
+        ("secur*ity *secur secur **", ("secur", "ity"), ()),
+        ("**bold** *leaning*", ("bold", "leaning"), ()),
+        ("½½*", ("1", "21", "2"), ()),
+        ('"dark mod*"', ("dark", "mod"), ()),
+        ("the", ("the",), ()),
+        ("what is it", ("what", "is", "it"), ()),
+        ("tea AND (coffee OR NOT milk) -sugar ^a:b\\c\x00d 😀", tuple("tea coffee not milk sugar b c d".split()), ()),
+        ("", (), ()),
+    ],
+)
+def test_words_and_prefixes(text: str, found: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
+    asked = asking.parse(text)
+    assert (asked.words, asked.prefixes) == (found, prefixes)
+    assert asked.terms == tuple(map(words.term, found))
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ('about "dark mode"', ["dark mode"]),
+        ('"The Who" or "dark-mode", "the who"', ["the who", "dark mode"]),
+        ("\u201cdark mode\u201d", ["dark mode"]),
+        ('"tea"', []),
+        ('""', []),
+        ('"dark mode', []),
+        ('"dark mode" and "light mode', ["dark mode"]),
+        ('a 5" nail and a 6" nail', []),
+        ('{"theme": "dark mode"}', ["dark mode"]),
+        ("'dark mode'", []),
+        ('"cafe\u0301 noir"', ["cafe noir"]),
+    ],
+)
+def test_phrases(text: str, phrases: list[str]) -> None:
+    assert list(asking.parse(text).phrases) == [terms(phrase) for phrase in phrases]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Did Ada meet Émile in New York?", "ada emile new york"),
+        ("Ada", ""),
+        ("Hello. Grace met Ada! Tom did not\nMary", "ada"),
+        ('He said "go." Then Ada went', "ada"),
+        ("node.js by Ryan", "ryan"),
+        ("What do I think THE end is", ""),
+        ("who am I", ""),
+        ("the API of iPhones", "api"),
+        ("from Ada to Ada's", "ada"),
+        ("secur* Ada Graph*", "ada"),
+        ("for E\u0301mile", "emile"),
+        ("tea: \u5929 x", ""),
+    ],
+)
+def test_names(text: str, names: str) -> None:
+    assert asking.parse(text).names == terms(names)
+
+
+@given(TEXTS | st.lists(st.sampled_from("aéαı\u0301\u0323\u0345\u0f73\u0f75\uff9e ½"), max_size=20).map("".join))
+@example("\u0345\u0f73")
+def test_a_text_without_marks_has_the_same_words(text: str) -> None:
+    assert words.words(words.unmarked(text)) == words.words(text)
+    assert words.unmarked(words.unmarked(text)) == words.unmarked(text)
+
+
+def test_nothing_asks_for_nothing() -> None:
+    assert asking.parse("?!") == Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a" * 32_000, '"' * 32_000, '"a ' * 10_000, '"' + "a " * 16_000, "*" * 32_000, "a*" * 16_000, "ab* " * 8_000),
+        *("Ab " * 10_000, '."' * 16_000, "." + '"' * 32_000, "e" + "\u0301\u0323" * 16_000, "a" + "\u0f73" * 32_000),
+        " ".join(f'"a{number} b"' for number in range(3_500)),
+        " ".join(f"w{number}*" for number in range(5_000)),
+    ],
+    ids=range(14),
+)
+def test_hostile_texts_come_to_an_end(text: str) -> None:
+    """Were the time to grow with the square of the length, this would take minutes."""
+    asked = asking.parse(text * 20)
+    assert asked.terms == tuple(map(words.term, asked.words))
+    assert len(asked.terms) <= len(words.words(text)) + 1

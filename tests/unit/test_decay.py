@@ -1,0 +1,64 @@
+"""How memories fade."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import decay
+from recollect.testing.builders import START, memory
+from recollect.types import MemoryType
+
+AGES = st.timedeltas(timedelta(0), timedelta(days=400))
+TYPES = st.sampled_from(MemoryType)
+FADING = [kind for kind in MemoryType if decay.HALF_LIVES[kind] is not None]
+
+
+def test_every_type_has_a_half_life_or_none() -> None:
+    assert set(decay.HALF_LIVES) == set(MemoryType)
+    assert set(MemoryType) - set(FADING) == {MemoryType.CORRECTION, MemoryType.PREFERENCE}
+
+
+@pytest.mark.parametrize("kind", FADING)
+def test_half_is_left_after_the_half_life_of_the_type(kind: MemoryType) -> None:
+    half_life = decay.HALF_LIVES[kind]
+    assert half_life is not None
+    one = memory(type=kind)
+    left = [decay.factor(one, START + times * half_life) for times in (0, 1, 2, 3)]
+    assert left == pytest.approx([1, 0.5, 0.25, 0.125])
+    assert decay.factor(one, START + 100 * half_life) == decay.FLOOR
+
+
+@given(kind=TYPES, ages=st.lists(AGES, min_size=2, max_size=2).map(sorted))
+def test_what_is_older_counts_no_more(kind: MemoryType, ages: list[timedelta]) -> None:
+    newer, older = (decay.factor(memory(type=kind), START + age) for age in ages)
+    assert decay.FLOOR <= older <= newer <= 1
+    if kind not in FADING:
+        assert older == newer == 1
+
+
+@given(kind=TYPES, given_factor=st.floats(0, 1), age=AGES)
+def test_a_factor_that_a_memory_was_given_stands(kind: MemoryType, given_factor: float, age: timedelta) -> None:
+    assert decay.factor(memory(type=kind, decay_factor=given_factor), START + age) == given_factor
+
+
+@given(age=AGES)
+def test_a_clock_that_went_back_makes_nothing_count_more_than_new(age: timedelta) -> None:
+    one = memory(type=MemoryType.EVENT, last_accessed_at=START)
+    assert decay.factor(one, START - age) == 1
+    assert decay.recency(one, START - age) == 1.5
+
+
+@given(used=AGES, since=AGES)
+def test_recency_counts_from_the_last_use(used: timedelta, since: timedelta) -> None:
+    at = START + used
+    touched, untouched = memory(last_accessed_at=at), memory()
+    assert 1 <= decay.recency(touched, at + since) <= 1.5
+    assert decay.recency(touched, at + since) == pytest.approx(decay.recency(untouched, START + since))
+    assert decay.recency(touched, at + since) >= decay.recency(untouched, at + since)
+
+
+def test_half_of_the_bonus_is_gone_after_a_day() -> None:
+    left = [decay.recency(memory(), START + timedelta(days=days)) for days in (0, 1, 2, 365)]
+    assert left == pytest.approx([1.5, 1.25, 1.125, 1])

@@ -1,0 +1,163 @@
+"""What hits have to do with each other: duplicates, and those that stand before others."""
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import merging, words
+from recollect.layers import PRECEDENCE
+from recollect.merging import Found, Said
+from recollect.testing import builders
+from recollect.testing.strategies import contents
+from recollect.types import Layer
+
+RANK = list(PRECEDENCE)
+# Few and alike, so that they often meet.
+TEXTS = st.sampled_from(
+    ["use tabs here", "Use tabs, here!", "use tabs", "use spaces here", "drink tea at noon", "Drink tea at noon.", "?!"]
+)
+
+
+def found(content: str, layer: Layer = Layer.USER, **fields: str | None) -> Found:
+    """A hit that says something."""
+    memory = builders.memory(content, builders.owner("ada", layer=layer), **fields)
+    return Found(memory=memory, score=0.5, reasons={}, passage=-1)
+
+
+FOUND = st.lists(
+    st.builds(found, TEXTS, st.sampled_from(Layer), author=st.sampled_from([None, "ada", "bob"])), max_size=8
+)
+
+
+def said(some: list[Found]) -> list[str]:
+    return [one.memory.content for one in some]
+
+
+# --- agreement ------------------------------------------------------------------------------------
+
+
+@given(left=contents(), right=contents())
+def test_agreement_is_the_cosine_of_word_counts(left: str, right: str) -> None:
+    ours, theirs = Counter(words.terms(left)), Counter(words.terms(right))
+    lengths = math.hypot(*ours.values()) * math.hypot(*theirs.values())
+    expected = sum(ours[term] * theirs[term] for term in ours) / lengths if lengths else 0.0
+    agreement = merging.agreement(Said.of(left), Said.of(right))
+    assert agreement == pytest.approx(expected, abs=1e-6)
+    assert agreement == merging.agreement(Said.of(right), Said.of(left))
+    assert 0 <= agreement <= 1
+    assert merging.agreement(Said.of(left), Said.of(left)) == (1 if ours else 0)
+
+
+# --- duplicates -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("use tabs here", "use tabs here", True),
+        ("use tabs here", "Use tabs here!", True),
+        ("use tabs here", "here use tabs", True),
+        ("use tabs here", "use tabs there", False),
+        ("use tabs here", "use tabs here and use them everywhere else as well", False),
+        ("?!", "?!", True),
+        ("?!", "!?", False),
+        ("we do not use tabs in this code base at all", "we do use tabs in this code base at all", False),
+        ("the old server in the north room has port 80", "the old server in the north room has port 81", False),
+        ("we always do use tabs in this big code base", "we always do use tabs in this great code base", False),
+    ],
+)
+def test_what_says_the_same_is_said_once(left: str, right: str, same: bool) -> None:
+    first, second = found(left), found(right)
+    kept = merging.without_duplicates([first, second], 10)
+    assert said(kept) == ([left] if same else [left, right])
+    assert first.duplicates == ([second.memory.id] if same else [])
+
+
+def test_the_same_words_of_two_speakers_are_two_things_said() -> None:
+    some = [found("I like tea", author=author) for author in ("ada", "bob", None, "bob")]
+    kept = merging.without_duplicates(some, 10)
+    assert [one.memory.author for one in kept] == ["ada", "bob", None]
+    assert [one.duplicates for one in kept] == [[], [some[3].memory.id], []]
+
+
+@given(some=FOUND, limit=st.integers(1, 8))
+def test_duplicates_are_named_and_nothing_is_lost(some: list[Found], limit: int) -> None:
+    kept = merging.without_duplicates(some, limit)
+    assert len(kept) <= limit
+    places = [some.index(one) for one in kept]
+    assert places == sorted(places), "the order is left as it was"
+    assert kept[:1] == some[:1]
+    named = [other for one in kept for other in one.duplicates]
+    assert len(set(named)) == len(named)
+    assert set(named).isdisjoint(one.memory.id for one in kept)
+    if len(kept) < limit:  # otherwise some fall to the limit
+        assert {*named, *(one.memory.id for one in kept)} == {one.memory.id for one in some}
+    by_id = {one.memory.id: one for one in some}
+    for one in kept:
+        for other in one.duplicates:
+            assert some.index(by_id[other]) > some.index(one)
+            assert by_id[other].memory.author == one.memory.author
+            assert merging.agreement(one.said, by_id[other].said) >= merging.DUPLICATE or not one.said.terms
+
+
+@given(some=FOUND, limit=st.integers(1, 8))
+def test_taking_duplicates_out_twice_changes_nothing(some: list[Found], limit: int) -> None:
+    once = merging.without_duplicates(some, limit)
+    names = [list(one.duplicates) for one in once]
+    assert merging.without_duplicates(some, limit) == once
+    assert [one.duplicates for one in once] == names
+    assert merging.without_duplicates(once, limit) == once
+
+
+# --- overriding -----------------------------------------------------------------------------------
+
+
+def test_the_more_specific_layer_stands_before_the_less_specific_one() -> None:
+    company, team, user = (found("use tabs here", layer) for layer in (Layer.COMPANY, Layer.TEAM, Layer.USER))
+    tea = found("drink tea at noon", Layer.COMPANY)
+    kept = merging.overriding([company, tea, team, user], RANK)
+    assert kept == [tea, user]
+    assert user.overrides == [team.memory.id, company.memory.id]
+    assert tea.overrides == []
+
+
+def test_the_same_key_is_about_the_same_thing_whatever_the_words() -> None:
+    user, company = found("tabs", Layer.USER, key="style"), found("nothing alike", Layer.COMPANY, key="style")
+    assert merging.overriding([company, user], RANK) == [user]
+    keyless = [found("tabs", Layer.USER), found("nothing alike", Layer.COMPANY)]
+    assert merging.overriding(keyless, RANK) == keyless
+
+
+def test_one_layer_does_not_override_itself() -> None:
+    pair = [found("use tabs here"), found("use tabs here")]
+    assert merging.overriding(pair, RANK) == pair
+
+
+def test_what_is_overridden_overrides_nothing() -> None:
+    """The chain is decided by the most specific: a link that is gone takes nothing with it."""
+    agent = found("alpha beta gamma", Layer.AGENT)
+    user = found("beta gamma delta", Layer.USER)
+    company = found("gamma delta epsilon", Layer.COMPANY)
+    assert merging.agreement(agent.said, company.said) < merging.CONFLICT
+    assert merging.overriding([agent, user, company], RANK) == [agent, company]
+    assert (agent.overrides, user.overrides) == ([user.memory.id], [])
+
+
+@given(some=FOUND)
+def test_whatever_is_overridden_was_less_specific_and_about_the_same(some: list[Found]) -> None:
+    kept = merging.overriding(some, RANK)
+    assert kept == [one for one in some if one in kept], "the order is left as it was"
+    by_id = {one.memory.id: one for one in some}
+    named = [other for one in kept for other in one.overrides]
+    assert sorted([*named, *(one.memory.id for one in kept)]) == sorted(by_id)
+    for one in kept:
+        for other in (by_id[id] for id in one.overrides):
+            assert PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]
+            assert merging.agreement(one.said, other.said) >= merging.CONFLICT
+    for one in kept:
+        for other in kept:
+            if PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]:
+                assert merging.agreement(one.said, other.said) < merging.CONFLICT
