@@ -1,5 +1,7 @@
 """What the core costs over bare SQLite, measured side by side in one run: read the ratios, not the times.
 
+Memories are stored without embedding them: what that costs depends on the embedder.
+
     make bench                      # or: python benchmarks/core.py --folder /a/folder/on/the/disk/that/matters
 
 Each figure is printed with the goal that it is held to.
@@ -113,7 +115,7 @@ def seconds(work: Callable[[], object]) -> float:
 @contextlib.contextmanager
 def opened(folder: Path, name: str) -> Iterator[recollect.View]:
     """A view on a new database."""
-    with recollect.open(folder / name) as memories:
+    with recollect.open(folder / name, embedder=None) as memories:
         yield memories.view(user="ada")
 
 
@@ -145,7 +147,7 @@ def threaded_add(folder: Path, rows: list[Row], threads: int) -> Iterator[Figure
     with opened(folder, "one.db") as view:
         alone = len(rows) / seconds(lambda: [view.add_many([new_memory(row)]) for row in rows])
     many = [new_memory(row) for row in rows for _ in range(4)]
-    with recollect.open(folder / "many.db") as memories:
+    with recollect.open(folder / "many.db", embedder=None) as memories:
         view = memories.view(user="ada")
         view.add("warm up")
         shares = [many[number::threads] for number in range(threads)]
@@ -176,7 +178,7 @@ def _add_share(view: recollect.View, share: list[NewMemory], start: threading.Ba
 def syncs_per_group(folder: Path) -> Figure:
     """Forced writes of the log counted by strace, against the groups that were committed."""
     # Made beforehand, so that only commits are counted; few enough of them that no checkpoint is due.
-    recollect.open(folder / "grouped.db").close()
+    recollect.open(folder / "grouped.db", embedder=None).close()
     strace = shutil.which("strace")
     if strace is None:
         return Figure("forced writes per group", "strace is not installed", "<= 1", reached=False)
@@ -193,7 +195,7 @@ def syncs_per_group(folder: Path) -> Figure:
 def grouped(path: Path) -> int:
     """In a process of its own: many threads add; how many groups did that take? Not closed, which would checkpoint."""
     rows, store = make_rows(1_000), SqliteStore(path)
-    view = recollect.open(store=store).view(user="ada")
+    view = recollect.open(store=store, embedder=None).view(user="ada")
     start = threading.Barrier(100)
     shares = [[new_memory(row) for row in rows[number::100]] for number in range(100)]
     workers = [threading.Thread(target=_add_share, args=(view, share, start)) for share in shares]
@@ -240,7 +242,7 @@ def python_start_ms() -> float:
 
 OPEN_AND_READ = """
 import sys, recollect
-with recollect.open(sys.argv[1]) as memories:
+with recollect.open(sys.argv[1], embedder=None) as memories:
     assert memories.view(user="ada").get(sys.argv[2]) is not None
 """
 

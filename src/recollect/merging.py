@@ -12,7 +12,7 @@ from recollect.types import Memory
 DUPLICATE = 0.95
 """Contents whose words agree to this share say the same."""
 
-_ALIKE = 0.4  # of the words as they stand, punctuation and all
+_ALIKE = 0.6  # of the words as they stand: less cannot agree so far by their stems
 
 # Texts that differ in one of these words, or in a number, say different things however long they are.
 _TELLING = frozenset("no not never none nothing nobody neither nor without cannot t before after more less".split())
@@ -36,7 +36,7 @@ class Found:
     @cached_property
     def raw(self) -> frozenset[str]:
         """Its words as they stand, which is quick to find and enough to tell most texts apart."""
-        return frozenset(self.memory.content.lower().split())
+        return frozenset(words.words(self.memory.content))
 
     @cached_property
     def said(self) -> "Said":
@@ -96,8 +96,7 @@ def _same(left: Found, right: Found) -> bool:
         return True
     if len(left.raw & right.raw) < _ALIKE * len(left.raw) or agreement(left.said, right.said) < DUPLICATE:
         return False
-    apart = set(words.words(left.memory.content)) ^ set(words.words(right.memory.content))
-    return not any(word in _TELLING or not word.isalpha() for word in apart)
+    return not any(word in _TELLING or not word.isalpha() for word in left.raw ^ right.raw)
 
 
 def overriding(found: Sequence[Found], rank: Sequence[object]) -> list[Found]:

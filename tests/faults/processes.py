@@ -112,7 +112,8 @@ class Strace:
 def sweep(
     totals: Counter[str], strike: Callable[[str, int], Told], *, every: bool, points: int
 ) -> Iterator[tuple[str, int, Told]]:
-    """Strike at every call up to the first one that the child does not reach, or at some points chosen at random.
+    """Strike at every call up to the first one that the child does not reach, or in the middle of its work and at some
+    points chosen at random.
 
     The strikes run a few at a time: most of a child's life is the start of Python.
     """
@@ -124,6 +125,7 @@ def sweep(
                     yield call, number, told
         else:
             reachable = [(call, number) for call in totals for number in range(1, totals[call] + 1)]
-            picked = random.sample(reachable, min(points, len(reachable)))
+            middle = reachable.pop(len(reachable) // 2)
+            picked = [middle, *random.sample(reachable, min(points - 1, len(reachable)))]
             for (call, number), told in zip(picked, pool.map(lambda at: strike(*at), picked), strict=True):
                 yield call, number, told

@@ -11,7 +11,6 @@ import pytest
 from recollect import ConfigurationError, EmbeddingFailed, InvalidInput, NewMemory, RateLimited, Unauthorized
 from recollect.calibration import PAIRS
 from recollect.embedders.hashing import HashingEmbedder
-from recollect.memories import embedding
 from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, Switched, embedders, sequence
 
 
@@ -195,10 +194,10 @@ def test_bad_answers_are_asked_for_again_before_giving_up(opener: Opener) -> Non
         return answers.pop(0)(texts) if answers else [[1.0] * DIMENSION for _ in texts]
 
     view = opener(embedder=BrokenEmbedder(answer)).view(user="ada")
-    answers[:] = [lambda texts: []] * (embedding.ATTEMPTS - 1)
+    answers[:] = [lambda texts: []] * 2
     assert view.add("one").version == 1
-    assert asked == [1] * embedding.ATTEMPTS
-    answers[:] = [lambda texts: []] * embedding.ATTEMPTS
+    assert asked == [1, 1, 1]
+    answers[:] = [lambda texts: []] * 3
     with pytest.raises(EmbeddingFailed):
         view.add("two")
     assert view.count() == 1

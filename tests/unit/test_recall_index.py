@@ -320,7 +320,8 @@ def test_a_phrase_stands_at_the_border_of_a_term() -> None:
     """Terms are bytes in a row: the end of one and the beginning of the next may look like another one."""
     phrase = (0xAABBCCDD, 0x11223344)
     across = [0xCCDD0000, 0x3344AABB, 0x00001122]
-    texts = {1: across, 2: [*across, *phrase], 3: [phrase[1], phrase[0]], 4: list(phrase)}
+    swapped = [phrase[1], phrase[0]]
+    texts = {1: [*across, *swapped], 2: [*across, *phrase], 3: swapped, 4: list(phrase)}
     assert words.pack(phrase) in words.pack(across)
     index = Index(0)
     index.add(replace(said(number, ""), terms=words.pack(terms)) for number, terms in texts.items())

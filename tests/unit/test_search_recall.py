@@ -174,12 +174,16 @@ def test_an_answer_is_found_by_the_question_before_it(talking: View) -> None:
 
 
 @pytest.mark.req("L4")
-def test_who_has_no_session_is_in_conversation_with_whoever_spoke_just_before(talking: View, clock: HandClock) -> None:
-    talk(talking, None, "Which theme shall the editor have?", "The dark one, please.")
+def test_without_a_session_half_an_hour_parts_conversations(talking: View, clock: HandClock) -> None:
+    talking.add("Which theme shall the editor have?", role="assistant")
+    clock.forward(minutes=29)
+    talking.add("The dark one, please.", role="user")
     clock.forward(hours=3)
-    talk(talking, None, "Hello again.", "The rye one, please.")
-    [hit] = [hit for hit in talking.search("theme of the editor", min_score=0.2) if "please" in hit.memory.content]
-    assert hit.memory.content == "The dark one, please."
+    talking.add("Which bread shall I bring?", role="assistant")
+    clock.forward(minutes=31)
+    talking.add("The rye one, please.", role="user")
+    assert "The dark one, please." in contents(talking.search("theme of the editor", min_score=0.2).hits)
+    assert contents(talking.search("Which bread to bring?", min_score=0.2).hits) == ["Which bread shall I bring?"]
 
 
 @pytest.mark.req("L4")

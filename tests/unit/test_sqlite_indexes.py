@@ -1,33 +1,24 @@
 """The indexes of the embedded store: kept in step with the file, stored in it as images, and never trusted blindly."""
 
-import os
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 
 from recollect import codec, words
-from recollect.errors import EmbedderMismatch, StoreError
-from recollect.ports import Embedded, Write
+from recollect.ports import Write
 from recollect.recall import kernel
-from recollect.stores.sqlite import SqliteStore, connections, embedding, indexes
-from recollect.stores.sqlite.journal import Transaction
-from recollect.testing.agreement import agree, values_of
+from recollect.stores.sqlite import SqliteStore, indexes
+from recollect.testing.agreement import values_of
 from recollect.testing.builders import (
-    added,
-    by_words,
     erased,
     forgotten,
     later,
     memory,
     nearest,
-    owner,
     probe,
     put,
     query,
@@ -35,14 +26,10 @@ from recollect.testing.builders import (
     updated,
     vector,
 )
-from recollect.testing.concurrency import at_once
 from recollect.testing.recall import contents
-from recollect.types import Memory, Owner, Vector
+from recollect.types import Memory, Vector
+from tests.unit.index_files import ADA, BOB, ROWS, SEARCH, change, filled, header, raw, search, table, watched
 
-ADA = owner("ada")
-BOB = owner("bob")
-ROWS = 8
-SEARCH = probe("number dark", vector(1, 2))
 PATIENCE_S = 60
 # Runs in another process: opens the file, searches it, and says what it found and whether it wrote anything.
 ELSEWHERE = """
@@ -76,56 +63,6 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[SqliteStore]:
     with closing(SqliteStore(path, durability="relaxed")) as store:
         yield store
-
-
-def filled(store: SqliteStore, count: int = ROWS, whose: Owner = ADA) -> list[Memory]:
-    """So many memories, with words, authors, sessions and vectors."""
-    memories = [
-        memory(f"number {n} dark", whose, author=f"author{n}", session=f"s{n // 3}", vector=vector(1, n))
-        for n in range(count)
-    ]
-    put(store, *memories)
-    return memories
-
-
-def search(store: SqliteStore, *owners: Owner) -> dict[int, object]:
-    """What the store says now; the default, which uses no index, must say the same."""
-    wanted = query(*(owners or (ADA,)))
-    agree(store, wanted, SEARCH)
-    agree(store, wanted, probe(near=vector(1, 2)))
-    return dict(values_of(store.candidates(wanted, SEARCH)))
-
-
-def table(path: Path, columns: str = "owner, part, data") -> list[tuple[object, ...]]:
-    """The images in the file."""
-    with closing(apsw.Connection(str(path))) as connection:
-        return connection.execute(f"SELECT {columns} FROM images ORDER BY owner, part").fetchall()
-
-
-@contextmanager
-def watched(path: Path) -> Iterator[Callable[[], bool]]:
-    """Tells whether anybody wrote to the file since: an index that is made anew is stored, a loaded one is not."""
-    with closing(apsw.Connection(str(path))) as watcher:
-        before = watcher.pragma("data_version")
-        yield lambda: watcher.pragma("data_version") != before
-
-
-def header(path: Path, whose: int = 1) -> dict[str, object]:
-    """What the image of an owner says of itself."""
-    [data] = [row[2] for row in table(path) if row[:2] == (whose, "header")]
-    assert isinstance(data, bytes)
-    found: dict[str, object] = codec.decode_json(data)
-    return found
-
-
-def change(path: Path, statement: str, *values: object) -> None:
-    with closing(apsw.Connection(str(path))) as connection:
-        connection.execute(statement, values)
-
-
-def raw(path: Path) -> bytes:
-    """Everything that is on the disk."""
-    return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()))
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -227,36 +164,6 @@ def test_vectors_that_come_later_are_seen_by_other_stores(store: SqliteStore, pa
     assert contents(found) == ["number 7", "number 6"]
     store.candidates(query(ADA), probe(near=Vector.of("other", [0, 0, 1])))
     assert header(path)["dimension"] == 3
-
-
-def test_a_file_cannot_get_two_embedders_in_one_transaction(store: SqliteStore) -> None:
-    """Writes of several threads share one; whoever comes second in it must see what the first one settled."""
-    one = memory("number one")
-    put(store, one)
-    vectors = [later(store, one, vector(1, 2))]
-
-    def both(work: Transaction) -> None:
-        embedding.embed(work.connection, vectors)
-        work.append([added(memory("number two", vector=Vector.of("other", [1, 0, 0])))])
-
-    with pytest.raises(EmbedderMismatch):
-        store._write(both)
-    assert len(store.unembedded("kit", 9)) == 0
-    assert store.check().healthy
-
-
-def test_a_memory_whose_first_version_is_damaged_can_be_embedded(store: SqliteStore, path: Path) -> None:
-    """Else whoever embeds what has no vector would do so for ever."""
-    one = memory("number one")
-    put(store, one)
-    changed = updated(one, content="number two")
-    store.apply([changed])
-    change(path, "UPDATE journal SET content = 'damaged' WHERE version = 1")
-    assert all(finding.repaired for finding in store.check(repair=True).findings)
-    [left] = store.unembedded("kit", 9)
-    store.embed([Embedded(number=left.number, version=left.memory.version, vector=vector(1, 2))])
-    assert store.unembedded("kit", 9) == []
-    assert contents(nearest(store, query(ADA), vector(1, 2), 9)) == ["number two"]
 
 
 # --- erasing --------------------------------------------------------------------------------------
@@ -415,128 +322,3 @@ def test_a_healthy_file_keeps_its_images(store: SqliteStore, path: Path) -> None
     before = table(path)
     assert store.check(repair=True).healthy
     assert table(path) == before
-
-
-# --- many owners ----------------------------------------------------------------------------------
-
-
-def test_the_index_not_used_for_longest_is_let_go(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "HELD_ROWS", 3 * ROWS)
-    owners = [owner(f"user {n}") for n in range(5)]
-    for whose in owners:
-        filled(store, whose=whose)
-
-    def held() -> list[int]:
-        return list(store._indexes._held)
-
-    for whose in owners[:3]:
-        search(store, whose)
-    assert held() == [1, 2, 3]
-    search(store, owners[0])
-    search(store, owners[3])
-    assert held() == [3, 1, 4]
-    search(store, owners[1], owners[2])
-    assert sorted(held()) == [2, 3, 4]
-    # What one search needs is held together, even if it is too much.
-    assert len(search(store, *owners)) == 5 * ROWS
-    assert len(held()) == 5
-    search(store, owners[4])
-    assert len(held()) == 3
-    assert held()[-1] == 5
-    for whose in owners:
-        assert len(search(store, whose)) == ROWS
-
-
-def test_a_search_of_nobody_holds_nothing(store: SqliteStore) -> None:
-    filled(store)
-    assert len(store.candidates(query(owner("nobody")), SEARCH)) == 0
-    assert len(store.candidates(query(), SEARCH)) == 0
-    assert not store._indexes._held
-
-
-# --- at the same time -----------------------------------------------------------------------------
-
-
-def test_searches_while_others_write_find_only_what_is_theirs(
-    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexes, "HELD_ROWS", ROWS)  # indexes come and go all the time
-    owners = [owner(f"user {n}") for n in range(4)]
-    for whose in owners:
-        filled(store, whose=whose)
-    done = threading.Event()
-
-    def write(whose: Owner) -> Callable[[], int]:
-        def work() -> int:
-            try:
-                for turn in range(15):
-                    one = memory(f"number {turn} new", whose, vector=vector(turn, 1))
-                    put(store, one)
-                    store.apply([forgotten(one)] if turn % 2 else [erased(one)])
-            finally:
-                done.set()
-            return 0
-
-        return work
-
-    def read(whose: Owner, reader: SqliteStore) -> Callable[[], int]:
-        def work() -> int:
-            searches = 0
-            while not done.is_set() or not searches:
-                found = reader.candidates(query(whose), SEARCH)
-                picked = reader.pick(query(*owners), found.numbers.tolist())
-                assert {one.owner for one in picked.values()} <= {whose}
-                assert ROWS <= len(found) <= ROWS + 1
-                searches += 1
-            return searches
-
-        return work
-
-    with closing(SqliteStore(path)) as second:
-        jobs = [write(owners[0]), write(owners[1])]
-        jobs += [read(whose, reader) for whose in owners for reader in (store, second)]
-        assert min(at_once(jobs)[2:]) >= 1
-        for whose in owners:
-            search(second, whose)
-            search(store, whose)
-
-
-def test_a_search_does_not_wait_for_a_file_that_others_hold(
-    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An image is written on behalf of a read, and reading works while somebody else writes."""
-    monkeypatch.setattr(connections, "BUSY_TIMEOUT_MS", 60_000)
-    filled(store)
-    with closing(apsw.Connection(str(path))) as other:
-        other.execute("BEGIN IMMEDIATE")
-        found: list[int] = []
-        reader = threading.Thread(target=lambda: found.append(len(store.candidates(query(ADA), SEARCH))))
-        reader.start()
-        reader.join(timeout=5)
-        waits = reader.is_alive()
-        other.execute("ROLLBACK")
-        reader.join(timeout=PATIENCE_S)
-    assert found == [ROWS]
-    assert not waits
-
-
-def test_a_search_works_where_no_image_can_be_written(store: SqliteStore, path: Path) -> None:
-    filled(store)
-    change(path, "CREATE TRIGGER full BEFORE INSERT ON images BEGIN SELECT RAISE(ABORT, 'no room'); END")
-    assert len(search(store)) == ROWS
-    assert table(path) == []
-    with pytest.raises(StoreError):  # the trigger does what it says
-        store._write(lambda work: work.connection.execute("INSERT INTO images VALUES (1, 1, 'x', x'')"))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_can_search_although_its_parent_was_searching(store: SqliteStore) -> None:
-    filled(store)
-    search(store)
-    with store._indexes.locked():  # by a thread that does not exist in the child
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)
-            os._exit(0 if len(by_words(store, query(ADA), "number", 99)) == ROWS else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert len(search(store)) == ROWS

@@ -107,13 +107,19 @@ def _reranked(engine: Engine, asked: Search, known: Sequence[Found]) -> list[Fou
     """Let the reranker look at the first hits; its log-odds are added to those that the score stands for."""
     assert engine.reranker is not None  # noqa: S101  # said by the caller, for the type checker
     first, rest = known[:_RERANKED], known[_RERANKED:]
-    said = engine.reranker.score(asked.text, [one.memory.content for one in first])
+    said = engine.reranker.score(asked.text, [_told(one) for one in first])
     for one, value in zip(first, said, strict=True):
         odds = ranking.RERANKED * float(value)
         one.score = ranking.moved(one.match, odds)
         if asked.explain:
             one.reasons["reranker"] = round(odds, 4)
     return sorted(first, key=lambda one: -one.score) + list(rest)
+
+
+def _told(one: Found) -> str:
+    """A memory as a reranker reads it: who said it belongs to what was said."""
+    memory = one.memory
+    return f"{memory.author}: {memory.content}" if memory.author else memory.content
 
 
 def _weigh(one: Found, asked: Search) -> None:

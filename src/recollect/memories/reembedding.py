@@ -12,6 +12,7 @@ from recollect.ports import Embedder
 from recollect.types import Finding
 
 BATCH = 256
+_PATIENCE = 10  # rounds in which there was nothing to embed, and yet something was missing
 _COUNTED = 1_000_000
 
 Progress = Callable[[int, int], None]
@@ -29,12 +30,20 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
         )
     renewed = engine if chosen is engine.embedder else _with(engine, chosen)
     missing = len(engine.store.unembedded(chosen.name, _COUNTED))
-    done = 0
+    done = idle = 0
     while True:
-        done += _fill(renewed, chosen, done, missing, progress)
+        filled = _fill(renewed, chosen, done, missing, progress)
+        done += filled
         # Writers go on meanwhile: what came since lacks a vector, and gets it in the next round.
         if engine.store.adopt(chosen.name, chosen.dimension):
             break
+        idle = 0 if filled else idle + 1
+        if idle == _PATIENCE:
+            raise EmbeddingFailed(
+                f"some memories cannot get a vector of {chosen.name!r}",
+                details={"embedder": chosen.name},
+                hint="run doctor with repair=True, then this again",
+            )
     engine.store.set_settings({BEHIND: ""})
     renewed.embeddings.behind = False
     engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings

@@ -38,6 +38,6 @@ def best(values: Array, count: int) -> Array:
     >>> sorted(best(np.array([3, 1, 2]), 2).tolist())
     [0, 2]
     """
-    if len(values) <= count:
-        return np.arange(len(values))
+    if len(values) <= count or not count:
+        return np.arange(min(len(values), count))
     return np.argpartition(values, len(values) - count)[len(values) - count :]

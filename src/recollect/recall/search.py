@@ -63,8 +63,11 @@ def _chosen(found: _Found, probe: Probe) -> Array:
         keyword, similar = np.where(may, keyword, 0), np.where(may, similar, -np.inf)
     wanted = np.zeros(len(found.index), np.bool_)
     if probe.vector is not None:
+        have = found.index["passages"] > 0
+        if not have.all():
+            similar = np.where(have, similar, -np.inf)
         first = best(similar, probe.pool)
-        wanted[first[found.index["passages"][first] > 0]] = True
+        wanted[first[have[first]]] = True
     worded = np.flatnonzero(keyword)
     wanted[worded[best(keyword[worded], probe.pool)]] = True
     if found.near is not None:

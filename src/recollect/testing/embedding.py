@@ -23,7 +23,7 @@ from recollect.testing.builders import (
     updated,
     vector,
 )
-from recollect.testing.recall import EXACT, contents, signal
+from recollect.testing.recall import EXACT, ROUGH, contents, signal
 from recollect.testing.subject import Subject
 from recollect.types import Memory, Vector
 
@@ -270,6 +270,8 @@ class Embedding(Subject):
                 named = dict(zip(candidates.numbers.tolist(), candidates.passages.tolist(), strict=True))
                 assert named[second] == -1
                 assert named[first] == passage
+                similar = signal(store, wanted, asked, "similarity")
+                assert similar[first] == pytest.approx(expected["long"], abs=ROUGH)
 
     def test_passages_follow_every_change(self, store: Store) -> None:
         one, two = memory("one", vector=passages((1, 0), (0, 1))), memory("two", vector=vector(1, 1))

@@ -22,23 +22,26 @@ _MISSING = "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.number NOT IN (SELECT n
 def embed(connection: apsw.Connection, vectors: Sequence[Embedded]) -> None:
     """Store vectors of versions that are still the newest: in use, if they are the file's embedder's, else beside."""
     settings = rows.settings(connection)
-    known = settings.get("embedder")
-    for one in vectors:
-        owner = _owner(connection, one)
-        if owner is None:
-            continue
-        if known is None:
-            known = one.vector.embedder
-            settings |= {"embedder": known, "dimension": str(one.vector.dimension)}
-            rows.set_settings(connection, settings)
+    fitting = [(owner, one) for one in vectors if (owner := _owner(connection, one)) is not None]
+    if not fitting:
+        return
+    known = settings.get("embedder", fitting[0][1].vector.embedder)
+    dimension = int(settings.get("dimension") or fitting[0][1].vector.dimension)
+    # All of them before anything is written: an error of ours ends the job, and undoes none of its statements.
+    used = [one for _, one in fitting if one.vector.embedder == known]
+    for one in used:
+        check_vector(one.vector, known, dimension)
+    if used and "embedder" not in settings:
+        rows.set_settings(connection, {"embedder": known, "dimension": str(dimension)})
+    for owner, one in fitting:
         row = rows.vector_row(one.number, one.vector, one.digest)
-        if one.vector.embedder != known:
+        if one.vector.embedder == known:
+            _replace(connection, owner, one, row)
+        else:
             connection.execute("DELETE FROM renewed WHERE number = ?", (one.number,))
             _INTO_RENEWED.rows(connection, [row])
-            continue
-        check_vector(one.vector, known, int(settings["dimension"]))
-        _replace(connection, owner, one, row)
-    rows.renew(connection)
+    if used:
+        rows.renew(connection)
 
 
 def _owner(connection: apsw.Connection, one: Embedded) -> int | None:

@@ -85,7 +85,7 @@ class Transaction:
     def append(self, writes: Sequence[Write]) -> list[int]:
         """Append versions, all or none, and return their sequences. They are in the tables after ``finish``."""
         steps, holders = self._plan(writes)
-        self._check_vectors([write.vector for write in writes if write.vector is not None])
+        self._check_vectors([one.vector for one in writes if one.vector is not None and not one.keeps_vector])
         for step in steps:
             owner = self._owner(step.write.memory.owner)
             if step.write.operation is Operation.ERASED:
@@ -248,7 +248,7 @@ class _Batch:
         """A version and its projections, instead of those of the version before."""
         write, memory, number = step.write, step.write.memory, step.number
         if step.before is not None:
-            self._remove(step.before, owner, keeps_vector=write.keeps_vector and write.vector is None)
+            self._remove(step.before, owner, keeps_vector=write.keeps_vector)
         body = codec.encode_body(memory)
         self._rows[rows.INTO_JOURNAL].append(rows.journal_row(write, body, number, step.sequence, owner))
         size = tally.footprint_of(memory.content, body, self._vector_bytes(write, number))
@@ -256,7 +256,7 @@ class _Batch:
         self._rows[rows.INTO_TAGS].extend((owner, tag, number) for tag in memory.tags)
         if memory.key is not None:
             self._rows[rows.INTO_KEYS].append((owner, memory.key, number))
-        if write.vector is not None:
+        if write.vector is not None and not write.keeps_vector:
             self._rows[rows.INTO_VECTORS].append(rows.vector_row(number, write.vector, write.digest))
         if memory.state is State.ACTIVE:
             self._rows[rows.INTO_WORDS].append(rows.words_row(number, memory))
@@ -276,7 +276,7 @@ class _Batch:
         rows.INTO_JOURNAL.rows(self._connection, [tombstone])
 
     def _vector_bytes(self, write: Write, number: int) -> int:
-        if write.vector is not None or not write.keeps_vector:
+        if not write.keeps_vector:
             return len(write.vector.data) if write.vector else 0
         found = self._connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (number,)).get
         return int(found or 0)
