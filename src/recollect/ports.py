@@ -296,6 +296,10 @@ class Store(ABC):
         found = self.scan(query.owners, as_of=query.as_of, vectors=vectors)
         return {stored.number: stored.memory for stored in found if stored.number in wanted}
 
+    def count_unembedded(self, embedder: str) -> int:
+        """How many memories have no vector of the embedder."""
+        return len(self.unembedded(embedder, 2**62))
+
     def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:  # noqa: ARG002  # nothing is kept by default
         """Vectors that were stored with these digests: the same text need not be embedded twice."""
         return {}

@@ -66,7 +66,7 @@ def test_the_next_write_catches_up(opener: Opener) -> None:
     view.add("five")
     assert embedder.batches == [["five"], ["one", "two", "four"]]
     assert set(embedders(view).values()) == {embedder.name}
-    assert not memories.settings()["behind"]
+    assert "behind" not in memories.settings()
     assert memories.doctor().findings == ()
     view.add("six")
     assert embedder.batches[2:] == [["six"]]

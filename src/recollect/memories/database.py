@@ -117,7 +117,7 @@ def _check_parts(store: object, embedder: object, reranker: object) -> None:
         ("embedder", named, Embedder),
         ("reranker", reranker, Reranker),
     ):
-        if value is not None and not isinstance(value, kind):
+        if value is not None and (isinstance(value, type) or not isinstance(value, kind)):
             raise ConfigurationError(
                 f"{field} is a {type(value).__name__}, which is not one",
                 details={"field": field},
@@ -210,7 +210,7 @@ class Memories:
         ...     memories.settings()
         {}
         """
-        return self._engine.store.settings()
+        return {name: value for name, value in self._engine.store.settings().items() if value}
 
     @verb
     def configure(self, *, durability: str) -> None:

@@ -13,7 +13,6 @@ from recollect.types import Finding
 
 BATCH = 256
 _PATIENCE = 10  # rounds in which there was nothing to embed, and yet something was missing
-_COUNTED = 1_000_000
 
 Progress = Callable[[int, int], None]
 """Told how many memories are done, of how many."""
@@ -29,7 +28,7 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
             hint="pass one, such as memories.reembed('static')",
         )
     renewed = engine if chosen is engine.embedder else _with(engine, chosen)
-    missing = len(engine.store.unembedded(chosen.name, _COUNTED))
+    missing = engine.store.count_unembedded(chosen.name)
     done = idle = 0
     while True:
         filled = _fill(renewed, chosen, done, missing, progress)
@@ -83,7 +82,7 @@ def findings(engine: Engine, *, repair: bool) -> list[Finding]:
     if stored not in (None, embedder.name):
         message = f"the store holds vectors of {stored!r}, not of {embedder.name!r}"
         return [Finding(check="embedder", message=message, repair=f"open it with the embedder {stored!r}")]
-    missing = len(engine.store.unembedded(embedder.name, _COUNTED))
+    missing = engine.store.count_unembedded(embedder.name)
     if not missing:
         return []
     repaired = repair and bool(reembed(engine, None, None))

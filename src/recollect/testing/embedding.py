@@ -70,6 +70,7 @@ class Embedding(Subject):
         assert missing(store, OTHER) == ["one, changed", "has one", "two", "theirs", "expired"]
         everything = {stored.number: stored.memory for stored in store.scan({ADA, BOB})}
         assert all(everything[stored.number] == stored.memory for stored in store.unembedded(EMBEDDER, 100))
+        assert store.count_unembedded(EMBEDDER) == len(store.unembedded(EMBEDDER, 100))
 
     def test_a_vector_may_come_later(self, store: Store) -> None:
         one, two = memory("one"), memory("two", vector=vector(1, 1))

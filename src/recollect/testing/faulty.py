@@ -122,6 +122,10 @@ class FaultyStore(Store):
     def touch(self, ids: Iterable[str], at: datetime) -> None:
         self._pass_on(self.store.touch, ids, at)
 
+    def count_unembedded(self, embedder: str) -> int:
+        """As the wrapped store does."""
+        return self._pass_on(self.store.count_unembedded, embedder)
+
     def unembedded(self, embedder: str, limit: int) -> list[Stored]:
         return self._pass_on(self.store.unembedded, embedder, limit)
 

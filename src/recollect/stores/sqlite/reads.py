@@ -172,6 +172,11 @@ class SqliteReads(Store):
                     found[digest] = rows.to_vector(*row)
         return found
 
+    def count_unembedded(self, embedder: str) -> int:
+        """As many as ``unembedded`` would give, without reading them."""
+        with self._snapshot(()) as (connection, _):
+            return int(connection.execute(f"SELECT count(*) {_WITHOUT_VECTOR}", (embedder, embedder)).get)
+
     def unembedded(self, embedder: str, limit: int) -> list[Stored]:
         """Memories without a vector of the embedder, neither in use nor in the making."""
         with self._snapshot(()) as (connection, _):
@@ -238,12 +243,12 @@ _GET_WITH_VECTOR = (
     f" LEFT JOIN vectors v ON v.number = j.number {_NEWEST}"
 )
 _BY_DIGEST = "SELECT embedder, data, spans, pieces FROM vectors WHERE digest = ? LIMIT 1"
-_UNEMBEDDED = (
-    f"SELECT {rows.JOURNAL}, 0, NULL, {rows.NO_VECTOR} FROM heads h JOIN journal j ON j.sequence = h.sequence"
+_WITHOUT_VECTOR = (
+    "FROM heads h JOIN journal j ON j.sequence = h.sequence"
     " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.number = h.number AND v.embedder = ?)"
     " AND NOT EXISTS (SELECT 1 FROM renewed r WHERE r.number = h.number AND r.embedder = ?)"
-    " ORDER BY h.number LIMIT ?"
 )
+_UNEMBEDDED = f"SELECT {rows.JOURNAL}, 0, NULL, {rows.NO_VECTOR} {_WITHOUT_VECTOR} ORDER BY h.number LIMIT ?"
 _STATS = (
     "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"
     " count(*), sum(bytes), min(created_at), max(created_at)"
