@@ -159,8 +159,8 @@ def knows(signals: Mapping[str, Array], scores: Scores, question: Mapping[str, f
 
 _SURE = 500.0  # log-odds beyond any doubt, and within what can be computed
 
-RERANKED = 0.5
-"""What the log-odds of a reranker count beside the others."""
+RERANKED = 0.15
+"""What the log-odds of a reranker count beside the others: more than this makes it worse again, as measured."""
 
 
 def moved(score: float, odds: float) -> float:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 import recollect
-from recollect import Memories, NewMemory, Ranking, View, decay
+from recollect import Memories, NewMemory, Ranking, View, decay, ranking
 from recollect.stores.ram import RamStore
 from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, Opener
@@ -240,6 +240,6 @@ def test_a_reranker_looks_at_the_best_hits_again() -> None:
     shortest = sorted(texts, key=len)
     assert contents(results) == shortest[:3]
     for hit in results:
-        assert hit.reasons["reranker"] == (20.0 - len(hit.memory.content)) / 2
+        assert hit.reasons["reranker"] == pytest.approx(ranking.RERANKED * (20.0 - len(hit.memory.content)), abs=1e-4)
         odds = math.log(hit.score / (1 - hit.score))
         assert odds == pytest.approx(sum(hit.reasons.values()), abs=0.001)

@@ -63,6 +63,7 @@ class StaticEmbedder:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _package_folder()
         self._known: dict[str, tuple[int, ...]] = {}
+        self._asked: dict[str, Any] = {}  # the codes of words that questions had
 
     def embed(self, texts: Sequence[str]) -> Any:
         """One unit vector per text."""
@@ -90,7 +91,13 @@ class StaticEmbedder:
 
         from recollect.recall import kernel  # lazy: as above
 
-        codes = kernel.encode(self.embed(asked)) if asked else np.zeros((0, self.dimension), np.int8)
+        if len(self._asked) >= _KEPT:
+            self._asked = {}
+        known = self._asked  # another thread may put an empty one in its place
+        new = [word for word in asked if word not in known]
+        if new:
+            known.update(zip(new, kernel.encode(self.embed(new)), strict=True))
+        codes = np.array([known[word] for word in asked], np.int8).reshape(-1, self.dimension)
 
         def near(pieces: "Array") -> "Array":
             new = pieces[~self._encoded[pieces]]
