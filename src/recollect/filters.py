@@ -142,6 +142,11 @@ def tagged(tags: tuple[str, ...], wanted: str) -> bool:
     return any(tag == wanted or tag.startswith(wanted + ".") for tag in tags)
 
 
+def anything(where: Where) -> bool:
+    """Whether a filter asks for nothing but what is visible."""
+    return where == Where(now=where.now)
+
+
 def matches(memory: Memory, where: Where) -> bool:
     """Whether a memory meets every condition. The definition that all stores are compared with."""
     return (

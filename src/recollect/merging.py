@@ -2,9 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from recollect import words
 from recollect.types import Memory
@@ -12,6 +11,9 @@ from recollect.types import Memory
 DUPLICATE = 0.95
 """Contents whose words agree to this share say the same."""
 
+_FAR = 3  # a third of the length is too much
+_LONG = 60  # letters: in longer texts, the first word and the last one's full stop matter little
+_SOME = 0.4
 _ALIKE = 0.6  # of the words as they stand: less cannot agree so far by their stems
 
 # Texts that differ in one of these words, or in a number, say different things however long they are.
@@ -21,7 +23,7 @@ CONFLICT = 0.5
 """Contents of different layers whose words agree to this share are about the same thing."""
 
 
-@dataclass(kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Found:
     """A memory on its way to becoming a hit: how well its signals match, and its score in the ranking asked for."""
 
@@ -33,42 +35,51 @@ class Found:
     duplicates: list[str] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
 
-    @cached_property
-    def raw(self) -> frozenset[str]:
-        """Its words as they stand, which is quick to find and enough to tell most texts apart."""
-        return frozenset(words.words(self.memory.content))
 
-    @cached_property
-    def said(self) -> "Said":
-        """Its words, if somebody asks."""
-        return Said.of(self.memory.content)
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
-    """The words of a text: which, how often, and the length of the counts as a vector."""
+    """What a text says, as far as somebody asked: parts of it are found only when they are needed, and once."""
 
-    terms: frozenset[int]
-    counts: Mapping[int, int]
-    length: float
+    __slots__ = ("_counts", "_parts", "_raw", "text")
 
-    @classmethod
-    def of(cls, text: str) -> "Said":
-        """The words of a text."""
-        counts = Counter(words.terms(text))
-        return cls(frozenset(counts), counts, math.sqrt(sum(times * times for times in counts.values())))
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._parts: frozenset[str] | None = None
+        self._raw: frozenset[str] | None = None
+        self._counts: tuple[Counter[int], float] | None = None
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What stands between its spaces: the quickest way to tell long texts apart."""
+        if self._parts is None:
+            self._parts = frozenset(self.text.split())
+        return self._parts
+
+    @property
+    def raw(self) -> frozenset[str]:
+        """Its words as they stand, without what case and punctuation make of them."""
+        if self._raw is None:
+            self._raw = frozenset(words.words(self.text))
+        return self._raw
+
+    @property
+    def counts(self) -> tuple[Counter[int], float]:
+        """How often it has each term, and the length of these counts as a vector."""
+        if self._counts is None:
+            counts = Counter(words.terms(self.text))
+            self._counts = counts, math.sqrt(sum(times * times for times in counts.values()))
+        return self._counts
 
 
 def agreement(left: Said, right: Said) -> float:
     """How far two texts use the same words equally often: the cosine of their counts, 0 to 1.
 
-    >>> agreement(Said.of("Use tabs, please"), Said.of("Please use tabs!"))
+    >>> agreement(Said("Use tabs, please"), Said("Please use tabs!"))
     1.0
     """
-    if not left.length or not right.length:
+    (ours, length), (theirs, other) = left.counts, right.counts
+    if not length or not other:
         return 0.0
-    shared = sum(left.counts[term] * right.counts[term] for term in left.terms & right.terms)
-    return round(shared / (left.length * right.length), 9)
+    return round(sum(times * theirs[term] for term, times in ours.items()) / (length * other), 9)
 
 
 def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
@@ -76,25 +87,29 @@ def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
 
     The same words of two speakers are two things said.
     """
-    kept: list[Found] = []
+    kept: list[tuple[int, str | None, Said, Found]] = []
     for one in found:
         one.duplicates.clear()
-        same = next((first for first in kept if _same(one, first)), None)
-        if same is not None:
-            same.duplicates.append(one.memory.id)
-        elif len(kept) < limit:
-            kept.append(one)
-    return kept
+        said, author = Said(one.memory.content), one.memory.author
+        length = len(said.text)
+        for other_length, other_author, other, first in kept:
+            # Texts that differ much in length cannot agree so far: most pairs are told apart by that alone.
+            near = abs(length - other_length) * _FAR <= length
+            if near and author == other_author and _same(said, other):
+                first.duplicates.append(one.memory.id)
+                break
+        else:
+            if len(kept) < limit:
+                kept.append((length, author, said, one))
+    return [one for _, _, _, one in kept]
 
 
-def _same(left: Found, right: Found) -> bool:
-    # Texts that differ much in length cannot agree so far: most pairs are told apart without looking at their words.
-    ours, theirs = len(left.memory.content), len(right.memory.content)
-    if abs(ours - theirs) * 4 > max(ours, theirs) or left.memory.author != right.memory.author:
-        return False
-    if left.memory.content == right.memory.content:
+def _same(left: Said, right: Said) -> bool:
+    if left.text == right.text:
         return True
-    if len(left.raw & right.raw) < _ALIKE * len(left.raw) or agreement(left.said, right.said) < DUPLICATE:
+    if len(left.text) > _LONG and len(left.parts & right.parts) < _SOME * len(left.parts):
+        return False
+    if len(left.raw & right.raw) < _ALIKE * len(left.raw) or agreement(left, right) < DUPLICATE:
         return False
     return not any(word in _TELLING or not word.isalpha() for word in left.raw ^ right.raw)
 
@@ -108,19 +123,20 @@ def overriding(found: Sequence[Found], rank: Sequence[object]) -> list[Found]:
     for one in found:
         one.overrides.clear()
     ordered = sorted(found, key=lambda one: place[one.memory.layer])
+    said = [Said(one.memory.content) for one in ordered]
     gone: set[str] = set()
     for index, one in enumerate(ordered):
         if one.memory.id in gone:
             continue
-        for lesser in ordered[index + 1 :]:
-            below = place[lesser.memory.layer] > place[one.memory.layer]
-            if below and lesser.memory.id not in gone and _conflict(one, lesser):
+        for below in range(index + 1, len(ordered)):
+            lesser = ordered[below]
+            if place[lesser.memory.layer] == place[one.memory.layer] or lesser.memory.id in gone:
+                continue
+            if _same_key(one, lesser) or agreement(said[index], said[below]) >= CONFLICT:
                 one.overrides.append(lesser.memory.id)
                 gone.add(lesser.memory.id)
     return [one for one in found if one.memory.id not in gone]
 
 
-def _conflict(left: Found, right: Found) -> bool:
-    if left.memory.key is not None and left.memory.key == right.memory.key:
-        return True
-    return agreement(left.said, right.said) >= CONFLICT
+def _same_key(left: Found, right: Found) -> bool:
+    return left.memory.key is not None and left.memory.key == right.memory.key

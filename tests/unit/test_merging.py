@@ -44,11 +44,11 @@ def test_agreement_is_the_cosine_of_word_counts(left: str, right: str) -> None:
     ours, theirs = Counter(words.terms(left)), Counter(words.terms(right))
     lengths = math.hypot(*ours.values()) * math.hypot(*theirs.values())
     expected = sum(ours[term] * theirs[term] for term in ours) / lengths if lengths else 0.0
-    agreement = merging.agreement(Said.of(left), Said.of(right))
+    agreement = merging.agreement(Said(left), Said(right))
     assert agreement == pytest.approx(expected, abs=1e-6)
-    assert agreement == merging.agreement(Said.of(right), Said.of(left))
+    assert agreement == merging.agreement(Said(right), Said(left))
     assert 0 <= agreement <= 1
-    assert merging.agreement(Said.of(left), Said.of(left)) == (1 if ours else 0)
+    assert merging.agreement(Said(left), Said(left)) == (1 if ours else 0)
 
 
 # --- duplicates -----------------------------------------------------------------------------------
@@ -100,7 +100,8 @@ def test_duplicates_are_named_and_nothing_is_lost(some: list[Found], limit: int)
         for other in one.duplicates:
             assert some.index(by_id[other]) > some.index(one)
             assert by_id[other].memory.author == one.memory.author
-            assert merging.agreement(one.said, by_id[other].said) >= merging.DUPLICATE or not one.said.terms
+            ours, theirs = Said(one.memory.content), Said(by_id[other].memory.content)
+            assert merging.agreement(ours, theirs) >= merging.DUPLICATE or not ours.raw
 
 
 @given(some=FOUND, limit=st.integers(1, 8))
@@ -141,7 +142,7 @@ def test_what_is_overridden_overrides_nothing() -> None:
     agent = found("alpha beta gamma", Layer.AGENT)
     user = found("beta gamma delta", Layer.USER)
     company = found("gamma delta epsilon", Layer.COMPANY)
-    assert merging.agreement(agent.said, company.said) < merging.CONFLICT
+    assert merging.agreement(Said(agent.memory.content), Said(company.memory.content)) < merging.CONFLICT
     assert merging.overriding([agent, user, company], RANK) == [agent, company]
     assert (agent.overrides, user.overrides) == ([user.memory.id], [])
 
@@ -156,8 +157,8 @@ def test_whatever_is_overridden_was_less_specific_and_about_the_same(some: list[
     for one in kept:
         for other in (by_id[id] for id in one.overrides):
             assert PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]
-            assert merging.agreement(one.said, other.said) >= merging.CONFLICT
+            assert merging.agreement(Said(one.memory.content), Said(other.memory.content)) >= merging.CONFLICT
     for one in kept:
         for other in kept:
             if PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]:
-                assert merging.agreement(one.said, other.said) < merging.CONFLICT
+                assert merging.agreement(Said(one.memory.content), Said(other.memory.content)) < merging.CONFLICT

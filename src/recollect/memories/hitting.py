@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,10 @@ def _some(engine: Engine, wanted: Query, ranked: Ranked, which: slice, *, explai
     places = ranked.order[which]
     numbers = ranked.found.numbers[places].tolist()
     memories = engine.store.pick(wanted, numbers)
+    if filters.anything(wanted.where):
+        fits = partial(filters.visible, now=wanted.where.now)
+    else:
+        fits = partial(filters.matches, where=wanted.where)
     some = [
         Found(
             memory=memory,
@@ -82,7 +87,7 @@ def _some(engine: Engine, wanted: Query, ranked: Ranked, which: slice, *, explai
             passage=int(ranked.found.passages[place]),
         )
         for place, number in zip(places.tolist(), numbers, strict=True)
-        if (memory := memories.get(number)) is not None and filters.matches(memory, wanted.where)
+        if (memory := memories.get(number)) is not None and fits(memory)
     ]
     some.sort(key=lambda one: (-one.match, layers.PRECEDENCE[one.memory.layer], -one.memory.importance))
     return some

@@ -1,5 +1,7 @@
 """Comparing one vector with many: 8-bit codes for the scan, 1-bit codes before it where there are very many."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import simsimd
@@ -36,9 +38,8 @@ def signs(codes: Array) -> Array:
 
 def cosines(codes: Array, query: Array) -> npt.NDArray[np.float32]:
     """The cosines of a unit vector with all codes, to about two hundredths."""
-    if not len(codes):
-        return np.zeros(0, np.float32)
-    found: npt.NDArray[np.float32] = between(encode(query[None, :]), codes)[0]
+    asked = np.rint(query * np.float32(SCALE)).astype(np.int8)
+    found: npt.NDArray[np.float32] = between(asked[None, :], codes)[0]
     return found
 
 
@@ -71,5 +72,5 @@ def exact(rows: Array, query: Array) -> npt.NDArray[np.float64]:
 def direction(values: bytes) -> npt.NDArray[np.float32]:
     """A stored vector, one unit long."""
     wide = np.frombuffer(values, dtype="<f4").astype(np.float64)
-    unit: npt.NDArray[np.float32] = (wide / (np.linalg.norm(wide) or 1.0)).astype(np.float32)
+    unit: npt.NDArray[np.float32] = (wide / (math.sqrt(wide @ wide) or 1.0)).astype(np.float32)
     return unit

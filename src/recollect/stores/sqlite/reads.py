@@ -158,7 +158,8 @@ class SqliteReads(Store):
         """Memories by number: their heads are found by the whole key."""
         if query.as_of is not None:
             return super().pick(query, numbers, vectors=vectors)
-        with self._snapshot(query.owners) as (connection, owned):
+        with self._reading() as connection:  # a single statement sees one state of the file by itself
+            owned = self._numbers(connection, query.owners)
             found = connection.execute(*queries.by_numbers(owned, numbers, vectors=vectors))
             return {row[2]: self._stored(row, owned).memory for row in found}
 
@@ -202,6 +203,19 @@ class SqliteReads(Store):
             )
 
     # -- pieces -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        """A connection for one statement."""
+        connection = self._readers.take()
+        try:
+            yield connection
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
+            raise connections.translate(error, self.path) from error
+        finally:
+            self._readers.give(connection)
 
     @contextmanager
     def _snapshot(self, owners: Iterable[Owner]) -> Iterator[tuple[apsw.Connection, dict[int, Owner]]]:

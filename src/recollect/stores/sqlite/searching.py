@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from recollect import codec
-from recollect.filters import Where
+from recollect import codec, filters
 from recollect.ports import Query, check_vector
 from recollect.recall import defaults
 from recollect.recall.columns import Array
@@ -41,7 +40,7 @@ _VECTORS = "SELECT number, data FROM vectors WHERE number IN (SELECT value FROM 
 
 def _allowed(connection: apsw.Connection, owners: Sequence[int], query: Query) -> Array | None:
     """The memories that a filter lets through; none if there is no filter. That they last, the index knows itself."""
-    if query.where == Where(now=query.where.now):
+    if filters.anything(query.where):
         return None
     found = rows.fetch(connection, *queries.numbers(query, owners))
     return np.array([row[0] for row in found], np.int64)
