@@ -160,10 +160,11 @@ def main() -> None:
     parser.add_argument("--peers", default="all", help="all, none, or some of: " + ",".join(PEERS.values()))
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), help="where the page goes")
     parser.add_argument("--venvs", type=Path, default=Path("build/peers"), help="where peers are installed")
-    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to measure: the disk matters")
+    parser.add_argument("--folder", type=Path, default=Path("build"), help="where to measure: the disk matters")
     parser.add_argument("--limit-s", type=float, default=1800, help="the longest that one peer may take at one size")
     arguments = parser.parse_args()
     sizes: dict[str, dict[str, Figures]] = {}
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     for size in (int(text) for text in arguments.sizes.split(",")):
         with tempfile.TemporaryDirectory(dir=arguments.folder) as source:
             speed_input.write(Path(source), size)
