@@ -111,7 +111,7 @@ def knowing(asked: Asked) -> dict[str, float]:
     answerable = [one for one in asked.own if _answerable(one)]
     adversarial = [one for one in asked.own if one.question.adversarial]
     return {
-        "recall@10 lost by the threshold": (before - after) / before if before else math.nan,
+        "points of recall@10 lost by the threshold": before - after,
         "own questions left empty": mean(not one.turns for one in asked.own_default if _answerable(one)),
         "foreign questions left empty": mean(not one.turns for one in asked.foreign_default),
         "adversarial questions left empty": mean(
