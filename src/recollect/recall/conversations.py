@@ -25,6 +25,7 @@ class Conversations:
         self.before = Column(np.int32)
         self.after = Column(np.int32)
         self.sizes = Column(np.int32)
+        self.linked = False  # whether any row has a neighbour; facts have none, and need not be asked for theirs
         self._lasts = Column(np.int32)  # the last row of each conversation
         self._of_session: dict[int, int] = {}
         self._last_spoken: tuple[int, float] | None = None  # in a conversation without a name: row and time
@@ -41,6 +42,7 @@ class Conversations:
             self.of.rows[row], self.before.rows[row] = conversation, before
             if before != NOBODY:
                 self.after.rows[before] = row
+                self.linked = True
             self._lasts.rows[conversation] = row
             self.sizes.rows[conversation] += 1
 
@@ -81,6 +83,7 @@ class Conversations:
         self.before.replace(before)
         self.after.replace(after)
         self.sizes.replace(sizes.astype(np.int32))
+        self.linked = bool(same.any())
         self._lasts.replace(sorted_rows[np.cumsum(sizes) - 1].astype(np.int32))
         places = np.searchsorted(numbers, len(rows) + np.arange(len(keys)))
         self._of_session = dict(zip(keys.tolist(), places.tolist(), strict=True))
@@ -114,6 +117,7 @@ class Conversations:
             ("lasts", made._lasts),
         ):
             column.replace(parts[name])
+        made.linked = bool((parts["sizes"] > 1).any())
         made._of_session = dict(zip(parts["sessions"].tolist(), parts["of_session"].tolist(), strict=True))
         if len(parts["last_spoken"]):
             row, at = parts["last_spoken"].tolist()

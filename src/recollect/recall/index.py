@@ -77,6 +77,11 @@ class Index:
         return self._columns[name].rows
 
     @property
+    def linked(self) -> bool:
+        """Whether any row has a neighbour."""
+        return self._conversations.linked
+
+    @property
     def conversation(self) -> Array:
         """The conversation of each row."""
         return self._conversations.of.rows

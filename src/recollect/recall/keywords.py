@@ -80,8 +80,9 @@ def _spoken(index: Index, postings: Sequence[tuple[Array, Array]], shares: Array
             norm = times + np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * lengths[rows]
             own[rows] += np.float32(shares[place] * (K1 + 1)) * (times / norm)
             said[place, rows] = True
-    # The row of nobody is the last one, and says nothing.
-    keyword = own[:-1] + np.float32(_BESIDE) * (own[index.before] + own[index.after])
+    keyword = own[:-1]
+    if index.linked:  # the row of nobody is the last one, and says nothing
+        keyword = keyword + np.float32(_BESIDE) * (own[index.before] + own[index.after])
     return Spoken(keyword, said)
 
 
@@ -109,21 +110,29 @@ def coverage(index: Index, rows: Array, said: Array, shares: Array, probe: Probe
     """The weighted share of the question's words that a memory says or means, or nearly as good, its neighbour."""
     if not len(shares) or not len(rows):
         return np.zeros(len(rows), np.float32)
+    if not index.linked:
+        return np.asarray(shares @ _heard(index, rows, said, probe))
     before, after = index.before[rows], index.after[rows]
     wanted = np.zeros(len(index) + 1, np.bool_)
     wanted[rows] = wanted[before] = wanted[after] = True
     wanted[NOBODY] = False
     around = np.flatnonzero(wanted)
     heard = np.zeros((len(shares), len(around) + 1), np.float32)  # the last column is what nobody says
-    heard[:, :-1] = said[:, around]
-    if probe.kin is not None:
-        worded = heard[: len(probe.asked.terms), :-1]  # the others are wildcards
-        np.maximum(worded, _meant(index, around, probe), out=worded)
+    heard[:, :-1] = _heard(index, around, said, probe)
     place = np.full(len(index) + 1, len(around), np.int32)
     place[around] = np.arange(len(around), dtype=np.int32)
     beside = np.maximum(heard[:, place[before]], heard[:, place[after]])
     share: Array = shares @ np.maximum(heard[:, place[rows]], np.float32(_HEARD_BESIDE) * beside)
     return share
+
+
+def _heard(index: Index, rows: Array, said: Array, probe: Probe) -> Array:
+    """How far rows say each word of the question, or mean it: a row for each word."""
+    heard: Array = said[:, rows].astype(np.float32)
+    if probe.kin is not None:
+        worded = heard[: len(probe.asked.terms)]  # the others are wildcards
+        np.maximum(worded, _meant(index, rows, probe), out=worded)
+    return heard
 
 
 def _meant(index: Index, rows: Array, probe: Probe) -> Array:
