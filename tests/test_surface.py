@@ -19,6 +19,9 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 # Whoever adds a name here promises to keep it.
 PUBLIC = [
+    "AgentMemory",
+    "AgentSnapshot",
+    "AgentStats",
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
@@ -34,6 +37,7 @@ PUBLIC = [
     "InvalidLayer",
     "KnowledgePointer",
     "Layer",
+    "LimitReached",
     "Memories",
     "Memory",
     "MemoryType",
@@ -51,6 +55,7 @@ PUBLIC = [
     "RecollectError",
     "Results",
     "SchemaTooNew",
+    "ScopeDisposed",
     "Sort",
     "Source",
     "SourceType",

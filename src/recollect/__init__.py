@@ -18,6 +18,7 @@ from recollect.errors import (
     EmbeddingFailed,
     InvalidInput,
     InvalidLayer,
+    LimitReached,
     MissingIdentifier,
     NotAStore,
     NotFound,
@@ -25,6 +26,7 @@ from recollect.errors import (
     RateLimited,
     RecollectError,
     SchemaTooNew,
+    ScopeDisposed,
     StoreBusy,
     StoreClosed,
     StoreCorrupt,
@@ -64,10 +66,14 @@ from recollect.types import (
 
 if TYPE_CHECKING:
     from recollect.memories import Memories, View, open
+    from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgentMemory",
+    "AgentSnapshot",
+    "AgentStats",
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
@@ -83,6 +89,7 @@ __all__ = [
     "InvalidLayer",
     "KnowledgePointer",
     "Layer",
+    "LimitReached",
     "Memories",
     "Memory",
     "MemoryType",
@@ -100,6 +107,7 @@ __all__ = [
     "RecollectError",
     "Results",
     "SchemaTooNew",
+    "ScopeDisposed",
     "Sort",
     "Source",
     "SourceType",
@@ -123,6 +131,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The engine is imported when it is first used: values and errors alone cost a tenth of its time."""
+    if name in ("AgentMemory", "AgentSnapshot", "AgentStats"):
+        from recollect.memories import agent  # lazy: who only stores and searches needs none of it
+
+        return getattr(agent, name)
     if name in ("Memories", "View", "open"):
         from recollect import memories  # lazy: brings in msgspec
 

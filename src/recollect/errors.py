@@ -7,7 +7,8 @@
     │   ├── InvalidLayer                       INVALID_LAYER
     │   ├── MissingIdentifier                  MISSING_IDENTIFIER
     │   ├── ContentTooLong                     CONTENT_TOO_LONG
-    │   └── QueryTooLong                       QUERY_TOO_LONG
+    │   ├── QueryTooLong                       QUERY_TOO_LONG
+    │   └── LimitReached                       LIMIT_REACHED
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
@@ -15,6 +16,7 @@
     │   └── EmbedderMismatch                   EMBEDDER_MISMATCH
     ├── EmbeddingFailed (RuntimeError)         EMBEDDING_FAILED   retryable
     ├── RateLimited                            RATE_LIMITED       retryable
+    ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
         ├── StoreFull                          STORE_FULL         retryable
@@ -103,7 +105,7 @@ class MissingIdentifier(InvalidInput):
 
 
 class ContentTooLong(InvalidInput):
-    """Content beyond the limit (10 MB).
+    """Content beyond the limit: 10 MB for a memory, 1 MB for an entry of working memory.
 
     >>> ContentTooLong("content has 11000000 bytes, the limit is 10485760").code
     'CONTENT_TOO_LONG'
@@ -120,6 +122,16 @@ class QueryTooLong(InvalidInput):
     """
 
     code = "QUERY_TOO_LONG"
+
+
+class LimitReached(InvalidInput):
+    """There is no room for one more; ``details`` has the ``limit`` and how many there are.
+
+    >>> LimitReached("agent 'a' has 10000 entries, the limit is 10000").code
+    'LIMIT_REACHED'
+    """
+
+    code = "LIMIT_REACHED"
 
 
 class NotFound(RecollectError, LookupError):
@@ -192,6 +204,16 @@ class RateLimited(RecollectError):
 
     code = "RATE_LIMITED"
     retryable = True
+
+
+class ScopeDisposed(RecollectError, RuntimeError):
+    """A scope of working memory was used after it, or a scope around it, was disposed.
+
+    >>> ScopeDisposed("scope 'plan' was disposed").code
+    'SCOPE_DISPOSED'
+    """
+
+    code = "SCOPE_DISPOSED"
 
 
 class StoreError(RecollectError, OSError):

@@ -109,6 +109,76 @@ class SearchCompleted(Event):
     layers: tuple[Layer, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingMemorySet(Event):
+    """An agent set a key of its working memory. Without a scope, it is the agent's own level.
+
+    >>> WorkingMemorySet.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    key: str
+    type_name: str
+    is_update: bool
+    scope_id: str | None = None
+    scope_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingMemoryRemoved(Event):
+    """A key was removed from working memory, or moved from a scope to its parent.
+
+    >>> WorkingMemoryRemoved.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    key: str
+    scope_id: str | None = None
+    scope_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingMemoryCleared(Event):
+    """All entries of an agent's own level went at once.
+
+    >>> WorkingMemoryCleared.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    entries_cleared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingScopeCreated(Event):
+    """A scope of working memory began. Without a parent, it stands on the agent's own level.
+
+    >>> WorkingScopeCreated.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    scope_id: str
+    scope_name: str
+    parent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingScopeDisposed(Event):
+    """A scope of working memory ended; ``entries_cleared`` counts its own entries.
+
+    >>> WorkingScopeDisposed.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    scope_id: str
+    scope_name: str
+    entries_cleared: int
+
+
 E = TypeVar("E", bound=Event)
 Handler = Callable[[Any], None]
 

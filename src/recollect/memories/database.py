@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from recollect import layers, plugins, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
@@ -17,6 +17,10 @@ from recollect.memories.engine import GIVEN, Engine, verb
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.types import Diagnosis, Health, Identity
+
+if TYPE_CHECKING:
+    from recollect.memories.agent import AgentMemory
+    from recollect.tokens import TokenCounter
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT = "default"
@@ -172,6 +176,41 @@ class Memories:
             agent=agent, user=user, session=session, project=project, team=team, org=org, company=company
         )
         return View(self._engine, layers.settle(validation.identity(identity)))
+
+    @verb
+    def agent(
+        self,
+        agent: str,
+        *,
+        user: str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        team: str | None = None,
+        org: str | None = None,
+        company: str | None = None,
+        context_tokens: int = 8_000,
+        counter: "TokenCounter | None" = None,
+    ) -> "AgentMemory":
+        """The handle of an agent: working memory, long-term memory and context.
+
+        An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
+        ``counter`` counts them: characters divided by four, unless a counter is given.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     me = memories.agent("debugger", user="ada")
+        ...     me.working.set("step", 3)
+        ...     me.working.get("step"), me.long_term.count(), me.context.tokens_used
+        (3, 0, 0)
+        """
+        from recollect.memories.agent import AgentMemory  # lazy: who only stores and searches needs none of it
+        from recollect.tokens import by_characters  # lazy: as above
+
+        validation.line("agent", agent, validation.ID_CHARACTERS)
+        view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)
+        return AgentMemory(
+            self._engine, view, context_tokens=context_tokens, counter=by_characters if counter is None else counter
+        )
 
     def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
         """Call ``handler`` after each event of a kind; the returned function ends it.

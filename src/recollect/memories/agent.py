@@ -1,0 +1,207 @@
+"""One agent's handle: state while it runs, knowledge that lasts, and what goes into its next call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect import codec, validation
+from recollect.errors import InvalidInput
+from recollect.memories.engine import Engine, verb
+from recollect.memories.view import View
+from recollect.tokens import TokenCounter, by_characters
+from recollect.types import Layer
+from recollect.window import ContextWindow, RecalledMemory, WindowSnapshot
+from recollect.working import WorkingMemory, WorkingSnapshot
+
+CONTEXT_TOKENS = 8_000
+"""What the context of an agent may hold, unless it is told otherwise."""
+
+FORMAT = 1
+"""The version of a snapshot's form. A release reads its own and all earlier ones."""
+
+_RECALLED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStats:
+    """What an agent holds, in all three places.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     me = memories.agent("debugger", user="ada")
+    ...     me.working.set("step", 3)
+    ...     stats = me.stats()
+    >>> stats.working_entries, stats.long_term, stats.context_tokens, stats.context_tokens_limit
+    (1, 0, 0, 8000)
+    """
+
+    working_entries: int
+    working_scopes: int
+    working_bytes: int
+    long_term: int
+    forgotten: int
+    bytes_used: int
+    bytes_limit: int | None
+    oldest: datetime | None
+    newest: datetime | None
+    context_items: int
+    context_tokens: int
+    context_tokens_limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSnapshot:
+    """The state of an agent at one moment: its working memory with the tree of scopes, and its context.
+
+    Long-term memory is not in it: that lasts by itself.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     me = memories.agent("debugger", user="ada")
+    ...     me.working.set("step", 3)
+    ...     saved = AgentSnapshot.from_json(me.snapshot().to_json())
+    ...     me.clear()
+    ...     me.restore(saved)
+    ...     me.working.get("step")
+    3
+    """
+
+    agent_id: str
+    user_id: str
+    taken_at: datetime
+    working: WorkingSnapshot
+    context: WindowSnapshot
+    format: int = FORMAT
+
+    def to_json(self) -> str:
+        """The snapshot as JSON."""
+        return codec.encode_json(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "AgentSnapshot":
+        """The snapshot that ``to_json`` wrote, or an error that says what is wrong with it."""
+        try:
+            snapshot = codec.decode_as(text, cls)
+        except (ValueError, TypeError, RecursionError):
+            raise _wrong("is not JSON of a snapshot", "pass what to_json returned") from None
+        return _readable(snapshot)
+
+
+class AgentMemory:
+    """All that an agent needs during a run; ``Memories.agent`` makes it.
+
+    ``working`` is state that ends with the process, ``long_term`` the memories that its identity may see, ``context``
+    what goes into the next call of a language model.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     me = memories.agent("debugger", user="ada")
+    ...     _ = me.long_term.add("The user prefers dark mode")
+    ...     me.working.set("step", 3)
+    ...     _ = me.context.add("user", "Make the theme as I like it")
+    ...     prompt = me.context.compose("What theme does the user prefer?", budget_tokens=500)
+    >>> "The user prefers dark mode" in prompt.text, prompt.receipt.total_tokens <= 500
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        view: View,
+        *,
+        context_tokens: int = CONTEXT_TOKENS,
+        counter: TokenCounter = by_characters,
+    ) -> None:
+        identity = view.identity
+        if identity.agent is None or identity.user is None:
+            raise InvalidInput("an agent needs an id", details={"field": "agent"}, hint="name the agent")
+        self.agent_id = identity.agent
+        self.user_id = identity.user
+        self.long_term = view
+        self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
+        self.context = ContextWindow(context_tokens, counter=counter, clock=engine.clock, recall=self._recall)
+        self._clock: Callable[[], datetime] = engine.clock
+
+    def _recall(self, query: str) -> list[RecalledMemory]:
+        return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
+
+    @verb
+    def stats(self) -> AgentStats:
+        """Counts over working memory, long-term memory and context."""
+        working, kept = self.working.stats(), self.long_term.stats()
+        return AgentStats(
+            working_entries=working.entries,
+            working_scopes=working.scopes,
+            working_bytes=working.bytes_used,
+            long_term=kept.active,
+            forgotten=kept.forgotten,
+            bytes_used=kept.bytes_used,
+            bytes_limit=kept.bytes_limit,
+            oldest=kept.oldest,
+            newest=kept.newest,
+            context_items=len(self.context),
+            context_tokens=self.context.tokens_used,
+            context_tokens_limit=self.context.max_tokens,
+        )
+
+    @verb
+    def clear(self, *, working: bool = True, context: bool = True, long_term: bool = False) -> None:
+        """Empty working memory, with its scopes, and the context; the agent's own long-term memories only when asked.
+
+        Those are forgotten, not erased: ``long_term.restore`` brings them back. Memories of other layers stay.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     me = memories.agent("debugger", user="ada")
+        ...     _ = me.long_term.add("Tabs, not spaces")
+        ...     me.clear(long_term=True)
+        ...     me.long_term.count()
+        0
+        """
+        for name, value in (("working", working), ("context", context), ("long_term", long_term)):
+            validation.flag(name, value)
+        if working:
+            self.working.clear(scopes=True)
+        if context:
+            self.context.clear()
+        if long_term:
+            while page := self.long_term.list(layers=[Layer.AGENT], limit=100).memories:
+                for memory in page:
+                    self.long_term.forget(memory.id, reason="cleared")
+
+    @verb
+    def snapshot(self) -> AgentSnapshot:
+        """The state of working memory and context, as a value."""
+        return AgentSnapshot(
+            agent_id=self.agent_id,
+            user_id=self.user_id,
+            taken_at=self._clock(),
+            working=self.working.snapshot(),
+            context=self.context.snapshot(),
+        )
+
+    @verb
+    def restore(self, snapshot: AgentSnapshot) -> None:
+        """Go back to a snapshot of this agent; another agent's is refused, and then nothing is changed."""
+        if not isinstance(snapshot, AgentSnapshot):
+            raise _wrong(f"must be an AgentSnapshot, not {type(snapshot).__name__}", "pass what snapshot() returned")
+        _readable(snapshot)
+        if (snapshot.agent_id, snapshot.user_id) != (self.agent_id, self.user_id):
+            raise _wrong(f"is of agent {snapshot.agent_id!r}, not of {self.agent_id!r}", "restore it to its own agent")
+        before = self.context.snapshot()
+        self.context.restore(snapshot.context)
+        try:
+            self.working.restore(snapshot.working)
+        except BaseException:  # reason: whatever stops it half-way, the state must be as it was
+            self.context.restore(before)
+            raise
+
+
+def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:
+    if not 1 <= snapshot.format <= FORMAT:
+        raise _wrong(f"has the format {snapshot.format}, this release reads up to {FORMAT}", "use a newer release")
+    return snapshot
+
+
+def _wrong(what: str, hint: str) -> InvalidInput:
+    return InvalidInput(f"the snapshot {what}", details={"field": "snapshot"}, hint=hint)

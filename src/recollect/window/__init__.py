@@ -1,0 +1,49 @@
+"""The context window: what goes into the next call of a language model, counted in tokens."""
+
+from recollect.window.compaction import (
+    AsyncSummariser,
+    Compaction,
+    CompactionReceipt,
+    Strategy,
+    Summariser,
+    asummarised_by,
+    compact,
+    extractive_summary,
+    least_important_first,
+    oldest_first,
+    summarised_by,
+)
+from recollect.window.composing import compose
+from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
+from recollect.window.context import ContextWindow
+from recollect.window.fence import is_recalled, strip_recalled
+from recollect.window.items import ContextItem, RecalledMemory, Role
+from recollect.window.snapshot import WindowSnapshot
+
+__all__ = [
+    "AsyncSummariser",
+    "Compaction",
+    "CompactionReceipt",
+    "Composition",
+    "ContextItem",
+    "ContextWindow",
+    "LeftOut",
+    "Part",
+    "Placed",
+    "Reason",
+    "RecalledMemory",
+    "Receipt",
+    "Role",
+    "Strategy",
+    "Summariser",
+    "WindowSnapshot",
+    "asummarised_by",
+    "compact",
+    "compose",
+    "extractive_summary",
+    "is_recalled",
+    "least_important_first",
+    "oldest_first",
+    "strip_recalled",
+    "summarised_by",
+]

@@ -1,0 +1,357 @@
+"""Making room in a window: what goes, what is summed up, and a receipt for both.
+
+Pinned items never go. What goes is handed back, so that nobody loses it by compacting.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from recollect import validation
+from recollect.errors import InvalidInput
+from recollect.tokens import Meter, TokenCounter, by_characters
+from recollect.window import summary
+from recollect.window.fence import strip_recalled
+from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_items
+
+SUMMARY_SHARE = 0.25
+"""How much of the room behind the pinned items is made free for a summary, at least."""
+
+LEAD = "Summary of earlier turns:"
+_SUMMARY_ID = "summary-"
+
+Summariser = Callable[[Sequence[ContextItem], int], str]
+"""Sums up items in at most so many tokens."""
+
+AsyncSummariser = Callable[[Sequence[ContextItem], int], Awaitable[str]]
+"""The same for a model that is waited for."""
+
+
+class Strategy(StrEnum):
+    """What makes room: leaving out what is oldest or what matters least, or a summary.
+
+    >>> [strategy.value for strategy in Strategy if strategy.advanced]
+    ['extractive', 'summariser']
+    """
+
+    OLDEST = "oldest"
+    LEAST_IMPORTANT = "least_important"
+    EXTRACTIVE = "extractive"
+    SUMMARISER = "summariser"
+
+    @property
+    def advanced(self) -> bool:
+        """Whether it sums up. Plans may keep these to themselves."""
+        return self in (Strategy.EXTRACTIVE, Strategy.SUMMARISER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionReceipt:
+    """What compacting did. The ids are those of items; ``dropped`` were left out and ``summarised`` are in the summary.
+
+    ``shortened`` tells that the summary was longer than its room, and only its most telling sentences were taken.
+
+    >>> CompactionReceipt(strategy=Strategy.OLDEST, target_tokens=10, tokens_before=8, tokens_after=8).dropped
+    ()
+    """
+
+    strategy: Strategy
+    target_tokens: int
+    tokens_before: int
+    tokens_after: int
+    dropped: tuple[str, ...] = ()
+    summarised: tuple[str, ...] = ()
+    summary_id: str | None = None
+    shortened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """The items that remain, those that went, and the receipt.
+
+    >>> oldest_first([], 10).removed
+    ()
+    """
+
+    items: tuple[ContextItem, ...]
+    removed: tuple[ContextItem, ...]
+    receipt: CompactionReceipt
+
+
+def oldest_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction:
+    """Leave out the oldest items until the others have at most ``target_tokens``.
+
+    >>> from datetime import UTC
+    >>> day = datetime(2026, 1, 7, tzinfo=UTC)
+    >>> turns = [ContextItem(id=id, role=Role.USER, content="Hi", tokens=6, created_at=day) for id in ("a", "b")]
+    >>> oldest_first(turns, 10).receipt.dropped
+    ('a',)
+    """
+    return _dropping(Strategy.OLDEST, items, target_tokens, _age)
+
+
+def least_important_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction:
+    """Leave out the items of the lowest priority until the others have at most ``target_tokens``; the oldest first.
+
+    >>> from datetime import UTC
+    >>> day = datetime(2026, 1, 7, tzinfo=UTC)
+    >>> turns = [
+    ...     ContextItem(id=str(priority), role=Role.USER, content="Hi", tokens=6, created_at=day, priority=priority)
+    ...     for priority in (0.9, 0.1)
+    ... ]
+    >>> least_important_first(turns, 10).receipt.dropped
+    ('0.1',)
+    """
+    return _dropping(Strategy.LEAST_IMPORTANT, items, target_tokens, lambda item: (item.priority, *_age(item)))
+
+
+def extractive_summary(
+    items: Iterable[ContextItem], target_tokens: int, *, counter: TokenCounter = by_characters
+) -> Compaction:
+    """Put the most telling sentences of the oldest items in their place; no model is asked.
+
+    Where not even one sentence fits, the items are left out, as ``oldest_first`` does.
+
+    >>> from datetime import UTC
+    >>> day = datetime(2026, 1, 7, tzinfo=UTC)
+    >>> texts = ["I like green tea. The bus was late.", "Green tea it is."]
+    >>> turns = [ContextItem(id=text[0], role=Role.USER, content=text, tokens=20, created_at=day) for text in texts]
+    >>> print(extractive_summary(turns, 34).items[0].content)
+    Summary of earlier turns:
+    - user: I like green tea.
+    """
+    work = _Work.of(Strategy.EXTRACTIVE, items, target_tokens, counter)
+    return work.done(work.extract())
+
+
+def summarised_by(
+    summariser: Summariser,
+    items: Iterable[ContextItem],
+    target_tokens: int,
+    *,
+    counter: TokenCounter = by_characters,
+) -> Compaction:
+    """Put a summary that a callable makes in the place of the oldest items.
+
+    It gets the items and the number of tokens that there is room for. If it writes more, the most telling sentences of
+    what it wrote are taken.
+
+    >>> from datetime import UTC
+    >>> day = datetime(2026, 1, 7, tzinfo=UTC)
+    >>> turns = [ContextItem(id=id, role=Role.USER, content="Hi", tokens=20, created_at=day) for id in ("a", "b")]
+    >>> summarised_by(lambda items, tokens: "Greetings.", turns, 30).items[0].content
+    'Summary of earlier turns:\\nGreetings.'
+    """
+    work = _Work.of(Strategy.SUMMARISER, items, target_tokens, counter)
+    _check_callable(summariser)
+    return work.summed_up(summariser(work.going, work.summary_room)) if work.going else work.done(None)
+
+
+async def asummarised_by(
+    summariser: AsyncSummariser,
+    items: Iterable[ContextItem],
+    target_tokens: int,
+    *,
+    counter: TokenCounter = by_characters,
+) -> Compaction:
+    """``summarised_by`` with a callable that is awaited.
+
+    >>> import asyncio
+    >>> async def nothing(items: Sequence[ContextItem], tokens: int) -> str:
+    ...     return "never asked: there is room"
+    >>> asyncio.run(asummarised_by(nothing, [], 10)).items
+    ()
+    """
+    work = _Work.of(Strategy.SUMMARISER, items, target_tokens, counter)
+    _check_callable(summariser)
+    return work.summed_up(await summariser(work.going, work.summary_room)) if work.going else work.done(None)
+
+
+def compact(
+    items: Iterable[ContextItem],
+    target_tokens: int,
+    *,
+    strategy: Strategy | str = Strategy.OLDEST,
+    summariser: Summariser | None = None,
+    counter: TokenCounter = by_characters,
+) -> Compaction:
+    """Make room by the strategy of that name.
+
+    >>> compact([], 10, strategy="extractive").receipt.strategy is Strategy.EXTRACTIVE
+    True
+    """
+    chosen = validation.choice("strategy", Strategy, strategy)
+    if (chosen is Strategy.SUMMARISER) != (summariser is not None):
+        raise InvalidInput(
+            "summariser and the strategy 'summariser' go together",
+            details={"field": "summariser"},
+            hint="pass both, or neither",
+        )
+    if summariser is not None:
+        return summarised_by(summariser, items, target_tokens, counter=counter)
+    if chosen is Strategy.EXTRACTIVE:
+        return extractive_summary(items, target_tokens, counter=counter)
+    return (oldest_first if chosen is Strategy.OLDEST else least_important_first)(items, target_tokens)
+
+
+def _check_callable(summariser: object) -> None:
+    if not callable(summariser):
+        raise InvalidInput(
+            f"summariser must be a callable, not {type(summariser).__name__}",
+            details={"field": "summariser"},
+            hint="pass a function from items and a number of tokens to a text",
+        )
+
+
+def _age(item: ContextItem) -> tuple[datetime]:
+    return (item.created_at,)
+
+
+def _dropping(
+    strategy: Strategy,
+    items: Iterable[ContextItem],
+    target_tokens: int,
+    key: Callable[[ContextItem], tuple[object, ...]],
+) -> Compaction:
+    given, target = _checked(items, target_tokens)
+    going = _going(given, target, key)
+    return _compaction(strategy, given, going, target)
+
+
+def _checked(items: Iterable[ContextItem], target_tokens: int) -> tuple[list[ContextItem], int]:
+    target = validation.integer("target_tokens", target_tokens, 0, TOKENS_MAX)
+    given = checked_items("items", items)
+    if len({item.id for item in given}) != len(given):
+        raise InvalidInput("items has an id twice", details={"field": "items.id"}, hint="give each item its own id")
+    needed = _tokens(item for item in given if item.pinned)
+    if needed > target:
+        raise InvalidInput(
+            f"target_tokens is {target}, the pinned items need {needed}",
+            details={"field": "target_tokens", "target_tokens": target, "needed_tokens": needed},
+            hint="allow more tokens, or unpin something",
+        )
+    return given, target
+
+
+def _tokens(items: Iterable[ContextItem]) -> int:
+    return sum(item.tokens for item in items)
+
+
+def _going(given: list[ContextItem], target: int, key: Callable[[ContextItem], tuple[object, ...]]) -> set[str]:
+    """The ids of the items that have to go, those first that the key puts first."""
+    excess = _tokens(given) - target
+    going: set[str] = set()
+    for item in sorted((item for item in given if not item.pinned), key=key):
+        if excess <= 0:
+            break
+        if item.tokens:  # one that takes no room makes none
+            going.add(item.id)
+            excess -= item.tokens
+    return going
+
+
+def _compaction(
+    strategy: Strategy,
+    given: list[ContextItem],
+    going: set[str],
+    target: int,
+    *,
+    made: ContextItem | None = None,
+    shortened: bool = False,
+) -> Compaction:
+    """What is left: the summary stands where the first of the items stood that it sums up."""
+    kept: list[ContextItem] = []
+    removed = [item for item in given if item.id in going]
+    for item in given:
+        if item.id not in going:
+            kept.append(item)
+        elif made is not None and item.id == removed[0].id:
+            kept.append(made)
+    ids = tuple(item.id for item in removed)
+    receipt = CompactionReceipt(
+        strategy=strategy,
+        target_tokens=target,
+        tokens_before=_tokens(given),
+        tokens_after=_tokens(kept),
+        dropped=() if made else ids,
+        summarised=ids if made else (),
+        summary_id=made.id if made else None,
+        shortened=shortened,
+    )
+    return Compaction(tuple(kept), tuple(removed), receipt)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A window that is being summed up: which items go, and how much room their summary has."""
+
+    strategy: Strategy
+    given: list[ContextItem]
+    going: tuple[ContextItem, ...]
+    target: int
+    room: int
+    meter: Meter
+
+    @classmethod
+    def of(cls, strategy: Strategy, items: Iterable[ContextItem], target_tokens: int, counter: TokenCounter) -> "_Work":
+        """Let the oldest go until the others leave room for a summary; none if all fit as they are."""
+        meter = Meter(counter)
+        given, target = _checked(items, target_tokens)
+        if _tokens(given) <= target:
+            return cls(strategy, given, (), target, 0, meter)
+        pinned = _tokens(item for item in given if item.pinned)
+        ids = _going(given, target - int((target - pinned) * SUMMARY_SHARE), _age)
+        going = tuple(item for item in given if item.id in ids)
+        return cls(strategy, given, going, target, target - _tokens(given) + _tokens(going), meter)
+
+    @property
+    def summary_room(self) -> int:
+        """What a summariser may use: the room without the line that is set before its text."""
+        return max(0, self.room - self.meter(LEAD + "\n"))
+
+    def extract(self) -> str | None:
+        """The most telling sentences of what goes, if one fits."""
+        said: list[summary.Sentence] = []
+        for item in self.going:
+            # What was recalled into an item is no part of the conversation: summed up, it would look as if it were.
+            content = strip_recalled(item.content)
+            # By its id as well: anybody can write the words of a summary, and put words into somebody's mouth in it.
+            earlier = item.id.startswith(_SUMMARY_ID) and content.startswith(LEAD)
+            said += summary.reread(content) if earlier else summary.sentences(item.role.value, content)
+        return summary.extract(said, LEAD, self.room, self.meter)
+
+    def summed_up(self, text: object) -> Compaction:
+        """The window with somebody's summary in it, shortened if it is too long for its room."""
+        written = validation.content(text, "summariser")
+        content = f"{LEAD}\n{written}"
+        if self.meter(content) <= self.room:
+            return self.done(content)
+        return self.done(summary.extract(summary.sentences("", written), LEAD, self.room, self.meter), shortened=True)
+
+    def done(self, content: str | None, *, shortened: bool = False) -> Compaction:
+        """The window with a summary in the place of what went, or without one."""
+        return _compaction(
+            self.strategy,
+            self.given,
+            {item.id for item in self.going},
+            self.target,
+            made=None if content is None else self._item(content),
+            shortened=shortened and content is not None,
+        )
+
+    def _item(self, content: str) -> ContextItem:
+        """The summary as an item: as important and as old as the latest that it stands for.
+
+        It speaks as the user. As the system it would give every sentence that it quotes the system's authority.
+        """
+        taken = {item.id for item in self.given}
+        ids = (f"{_SUMMARY_ID}{number}" for number in range(1, len(taken) + 2))
+        return ContextItem(
+            id=next(id for id in ids if id not in taken),
+            role=Role.USER,
+            content=content,
+            tokens=self.meter(content),
+            created_at=max(item.created_at for item in self.going),
+            priority=max(item.priority for item in self.going),
+        )

@@ -1,0 +1,271 @@
+"""The list of what goes into the next call of a language model, under a maximum number of tokens."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from recollect import validation
+from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.tokens import Meter, TokenCounter, by_characters
+from recollect.window import compaction, composing, snapshot
+from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, Summariser
+from recollect.window.composition import Composition
+from recollect.window.items import DEFAULT_PRIORITY, TOKENS_MAX, ContextItem, RecalledMemory, Role, checked_item
+from recollect.window.snapshot import WindowSnapshot
+
+
+class ContextWindow:
+    """Items under a maximum number of tokens. Threads may share one.
+
+    Nothing goes by itself: an item that does not fit is refused, with the numbers, and ``compact`` makes room. The
+    counter and a summariser are the caller's code and run outside the lock. With a ``clock`` times need not be given;
+    with ``recall``, which finds memories for a text, ``compose`` takes a query.
+
+    >>> from datetime import UTC
+    >>> window = ContextWindow(20)
+    >>> item = window.add("user", "Tea or coffee?", created_at=datetime(2026, 1, 7, tzinfo=UTC))
+    >>> item.tokens, window.tokens_used, window.tokens_free, [item.content for item in window.items]
+    (4, 4, 16, ['Tea or coffee?'])
+    """
+
+    def __init__(
+        self,
+        max_tokens: int,
+        *,
+        counter: TokenCounter = by_characters,
+        clock: Callable[[], datetime] | None = None,
+        recall: Callable[[str], Iterable[RecalledMemory]] | None = None,
+    ) -> None:
+        self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
+        Meter(counter)  # refuses what cannot be called
+        self._counter = counter
+        self._clock = clock
+        self._recall = recall
+        self._lock = threading.Lock()
+        self._items: dict[str, ContextItem] = {}
+        self._used = 0
+        self._numbered = 0
+
+    @property
+    def max_tokens(self) -> int:
+        """What the items may have together."""
+        return self._max_tokens
+
+    @property
+    def tokens_used(self) -> int:
+        """What the items have together."""
+        return self._used
+
+    @property
+    def tokens_free(self) -> int:
+        """What is left."""
+        return self._max_tokens - self._used
+
+    @property
+    def items(self) -> tuple[ContextItem, ...]:
+        """The items in the order in which they were added."""
+        with self._lock:
+            return tuple(self._items.values())
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(
+        self,
+        role: Role | str,
+        content: str,
+        *,
+        created_at: datetime | None = None,
+        id: str | None = None,
+        priority: float = DEFAULT_PRIORITY,
+        pinned: bool = False,
+        source: str | None = None,
+    ) -> ContextItem:
+        """Append an item. Without an ``id`` it gets the next number."""
+        draft = ContextItem(
+            id="item" if id is None else id,
+            role=role,  # type: ignore[arg-type]  # checked in the next line
+            content=content,
+            tokens=0,
+            created_at=self._time("created_at", created_at),
+            priority=priority,
+            pinned=pinned,
+            source=source,
+        )
+        item = checked_item(draft)
+        item = replace(item, tokens=Meter(self._counter)(item.content))
+        with self._lock:
+            if id is None:
+                item = replace(item, id=self._next_id())
+            elif id in self._items:
+                raise Conflict(f"the window has an item {id!r} already", details={"id": id}, hint="choose another id")
+            self._check_room(item.tokens)
+            self._items[item.id] = item
+            self._used += item.tokens
+            return item
+
+    def pin(self, id: str) -> ContextItem:
+        """Keep an item whatever happens."""
+        return self._set_pinned(id, True)
+
+    def unpin(self, id: str) -> ContextItem:
+        """Let an item go when there is no room."""
+        return self._set_pinned(id, False)
+
+    def remove(self, id: str) -> ContextItem:
+        """Take an item out, pinned or not."""
+        with self._lock:
+            item = self._found(id)
+            del self._items[item.id]
+            self._used -= item.tokens
+            return item
+
+    def clear(self, *, keep_pinned: bool = False) -> int:
+        """Take everything out; with ``keep_pinned``, all but the pinned items. Says how many went."""
+        keep = validation.flag("keep_pinned", keep_pinned)
+        with self._lock:
+            before = len(self._items)
+            self._set_items(item for item in self._items.values() if keep and item.pinned)
+            return before - len(self._items)
+
+    def compact(
+        self,
+        target_tokens: int | None = None,
+        *,
+        strategy: Strategy | str = Strategy.OLDEST,
+        summariser: Summariser | None = None,
+    ) -> Compaction:
+        """Make room, down to a number of tokens; without one, down to half of the maximum.
+
+        What is added while a summariser works is kept. If anything else happens meanwhile, nothing is changed.
+        """
+        before = self.items
+        target = self._max_tokens // 2 if target_tokens is None else target_tokens
+        done = compaction.compact(before, target, strategy=strategy, summariser=summariser, counter=self._counter)
+        return self._exchange(before, done)
+
+    async def acompact(self, target_tokens: int | None = None, *, summariser: AsyncSummariser) -> Compaction:
+        """``compact`` by a summariser that is awaited."""
+        before = self.items
+        target = self._max_tokens // 2 if target_tokens is None else target_tokens
+        return self._exchange(
+            before, await compaction.asummarised_by(summariser, before, target, counter=self._counter)
+        )
+
+    def _time(self, field: str, given: datetime | None) -> datetime:
+        if given is not None:
+            return given
+        if self._clock is None:
+            raise InvalidInput(f"{field} is missing", details={"field": field}, hint="pass a time, or a clock at first")
+        return self._clock()
+
+    def compose(
+        self,
+        query: str | None = None,
+        *,
+        now: datetime | None = None,
+        recalled: Iterable[RecalledMemory] = (),
+        budget_tokens: int | None = None,
+        recalled_share: float = composing.RECALLED_SHARE,
+        min_priority: float = 0.0,
+        message_tokens: int = composing.MESSAGE_TOKENS,
+        recalled_role: Role | str = Role.USER,
+    ) -> Composition:
+        """A prompt of the items and of recalled memories, those for a query among them; see
+        :func:`recollect.window.compose`.
+        """
+        moment = self._time("now", now)
+        items = self.items
+        return composing.compose(
+            budget_tokens=self._max_tokens if budget_tokens is None else budget_tokens,
+            now=moment,
+            recent=items,
+            recalled=[*recalled, *self._recalled(query)],
+            counter=Meter(self._counter, known={item.content: item.tokens for item in items}),
+            recalled_share=recalled_share,
+            min_priority=min_priority,
+            message_tokens=message_tokens,
+            recalled_role=recalled_role,
+        )
+
+    def _recalled(self, query: str | None) -> Iterable[RecalledMemory]:
+        if query is None:
+            return ()
+        if self._recall is None:
+            raise InvalidInput(
+                "this window has nothing to search in",
+                details={"field": "query"},
+                hint="pass recalled=, or use the context of memories.agent(...)",
+            )
+        return self._recall(query)
+
+    def snapshot(self) -> WindowSnapshot:
+        """What the window holds now, as a value."""
+        with self._lock:
+            return WindowSnapshot(
+                max_tokens=self._max_tokens, items=tuple(self._items.values()), numbered=self._numbered
+            )
+
+    def restore(self, state: WindowSnapshot | Mapping[str, Any]) -> None:
+        """Hold what a snapshot holds, and nothing else.
+
+        The window keeps its own maximum and counts anew, since it may have another counter. If the items are not
+        right, or are too many, nothing is changed.
+        """
+        wanted = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
+        meter = Meter(self._counter)
+        items = [replace(item, tokens=meter(item.content)) for item in wanted.items]
+        needed = sum(item.tokens for item in items)
+        if needed > self._max_tokens:
+            raise self._full("snapshot", needed, 0)
+        with self._lock:
+            self._set_items(items)
+            self._numbered = wanted.numbered
+
+    def _set_pinned(self, id: str, pinned: bool) -> ContextItem:
+        with self._lock:
+            item = replace(self._found(id), pinned=pinned)
+            self._items[item.id] = item
+            return item
+
+    def _found(self, id: str) -> ContextItem:
+        item = self._items.get(validation.text_id(id))
+        if item is None:
+            raise NotFound(f"the window has no item {id[:40]!r}", details={"id": id[:40]}, hint="see window.items")
+        return item
+
+    def _next_id(self) -> str:
+        self._numbered += 1
+        while str(self._numbered) in self._items:
+            self._numbered += 1
+        return str(self._numbered)
+
+    def _check_room(self, tokens: int) -> None:
+        if self._used + tokens > self._max_tokens:
+            raise self._full("content", tokens, self._used)
+
+    def _full(self, field: str, tokens: int, used: int) -> InvalidInput:
+        return InvalidInput(
+            f"{field} has {tokens} tokens, {self._max_tokens - used} of {self._max_tokens} are free",
+            details={"field": field, "tokens": tokens, "used_tokens": used, "max_tokens": self._max_tokens},
+            hint="compact the window, or give it more tokens",
+        )
+
+    def _set_items(self, items: Iterable[ContextItem]) -> None:
+        self._items = {item.id: item for item in items}
+        self._used = sum(item.tokens for item in self._items.values())
+
+    def _exchange(self, before: tuple[ContextItem, ...], done: Compaction) -> Compaction:
+        """Put the result of a compaction in the place of what was compacted; what came behind it stays behind it."""
+        with self._lock:
+            current = tuple(self._items.values())
+            if current[: len(before)] != before:
+                raise Conflict("the window changed while it was compacted", hint="compact it again")
+            added = current[len(before) :]
+            kept = {item.id for item in done.items}
+            if any(item.id in kept for item in added):
+                raise Conflict("an item was added under the id of the summary", hint="compact it again")
+            self._set_items([*done.items, *added])
+            return done

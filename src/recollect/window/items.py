@@ -1,0 +1,165 @@
+"""What a context window holds, and what recall brings to it."""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from recollect import validation
+from recollect.errors import InvalidInput
+from recollect.types import Hit, Layer
+from recollect.types.memory import DEFAULT_IMPORTANCE
+
+DEFAULT_PRIORITY = DEFAULT_IMPORTANCE
+TOKENS_MAX = 2**53
+"""No window and no budget is larger: above this, JSON readers lose digits."""
+
+
+class Role(StrEnum):
+    """Who speaks.
+
+    >>> Role("assistant") is Role.ASSISTANT
+    True
+    """
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextItem:
+    """One thing that goes into the next call: an instruction, a turn, the answer of a tool.
+
+    ``tokens`` is counted once, when the item is made. ``priority`` is from 0 to 1. ``source`` is the id of the memory
+    that says the same, if there is one: it is then not recalled a second time, and it remains when the item is dropped.
+
+    >>> from datetime import UTC
+    >>> ContextItem(
+    ...     id="1", role=Role.USER, content="Hi", tokens=1, created_at=datetime(2026, 1, 7, tzinfo=UTC)
+    ... ).pinned
+    False
+    """
+
+    id: str
+    role: Role
+    content: str
+    tokens: int
+    created_at: datetime
+    priority: float = DEFAULT_PRIORITY
+    pinned: bool = False
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledMemory:
+    """A memory on its way into a prompt: what it says, and where it comes from.
+
+    >>> from datetime import UTC
+    >>> RecalledMemory(
+    ...     id="018b", content="Likes tea", occurred_at=datetime(2026, 1, 7, tzinfo=UTC), layer=Layer.USER
+    ... ).score
+    0.0
+    """
+
+    id: str
+    content: str
+    occurred_at: datetime
+    layer: Layer
+    author: str | None = None
+    score: float = 0.0
+
+    @classmethod
+    def of(cls, hit: Hit) -> "RecalledMemory":
+        """What a search found.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add("Likes tea", author="Ada")
+        ...     RecalledMemory.of(view.search("tea").hits[0]).author
+        'Ada'
+        """
+        memory = hit.memory
+        return cls(
+            id=memory.id,
+            content=memory.content,
+            occurred_at=memory.occurred_at,
+            layer=memory.layer,
+            author=memory.author,
+            score=hit.score,
+        )
+
+
+def checked_item(value: object, field: str = "item") -> ContextItem:
+    """An item whose every field can be relied on, or an error that names the one that cannot.
+
+    >>> checked_item("Hi")
+    Traceback (most recent call last):
+    recollect.errors.InvalidInput: item must be a ContextItem, not str (make it with ContextWindow.add)
+    """
+    if not isinstance(value, ContextItem):
+        raise _wrong_kind(field, ContextItem, value, "make it with ContextWindow.add")
+    validation.line(f"{field}.id", value.id, validation.ID_CHARACTERS)
+    role = validation.choice(f"{field}.role", Role, value.role)
+    validation.content(value.content, f"{field}.content")
+    validation.integer(f"{field}.tokens", value.tokens, 0, TOKENS_MAX)
+    created_at = validation.moment(f"{field}.created_at", value.created_at)
+    priority = validation.unit(f"{field}.priority", value.priority)
+    validation.flag(f"{field}.pinned", value.pinned)
+    validation.optional_line(f"{field}.source", value.source, validation.ID_CHARACTERS)
+    if role is value.role and created_at is value.created_at and priority is value.priority:
+        return value  # most are as they should be, and a prompt has hundreds of them
+    return replace(value, role=role, created_at=created_at, priority=priority)
+
+
+def checked_items(field: str, values: object) -> list[ContextItem]:
+    """Several items, in their order.
+
+    >>> checked_items("recent", [])
+    []
+    """
+    return [checked_item(value, field) for value in validation.several(field, values)]
+
+
+def checked_memories(values: object) -> list[RecalledMemory]:
+    """Several recalled memories, in their order.
+
+    Their content may be any text, since it was stored by somebody else: whatever cannot stand in a prompt is replaced
+    when it is written there, because one strange memory must not keep the others out.
+
+    >>> checked_memories([])
+    []
+    """
+    return [_checked_memory(value) for value in validation.several("recalled", values)]
+
+
+def _checked_memory(value: object) -> RecalledMemory:
+    if not isinstance(value, RecalledMemory):
+        raise _wrong_kind("recalled", RecalledMemory, value, "pass RecalledMemory.of(hit)")
+    if not isinstance(value.content, str):
+        raise _wrong_kind("recalled.content", str, value.content, "pass the content of the memory")
+    author = value.author
+    if author is not None and not isinstance(author, str):
+        raise _wrong_kind("recalled.author", str, author, "pass the author of the memory")
+    validation.line("recalled.id", value.id, validation.ID_CHARACTERS)
+    occurred_at = validation.moment("recalled.occurred_at", value.occurred_at)
+    layer = validation.choice("recalled.layer", Layer, value.layer)
+    score = _finite("recalled.score", value.score)
+    if occurred_at is value.occurred_at and layer is value.layer and score is value.score:
+        return value
+    return replace(value, occurred_at=occurred_at, layer=layer, score=score)
+
+
+def _finite(field: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInput(f"{field} must be a finite number", details={"field": field}, hint="pass the score of a hit")
+    return float(value)
+
+
+def _wrong_kind(field: str, kind: type, value: object, hint: str) -> InvalidInput:
+    return InvalidInput(
+        f"{field} must be a {kind.__name__}, not {type(value).__name__}", details={"field": field}, hint=hint
+    )

@@ -1,0 +1,118 @@
+"""A window as a value: what it holds, in a form that can be written as JSON and read by a later release."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect import validation
+from recollect.errors import InvalidInput
+from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_item
+
+FORMAT = 1
+"""The version of the form. A release reads its own and all earlier ones."""
+
+_ITEM_FIELDS = tuple(ContextItem.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSnapshot:
+    """What a window held at one moment.
+
+    ``numbered`` is how many ids the window had given out, so that none is given twice.
+
+    >>> WindowSnapshot.of_plain(WindowSnapshot(max_tokens=100).plain()).max_tokens
+    100
+    """
+
+    max_tokens: int
+    items: tuple[ContextItem, ...] = ()
+    numbered: int = 0
+    format: int = FORMAT
+
+    def plain(self) -> dict[str, Any]:
+        """The snapshot as dicts, lists, texts and numbers, for any JSON encoder."""
+        return {
+            "format": self.format,
+            "max_tokens": self.max_tokens,
+            "numbered": self.numbered,
+            "items": [_plain(item) for item in self.items],
+        }
+
+    @classmethod
+    def of_plain(cls, value: object) -> "WindowSnapshot":
+        """The snapshot that ``plain`` wrote, or an error that names the field that is wrong."""
+        if not isinstance(value, Mapping):
+            raise _wrong("snapshot", f"must be a mapping, not {type(value).__name__}", "pass what plain() returned")
+        _check_format(value.get("format"))
+        items = tuple(_item(one) for one in validation.several("snapshot.items", value.get("items")))
+        return checked(
+            cls(max_tokens=value.get("max_tokens"), items=items, numbered=value.get("numbered"))  # type: ignore[arg-type]  # checked
+        )
+
+
+def checked(value: object) -> WindowSnapshot:
+    """A snapshot whose every field can be relied on.
+
+    >>> checked(WindowSnapshot(max_tokens=0))
+    Traceback (most recent call last):
+    recollect.errors.InvalidInput: snapshot.max_tokens must be ...
+    """
+    if not isinstance(value, WindowSnapshot):
+        raise _wrong("snapshot", f"must be a WindowSnapshot, not {type(value).__name__}", "pass window.snapshot()")
+    _check_format(value.format)
+    items = tuple(checked_item(item, "snapshot.items") for item in validation.several("snapshot.items", value.items))
+    if len({item.id for item in items}) != len(items):
+        raise _wrong("snapshot.items.id", "is there twice", "pass the snapshot as it was made")
+    return WindowSnapshot(
+        max_tokens=validation.integer("snapshot.max_tokens", value.max_tokens, 1, TOKENS_MAX),
+        items=items,
+        numbered=validation.integer("snapshot.numbered", value.numbered, 0, TOKENS_MAX),
+    )
+
+
+def _check_format(found: object) -> None:
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise _wrong("snapshot.format", "is missing or no number", "pass what plain() returned")
+    if found > FORMAT:
+        raise InvalidInput(
+            f"snapshot.format is {found}, this release reads up to {FORMAT}",
+            details={"field": "snapshot.format", "format": found, "limit": FORMAT},
+            hint="it was made by a newer release: use that one",
+        )
+
+
+def _plain(item: ContextItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "role": item.role.value,
+        "content": item.content,
+        "tokens": item.tokens,
+        "created_at": item.created_at.isoformat(),
+        "priority": item.priority,
+        "pinned": item.pinned,
+        "source": item.source,
+    }
+
+
+def _item(value: object) -> ContextItem:
+    if not isinstance(value, Mapping):
+        raise _wrong("snapshot.items", f"must be mappings, not {type(value).__name__}", "pass what plain() returned")
+    missing = [name for name in _ITEM_FIELDS if name not in value]
+    if missing:
+        raise _wrong(f"snapshot.items.{missing[0]}", "is missing", "pass what plain() returned")
+    fields = {name: value[name] for name in _ITEM_FIELDS}
+    fields["role"] = validation.choice("snapshot.items.role", Role, fields["role"])
+    fields["created_at"] = _moment(fields["created_at"])
+    return ContextItem(**fields)
+
+
+def _moment(value: object) -> datetime:
+    try:
+        return datetime.fromisoformat(value)  # type: ignore[arg-type]  # the TypeError is the test
+    except (TypeError, ValueError):
+        raise _wrong("snapshot.items.created_at", "is no time", "write it as in ISO 8601") from None
+
+
+def _wrong(field: str, what: str, hint: str) -> InvalidInput:
+    return InvalidInput(f"{field} {what}", details={"field": field}, hint=hint)

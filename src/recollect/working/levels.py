@@ -1,0 +1,406 @@
+"""A level of working memory: the agent's own, or a scope on top of it. Reads fall back to the level below."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypeVar, overload
+
+from recollect import codec, ids, validation
+from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
+from recollect.events import Event, EventBus, WorkingMemoryRemoved, WorkingMemorySet
+from recollect.types import MemoryType
+from recollect.types.memory import DEFAULT_IMPORTANCE
+from recollect.working.entries import (
+    FACT,
+    NO_METADATA,
+    REFUSALS,
+    Entry,
+    Limits,
+    Slot,
+    checked_key,
+    checked_size,
+    decode,
+    encode,
+    encode_metadata,
+    expiry,
+    shown,
+    type_name,
+    unreadable,
+)
+from recollect.working.flights import Flights
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class AgentState:
+    """What all levels of one agent share. ``lock`` guards every level; no handler, factory or decoder runs under it.
+
+    The lock may be taken again by its own thread: a finaliser that disposes a scope can run at any allocation.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        clock: Callable[[], datetime],
+        bus: EventBus | None,
+        limits: Limits,
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        self.id = agent_id
+        self.clock = clock
+        self.limits = limits
+        self.lock = threading.RLock()
+        self.flights = Flights()
+        self.scopes: dict[str, Level] = {}  # without the agent's own level: no cycle keeps it once it is let go
+        self.entries = 0
+        self._bus = bus
+        self.entropy = entropy
+
+    def new_id(self, now: datetime) -> str:
+        """An id that sorts by time."""
+        return ids.uuid7(codec.to_micros(now) // 1000, self.entropy(10))
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Whether anybody listens."""
+        return self._bus is not None and self._bus.wants(kind)
+
+    def tell(self, event: Event) -> None:
+        """Announce what happened, after the lock was given back."""
+        if self._bus is not None:
+            self._bus.emit(event)
+
+
+class Level:
+    """What the agent's own level and its scopes have in common."""
+
+    def __init__(self, agent: AgentState, parent: "Level | None", scope_id: str | None, name: str | None) -> None:
+        self._agent = agent
+        self._clock = agent.clock  # beside the agent: the two that every read needs
+        self._lock = agent.lock
+        self._parent = parent
+        self._id = scope_id
+        self._name = name
+        self._slots: dict[str, Slot] = {}
+        self._mortal = False  # whether any of them may expire
+        self._disposed = False
+
+    # --- writing
+
+    def set(
+        self,
+        key: str,
+        value: object,
+        *,
+        type: MemoryType | str | None = None,
+        importance: float = DEFAULT_IMPORTANCE,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | None = None,
+        ttl: timedelta | None = None,
+    ) -> None:
+        """Keep a value under a key of this level, in place of what it had.
+
+        The value is kept as JSON: later changes to it do not reach the memory. Everything said about the entry is
+        said anew; its id and its access count stay.
+        """
+        key, now = checked_key(key), self._clock()
+        limit = self._agent.limits.entry_bytes
+        slot = Slot(
+            encode(key, value, limit),
+            type_name(value),
+            now,
+            expiry(now, expires_at, ttl),
+            type=FACT if type is None else validation.choice("type", MemoryType, type),
+            importance=importance if importance is DEFAULT_IMPORTANCE else validation.unit("importance", importance),
+            tags=validation.tags(tags),
+            metadata=NO_METADATA if metadata is None else encode_metadata(metadata),
+        )
+        checked_size(key, slot, limit)
+        with self._lock:
+            self._check()
+            is_update = self._put(key, slot)
+        self._tell_set(key, slot, is_update, now)
+
+    def remove(self, key: str) -> bool:
+        """Remove a key from this level; whether it was there. What a scope shadowed becomes visible again."""
+        key, now = checked_key(key), self._clock()
+        with self._lock:
+            self._check()
+            found = self._local(key, now) is not None
+            if found:
+                self._drop(key)
+        if found:
+            self._tell_removed(key, now)
+        return found
+
+    @overload
+    def get_or_set(
+        self,
+        key: str,
+        factory: Callable[[], object],
+        *,
+        type: type[T],
+        expires_at: datetime | None = ...,
+        ttl: timedelta | None = ...,
+    ) -> T: ...
+    @overload
+    def get_or_set(
+        self,
+        key: str,
+        factory: Callable[[], object],
+        *,
+        type: Any = ...,
+        expires_at: datetime | None = ...,
+        ttl: timedelta | None = ...,
+    ) -> Any: ...
+    def get_or_set(
+        self,
+        key: str,
+        factory: Callable[[], object],
+        *,
+        type: Any = None,
+        expires_at: datetime | None = None,
+        ttl: timedelta | None = None,
+    ) -> Any:
+        """The value that is visible under a key, or what the factory makes, kept on this level.
+
+        Under any number of threads one factory runs for a key, and the others wait for it; other keys do not. If it
+        raises, nothing is kept and one of those who waited runs its own. If the key is set while it runs, what was
+        set stays and is returned.
+        """
+        key = checked_key(key)
+        if not callable(factory):
+            raise InvalidInput("factory must be callable", details={"field": "factory"}, hint="pass a function")
+        agent, flight = self._agent, (self, key)
+        expiry(agent.clock(), expires_at, ttl)  # refused before anything is made
+        while True:
+            now = agent.clock()
+            with agent.lock:
+                self._check()
+                slot = self._touch(key, now)
+                ahead = agent.flights.board(flight, key) if slot is None else None
+            if slot is not None:
+                return decode(key, slot.content, type)
+            if ahead is None:
+                return self._make(key, factory, type, expires_at, ttl)
+            agent.flights.wait(ahead)
+
+    def _make(self, key: str, factory: Callable[[], object], kind: Any, expires_at: object, ttl: object) -> Any:
+        """Run the factory of a flight that this thread boarded, and land whatever happens."""
+        agent, is_new = self._agent, False
+        try:
+            value = factory()
+            now, limit = agent.clock(), agent.limits.entry_bytes
+            slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl))
+            checked_size(key, slot, limit)
+            result = decode(key, slot.content, kind)  # before it is kept: what does not fit the type is refused
+            with agent.lock:
+                self._check()
+                present = self._touch(key, now)
+                if present is None:
+                    self._put(key, slot)
+                    is_new = True
+        finally:
+            with agent.lock:
+                agent.flights.land((self, key))
+        if is_new:
+            self._tell_set(key, slot, is_update=False, now=now)
+        return result if present is None else decode(key, present.content, kind)
+
+    # --- reading
+
+    @overload
+    def get(self, key: str, *, type: type[T]) -> T | None: ...
+    @overload
+    def get(self, key: str, *, type: type[T], default: D) -> T | D: ...
+    @overload
+    def get(self, key: str, *, type: Any = ..., default: Any = ...) -> Any: ...
+    def get(self, key: str, *, type: Any = None, default: Any = None) -> Any:
+        """The value that is visible under a key: plain JSON values, or a value of ``type``. Counts as an access.
+
+        A value that does not fit the type is an error. A missing key gives ``default``.
+        """
+        if key.__class__ is not str:
+            key = checked_key(key)
+        now = self._clock()
+        with self._lock:
+            if self._disposed:
+                self._check()
+            slot = self._slots.get(key)
+            if slot is None or slot.expires_at is not None:  # what most reads need not ask
+                slot = self._find(key, now)
+            if slot is not None:
+                slot.access_count += 1
+                slot.last_accessed_at = now
+        if slot is None:
+            checked_key(key)
+            return default
+        try:
+            return codec.decode_json(slot.content) if type is None else codec.decode_as(slot.content, type)
+        except REFUSALS as error:
+            raise unreadable(key, type, error) from None
+
+    def contains(self, key: str) -> bool:
+        """Whether a key is visible from this level."""
+        key, now = checked_key(key), self._clock()
+        with self._lock:
+            self._check()
+            return self._find(key, now) is not None
+
+    def __contains__(self, key: str) -> bool:
+        return self.contains(key)
+
+    def entry(self, key: str) -> Entry | None:
+        """The visible entry of a key with all that is known about it. Looking does not count as an access."""
+        key, now = checked_key(key), self._clock()
+        with self._lock:
+            self._check()
+            slot = self._find(key, now)
+        return None if slot is None else slot.entry(key)
+
+    def all(self) -> dict[str, Entry]:
+        """All visible entries by key; those of a nearer level stand for those that they shadow."""
+        return {key: slot.entry(key) for key, slot in self._visible().items()}
+
+    def keys(self) -> tuple[str, ...]:
+        """All visible keys."""
+        return tuple(self._visible())
+
+    # --- for the package: called with the lock held, but for those that tell
+
+    def _check(self) -> None:
+        """Refuse what comes after disposal."""
+        if self._disposed:
+            raise ScopeDisposed(
+                f"scope {shown(self._name or '')} was disposed, or one around it",
+                details={"scope_id": self._id, "scope_name": self._name},
+                hint="create a new scope; merge_to_parent keeps what should outlive one",
+            )
+
+    def _local(self, key: str, now: datetime) -> Slot | None:
+        """The slot of a key on this level alone; an expired one is dropped."""
+        slot = self._slots.get(key)
+        if slot is not None and slot.expired(now):
+            self._drop(key)
+            return None
+        return slot
+
+    def _drop(self, key: str) -> None:
+        """Take a key out."""
+        if self._slots.pop(key, None) is not None:
+            self._agent.entries -= 1
+
+    def _sweep(self, now: datetime) -> None:
+        """Drop everything that has expired."""
+        if self._mortal:
+            for key in [key for key, slot in self._slots.items() if slot.expired(now)]:
+                self._drop(key)
+            self._mortal = any(slot.expires_at is not None for slot in self._slots.values())
+
+    def _empty(self, now: datetime) -> int:
+        """Take everything out; how many entries that were."""
+        self._sweep(now)
+        count = len(self._slots)
+        self._slots = {}
+        self._mortal = False
+        self._agent.entries -= count
+        return count
+
+    def _end(self, now: datetime) -> int:
+        """Empty a scope for good; how many entries went."""
+        self._disposed = True
+        self._agent.scopes.pop(self._id or "", None)
+        return self._empty(now)
+
+    def _find(self, key: str, now: datetime) -> Slot | None:
+        """The slot that is visible; what has expired is dropped and shadows nothing."""
+        level: Level | None = self
+        while level is not None:
+            slot = level._slots.get(key)
+            if slot is not None:
+                if slot.expires_at is None or slot.expires_at > now:
+                    return slot
+                level._drop(key)
+            level = level._parent
+        return None
+
+    def _touch(self, key: str, now: datetime) -> Slot | None:
+        """The slot that is visible, with an access counted."""
+        slot = self._find(key, now)
+        if slot is not None:
+            slot.access_count += 1
+            slot.last_accessed_at = now
+        return slot
+
+    def _put(self, key: str, slot: Slot) -> bool:
+        """Keep a new slot; whether the key was there."""
+        previous = self._local(key, slot.timestamp)
+        if previous is None:
+            self._make_room(key, slot.timestamp)
+            slot.identify(self._agent.entropy(10))
+            self._agent.entries += 1
+        else:
+            slot.follow(previous)
+        self._hold(key, slot)
+        return previous is not None
+
+    def _make_room(self, key: str, now: datetime) -> None:
+        """See that one more entry fits; what has expired on any level makes way."""
+        agent, limit = self._agent, self._agent.limits.entries
+        if agent.entries < limit:
+            return
+        for level in (self._chain()[-1], *agent.scopes.values()):
+            level._sweep(now)
+        if agent.entries >= limit:
+            raise LimitReached(
+                f"no room for {shown(key)}: the agent has {agent.entries} entries, the limit is {limit}",
+                details={"field": "key", "key": key, "entries": agent.entries, "limit": limit},
+                hint="remove entries, dispose scopes, or raise limits.entries",
+            )
+
+    def _adopt(self, key: str, slot: Slot) -> None:
+        """Take over a slot that another level dropped, as it is."""
+        self._agent.entries += key not in self._slots
+        self._hold(key, slot)
+
+    def _hold(self, key: str, slot: Slot) -> None:
+        self._slots[key] = slot
+        if slot.expires_at is not None:
+            self._mortal = True
+
+    def _chain(self) -> list["Level"]:
+        """This level and all below it, down to the agent's own."""
+        chain = [self]
+        while (below := chain[-1]._parent) is not None:
+            chain.append(below)
+        return chain
+
+    def _visible(self) -> dict[str, Slot]:
+        now = self._clock()
+        with self._lock:
+            self._check()
+            chain = self._chain()
+            for level in chain:
+                level._sweep(now)
+            return {key: slot for level in reversed(chain) for key, slot in level._slots.items()}
+
+    def _tell_set(self, key: str, slot: Slot, is_update: bool, now: datetime) -> None:
+        if self._agent.wants(WorkingMemorySet):
+            self._agent.tell(
+                WorkingMemorySet(
+                    at=now,
+                    agent_id=self._agent.id,
+                    key=key,
+                    type_name=slot.type_name,
+                    is_update=is_update,
+                    scope_id=self._id,
+                    scope_name=self._name,
+                )
+            )
+
+    def _tell_removed(self, key: str, now: datetime) -> None:
+        if self._agent.wants(WorkingMemoryRemoved):
+            self._agent.tell(
+                WorkingMemoryRemoved(at=now, agent_id=self._agent.id, key=key, scope_id=self._id, scope_name=self._name)
+            )

@@ -1,0 +1,163 @@
+"""Working memory: the state of one agent while it runs, in process."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect import validation
+from recollect.errors import InvalidInput
+from recollect.events import EventBus, WorkingMemoryCleared
+from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
+from recollect.working.levels import AgentState, Level
+from recollect.working.scopes import WorkingScope, end_scopes, new_scope, scopes_of
+from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingStats:
+    """What an agent's working memory holds, scopes included. ``bytes_used`` counts values and metadata as JSON.
+
+    >>> WorkingStats(entries=2, scopes=1, bytes_used=40).oldest is None
+    True
+    """
+
+    entries: int
+    scopes: int
+    bytes_used: int
+    oldest: datetime | None = None
+    newest: datetime | None = None
+
+
+class WorkingMemory(Level):
+    """Keys and values of one agent. Every method may be called from any thread.
+
+    Values are kept as JSON: they can be snapshotted, and nobody can change them from outside. Handlers are told
+    after a change, in the thread that made it.
+
+    >>> from datetime import UTC
+    >>> working = WorkingMemory("debugger", clock=lambda: datetime.now(UTC))
+    >>> working.set("step", 3, tags=["progress"])
+    >>> working.get("step"), working.get("nothing", default="-"), working.get_or_set("plan", lambda: ["look", "think"])
+    (3, '-', ['look', 'think'])
+    >>> list(working), working.entry("step").tags
+    (['step', 'plan'], ('progress',))
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        *,
+        clock: Callable[[], datetime],
+        bus: EventBus | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        validation.line("agent_id", agent_id, validation.ID_CHARACTERS)
+        if not isinstance(limits, Limits):
+            raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
+        super().__init__(AgentState(agent_id, clock, bus, limits, entropy), None, None, None)
+
+    @property
+    def agent_id(self) -> str:
+        """Whose working memory it is."""
+        return self._agent.id
+
+    @property
+    def limits(self) -> Limits:
+        """What it may hold."""
+        return self._agent.limits
+
+    def __len__(self) -> int:
+        return len(self._visible())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def clear(self, *, scopes: bool = False) -> int:
+        """Remove all entries of the agent's own level, and end all scopes if asked; how many entries went."""
+        validation.flag("scopes", scopes)
+        ended = end_scopes(self._agent) if scopes else 0
+        now = self._clock()
+        with self._lock:
+            count = self._empty(now)
+        if self._agent.wants(WorkingMemoryCleared):
+            self._agent.tell(WorkingMemoryCleared(at=now, agent_id=self._agent.id, entries_cleared=count))
+        return count + ended
+
+    def create_scope(self, name: str) -> WorkingScope:
+        """A scope on top of the agent's own level. Use it in a ``with`` block, or dispose it."""
+        return new_scope(self, name)
+
+    def active_scopes(self) -> tuple[WorkingScope, ...]:
+        """All scopes that were not disposed, nested ones too, each after its parent."""
+        with self._lock:
+            return tuple(scopes_of(self._agent))
+
+    def stats(self) -> WorkingStats:
+        """How much there is, on all levels."""
+        levels = self._levels()
+        slots = [slot for _, held in levels for slot in held.values()]
+        times = [slot.timestamp for slot in slots]
+        return WorkingStats(
+            entries=len(slots),
+            scopes=len(levels) - 1,
+            bytes_used=sum(slot.size for slot in slots),
+            oldest=min(times, default=None),
+            newest=max(times, default=None),
+        )
+
+    def snapshot(self) -> WorkingSnapshot:
+        """Everything at one moment, as a value."""
+        now = self._clock()
+        (_, own), *scopes = self._levels()
+        return WorkingSnapshot(
+            agent_id=self._agent.id,
+            taken_at=now,
+            entries=_entries(own),
+            scopes=tuple(
+                ScopeSnapshot(id=scope.id, name=scope.name, parent_id=scope.parent._id, entries=_entries(held))
+                for scope, held in scopes
+                if isinstance(scope, WorkingScope)
+            ),
+        )
+
+    def restore(self, snapshot: WorkingSnapshot) -> None:
+        """Put everything back as it was; what is wrong with a snapshot is found before anything is changed.
+
+        A scope that is active now and was then goes on with its entries of then. One that was disposed since comes
+        back as a new handle, see ``active_scopes``; one that began since is disposed. No events are told.
+        """
+        agent, now = self._agent, self._clock()
+        restored = checked(snapshot, agent.id, agent.limits, now)
+        with agent.lock:
+            levels: dict[str | None, Level] = {None: self}
+            for told in snapshot.scopes:
+                levels[told.id] = self._revived(told, levels[told.parent_id])
+            for scope in scopes_of(agent):
+                if levels.get(scope.id) is not scope:
+                    scope._end(now)
+            for scope_id, slots in restored.items():
+                levels[scope_id]._slots, levels[scope_id]._mortal = slots, True
+            agent.scopes = {scope_id: scope for scope_id, scope in levels.items() if scope_id is not None}
+            agent.entries = sum(map(len, restored.values()))
+
+    def _revived(self, told: ScopeSnapshot, parent: Level) -> Level:
+        """The scope of a snapshot: the handle that is still active, or a new one."""
+        active = self._agent.scopes.get(told.id)
+        if active is not None and active._parent is parent and active._name == told.name:
+            return active
+        return WorkingScope(self._agent, parent, told.id, told.name)
+
+    def _levels(self) -> list[tuple[Level, dict[str, Slot]]]:
+        """Each level with what it holds now, the agent's own first."""
+        now = self._clock()
+        with self._lock:
+            levels = [self, *self._agent.scopes.values()]
+            for level in levels:
+                level._sweep(now)
+            return [(level, dict(level._slots)) for level in levels]
+
+
+def _entries(slots: dict[str, Slot]) -> tuple[Entry, ...]:
+    return tuple(slot.entry(key) for key, slot in slots.items())

@@ -1,0 +1,188 @@
+"""Scopes: levels of working memory that come and go."""
+
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+from recollect import validation
+from recollect.errors import LimitReached
+from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
+from recollect.working.entries import Entry, Slot, checked_key, decode, shown
+from recollect.working.levels import AgentState, Level
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class WorkingScope(Level):
+    """A level of its own for a task: it sees what is below it, hides what it sets anew, and ends with the task.
+
+    Reads look here first, then in the parent, and so on down to the agent's own level. Writes and removals stay
+    here. After ``dispose`` every use of the scope, and of the scopes within it, is an error.
+
+    >>> from datetime import UTC, datetime
+    >>> from recollect.working import WorkingMemory
+    >>> working = WorkingMemory("debugger", clock=lambda: datetime.now(UTC))
+    >>> working.set("goal", "fix the build")
+    >>> with working.create_scope("tests") as scope:
+    ...     scope.set("goal", "read the log")
+    ...     scope.get("goal"), working.get("goal"), scope.local_count
+    ('read the log', 'fix the build', 1)
+    >>> scope.is_disposed, working.active_scopes()
+    (True, ())
+    """
+
+    _id: str
+    _name: str
+    _parent: Level
+
+    @property
+    def id(self) -> str:
+        """The id that snapshots and events name it by."""
+        return self._id
+
+    @property
+    def name(self) -> str:
+        """What the caller named it; several scopes may have one name."""
+        return self._name
+
+    @property
+    def parent(self) -> Level:
+        """The scope around it, or the agent's working memory."""
+        return self._parent
+
+    @property
+    def is_disposed(self) -> bool:
+        """Whether it, or a scope around it, has ended."""
+        return self._disposed
+
+    @property
+    def local_count(self) -> int:
+        """How many entries this scope itself has."""
+        return len(self._local_slots())
+
+    def create_scope(self, name: str) -> "WorkingScope":
+        """A scope within this one."""
+        return new_scope(self, name)
+
+    def children(self) -> tuple["WorkingScope", ...]:
+        """The scopes directly within this one, the oldest first."""
+        with self._lock:
+            self._check()
+            return tuple(scope for scope in scopes_of(self._agent) if scope._parent is self)
+
+    @overload
+    def get_local(self, key: str, *, type: type[T]) -> T | None: ...
+    @overload
+    def get_local(self, key: str, *, type: type[T], default: D) -> T | D: ...
+    @overload
+    def get_local(self, key: str, *, type: Any = ..., default: Any = ...) -> Any: ...
+    def get_local(self, key: str, *, type: Any = None, default: Any = None) -> Any:
+        """Like ``get``, without looking further than this scope."""
+        key, now = checked_key(key), self._clock()
+        with self._lock:
+            self._check()
+            slot = None if self._local(key, now) is None else self._touch(key, now)
+        return default if slot is None else decode(key, slot.content, type)
+
+    def contains_local(self, key: str) -> bool:
+        """Whether this scope itself has a key."""
+        key, now = checked_key(key), self._clock()
+        with self._lock:
+            self._check()
+            return self._local(key, now) is not None
+
+    def local_entries(self) -> dict[str, Entry]:
+        """The entries of this scope itself, by key."""
+        return {key: slot.entry(key) for key, slot in self._local_slots().items()}
+
+    def merge_to_parent(self, *, overwrite: bool = True) -> int:
+        """Move the entries of this scope to its parent, with their ids and counters; how many went.
+
+        Without ``overwrite``, keys that the parent itself has stay as they are on both levels.
+        """
+        validation.flag("overwrite", overwrite)
+        parent, now = self._parent, self._clock()
+        moved: list[tuple[str, Slot, bool]] = []
+        with self._lock:
+            self._check()
+            self._sweep(now)
+            for key, slot in list(self._slots.items()):
+                is_update = parent._local(key, now) is not None
+                if overwrite or not is_update:
+                    self._drop(key)
+                    parent._adopt(key, slot)
+                    moved.append((key, slot, is_update))
+        for key, slot, is_update in moved:
+            self._tell_removed(key, now)
+            parent._tell_set(key, slot, is_update, now)
+        return len(moved)
+
+    def dispose(self) -> int:
+        """End this scope and the scopes within it; how many entries went. Doing it again does nothing."""
+        return end_scopes(self._agent, self)
+
+    def __enter__(self) -> "WorkingScope":
+        with self._lock:
+            self._check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.dispose()
+
+    def _local_slots(self) -> dict[str, Slot]:
+        now = self._clock()
+        with self._lock:
+            self._check()
+            self._sweep(now)
+            return dict(self._slots)
+
+
+def new_scope(parent: Level, name: str) -> WorkingScope:
+    """A scope on top of a level, announced."""
+    agent = parent._agent
+    name, now = validation.line("name", name), agent.clock()
+    with agent.lock:
+        parent._check()
+        count = len(agent.scopes)
+        if count >= agent.limits.scopes:
+            raise LimitReached(
+                f"no room for scope {shown(name)}: the agent has {count} scopes, the limit is {agent.limits.scopes}",
+                details={"field": "name", "name": name, "scopes": count, "limit": agent.limits.scopes},
+                hint="dispose scopes that are done, best with a `with` block, or raise limits.scopes",
+            )
+        scope = WorkingScope(agent, parent, agent.new_id(now), name)
+        agent.scopes[scope.id] = scope
+    if agent.wants(WorkingScopeCreated):
+        agent.tell(
+            WorkingScopeCreated(at=now, agent_id=agent.id, scope_id=scope.id, scope_name=name, parent_id=parent._id)
+        )
+    return scope
+
+
+def scopes_of(agent: AgentState) -> list[WorkingScope]:
+    """The scopes of an agent, each after its parent. Called with the lock held."""
+    return [level for level in agent.scopes.values() if isinstance(level, WorkingScope)]
+
+
+def end_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
+    """End a scope and all that stand on it, or every scope, the innermost first; how many entries went."""
+    now, gone = agent.clock(), list[WorkingScope]()
+    with agent.lock:
+        for scope in scopes_of(agent):
+            if first is None or scope is first or scope._parent in gone:
+                gone.append(scope)
+        counts = [(scope, scope._end(now)) for scope in reversed(gone)]
+    if agent.wants(WorkingScopeDisposed):
+        for scope, count in counts:
+            agent.tell(
+                WorkingScopeDisposed(
+                    at=now,
+                    agent_id=agent.id,
+                    scope_id=scope.id,
+                    scope_name=scope.name,
+                    entries_cleared=count,
+                )
+            )
+    return sum(count for _, count in counts)

@@ -1,0 +1,152 @@
+"""The agent's handle: three kinds of memory, one place to count, clear, save and go back."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from recollect import InvalidInput, Layer, Memories
+from recollect.memories.agent import CONTEXT_TOKENS, AgentMemory, AgentSnapshot
+from tests.unit.stand_ins import HandClock
+
+
+@pytest.fixture
+def me(memories: Memories) -> AgentMemory:
+    return memories.agent("debugger", user="ada", project="api")
+
+
+@pytest.mark.req("W1")
+def test_a_handle_has_three_kinds_of_memory(me: AgentMemory, memories: Memories) -> None:
+    assert (me.agent_id, me.user_id) == ("debugger", "ada")
+    assert me.long_term.layers == (Layer.AGENT, Layer.USER, Layer.PROJECT)
+    me.working.set("step", 3)
+    memory = me.long_term.add("Tabs, not spaces", layer="project")
+    me.context.add("user", "How do we indent?")
+    assert memories.view(project="api").get(memory.id) == memory
+    assert memories.agent("debugger").user_id == "default"
+
+
+@pytest.mark.req("W1", "W9")
+def test_statistics_cover_all_three(me: AgentMemory, clock: HandClock) -> None:
+    me.working.set("step", 3)
+    with me.working.create_scope("subtask") as scope:
+        scope.set("part", "one")
+        first = me.long_term.add("one")
+        clock.forward(days=1)
+        me.long_term.forget(me.long_term.add("two").id)
+        item = me.context.add("user", "How do we indent?")
+        stats = me.stats()
+    assert (stats.working_entries, stats.working_scopes) == (2, 1)
+    assert stats.working_bytes > 0
+    assert (stats.long_term, stats.forgotten, stats.bytes_limit) == (1, 1, None)
+    assert stats.oldest == stats.newest == first.created_at
+    assert stats.bytes_used == me.long_term.stats().bytes_used
+    assert (stats.context_items, stats.context_tokens) == (1, item.tokens)
+    assert stats.context_tokens_limit == CONTEXT_TOKENS
+
+
+@pytest.mark.req("W1")
+def test_clearing_spares_what_lasts_unless_asked(me: AgentMemory) -> None:
+    own = me.long_term.add("own")
+    shared = me.long_term.add("shared", layer="project")
+    me.working.set("step", 3)
+    scope = me.working.create_scope("subtask")
+    me.context.add("system", "Be brief", pinned=True)
+    me.clear()
+    assert (len(me.working), len(me.context), scope.is_disposed) == (0, 0, True)
+    assert me.long_term.count() == 2
+    me.clear(working=False, context=False, long_term=True)
+    assert [memory.id for memory in me.long_term.list()] == [shared.id]
+    assert me.long_term.restore(own.id)
+
+
+@pytest.mark.req("W1", "P1")
+def test_a_snapshot_goes_through_json_and_back(me: AgentMemory, clock: HandClock) -> None:
+    me.working.set("step", 3)
+    me.working.create_scope("subtask").set("part", {"of": ["it"]})
+    me.context.add("system", "Be brief", pinned=True)
+    saved = me.snapshot()
+    text = saved.to_json()
+    me.clear()
+    me.working.set("other", 1)
+    me.restore(AgentSnapshot.from_json(text))
+    assert AgentSnapshot.from_json(text) == saved
+    assert me.working.get("step") == 3
+    assert not me.working.contains("other")
+    [scope] = me.working.active_scopes()
+    assert (scope.name, scope.get("part"), scope.get("step")) == ("subtask", {"of": ["it"]}, 3)
+    assert [(item.content, item.pinned) for item in me.context.items] == [("Be brief", True)]
+
+
+REFUSED: dict[str, Callable[[AgentSnapshot], object]] = {
+    "another agent's": lambda saved: replace(saved, agent_id="writer"),
+    "another user's": lambda saved: replace(saved, user_id="bob"),
+    "a newer release's": lambda saved: replace(saved, format=99),
+    "working memory of another agent": lambda saved: replace(saved, working=replace(saved.working, agent_id="writer")),
+    "too much context": lambda saved: replace(
+        saved, context=replace(saved.context, items=(replace(saved.context.items[0], content="x" * 99_999),))
+    ),
+    "not one": lambda saved: saved.to_json(),
+    "nothing": lambda saved: None,
+}
+
+
+@pytest.mark.req("W1", "P9")
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_does_not_fit_is_refused_and_changes_nothing(me: AgentMemory, what: str) -> None:
+    me.working.set("step", 3)
+    me.context.add("user", "How do we indent?")
+    wrong = REFUSED[what](me.snapshot())
+    me.working.set("step", 4)
+    me.context.add("user", "And in Python?")
+    with pytest.raises(InvalidInput) as caught:
+        me.restore(wrong)  # type: ignore[arg-type]  # that is the point
+    assert caught.value.hint
+    assert me.working.get("step") == 4
+    assert len(me.context) == 2
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense", b"\xff", '{"format": 1}', "[" * 100_000])
+def test_a_text_that_is_no_snapshot(text: str | bytes) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        AgentSnapshot.from_json(text)
+    assert caught.value.details == {"field": "snapshot"}
+
+
+@pytest.mark.req("C2")
+def test_context_brings_what_is_remembered(me: AgentMemory) -> None:
+    memory = me.long_term.add("Indentation is done with tabs", author="Ada")
+    me.long_term.add("The release is on Friday")
+    me.context.add("system", "Be brief", pinned=True)
+    me.context.add("user", "How is indentation done?")
+    prompt = me.context.compose("indentation", budget_tokens=300)
+    assert memory.content in prompt.text
+    assert memory.id in prompt.text
+    assert "Friday" not in prompt.text
+    assert prompt.receipt.total_tokens <= 300
+    assert "Indentation" not in me.context.compose(budget_tokens=300).text
+
+
+@pytest.mark.req("W7", "L11")
+def test_agents_share_nothing_but_what_is_shared(memories: Memories) -> None:
+    one, two = memories.agent("one", user="ada"), memories.agent("two", user="ada")
+    one.working.set("step", 1)
+    one.long_term.add("mine")
+    one.context.add("user", "hello")
+    assert (len(two.working), two.long_term.count(), len(two.context)) == (0, 0, 0)
+    assert len(memories.agent("one", user="ada").working) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"agent": ""}, "agent"),
+        ({"agent": None}, "agent"),
+        ({"context_tokens": 0}, "max_tokens"),
+        ({"counter": 5}, "counter"),
+    ],
+)
+def test_bad_arguments(memories: Memories, arguments: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        memories.agent(**({"agent": "debugger"} | arguments))  # type: ignore[arg-type]  # that is the point
+    assert field in str(caught.value.details) or field in caught.value.message

@@ -1,0 +1,95 @@
+"""Counting tokens: the fallback, the vocabularies, and counters that callers bring."""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import ConfigurationError, InvalidInput, tokens
+
+
+@pytest.mark.req("C1")
+@given(st.text())
+def test_the_fallback_is_a_quarter_of_the_characters_rounded_up(text: str) -> None:
+    assert tokens.by_characters(text) == math.ceil(len(text) / 4)
+
+
+def vocabulary(absent: Callable[[str], NoReturn], name: str = "o200k_base") -> tokens.TokenCounter:
+    if importlib.util.find_spec(tokens.PACKAGE) is None:
+        absent("recollect[tokens] is not installed")
+    return tokens.bpe_counter(name)
+
+
+# Counted by two other implementations of the same vocabulary.
+COUNTED = [
+    ("", 0),
+    ("hello world, it's me", 5),
+    ("\u00dcn\u00ef \u65e5\u672c\u8a9e text \U0001f389", 8),
+    ("<|endoftext|> hi <|im_start|>", 14),
+    ("a\x00b", 3),
+    ("x" * 100_000, 12_500),
+    ("\u202eabc", 2),
+    ("The quick brown fox. " * 500, 2_501),
+]
+
+
+@pytest.mark.req("C1")
+@pytest.mark.parametrize(("text", "count"), COUNTED, ids=range(len(COUNTED)))
+def test_a_vocabulary_counts_as_the_model_does(text: str, count: int, absent: Callable[[str], NoReturn]) -> None:
+    assert vocabulary(absent)(text) == count
+
+
+def test_another_vocabulary_counts_otherwise(absent: Callable[[str], NoReturn]) -> None:
+    text = "\u0443\u043a\u0440\u0430\u0457\u043d\u0441\u044c\u043a\u0430 \u043c\u043e\u0432\u0430 " * 20
+    assert vocabulary(absent, "cl100k_base")(text) > vocabulary(absent)(text)
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "PACKAGE", "no_such_package")
+    with pytest.raises(ConfigurationError, match=r"recollect\[tokens\]") as caught:
+        tokens.bpe_counter()
+    assert caught.value.details["extra"] == "tokens"
+
+
+def test_an_unknown_vocabulary_is_refused(absent: Callable[[str], NoReturn]) -> None:
+    vocabulary(absent)
+    with pytest.raises(ConfigurationError, match="no vocabulary is named") as caught:
+        tokens.bpe_counter("nope" * 100)
+    assert len(str(caught.value)) < 200
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("encoding", [None, 7, b"o200k_base"])
+def test_the_name_of_a_vocabulary_is_text(encoding: Any) -> None:
+    with pytest.raises(ConfigurationError, match="encoding must be text"):
+        tokens.bpe_counter(encoding)
+
+
+def test_a_meter_asks_once_for_each_text() -> None:
+    asked: list[str] = []
+
+    def counter(text: str) -> int:
+        asked.append(text)
+        return 7
+
+    meter = tokens.Meter(counter)
+    assert [meter("a"), meter("b"), meter("a"), meter("")] == [7, 7, 7, 0]
+    assert asked == ["a", "b"]
+
+
+@pytest.mark.parametrize("answer", [-1, 1.5, None, "3", True, float("nan")])
+def test_a_counter_is_held_to_its_word(answer: Any) -> None:
+    with pytest.raises(ConfigurationError, match="the token counter returned") as caught:
+        tokens.Meter(lambda text: answer)("secret content")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("counter", [None, 4, "o200k_base"])
+def test_what_cannot_be_called_is_no_counter(counter: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        tokens.Meter(counter)
+    assert caught.value.details["field"] == "counter"

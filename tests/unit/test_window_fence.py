@@ -1,0 +1,70 @@
+"""What was recalled is recognised wherever it turns up again, and nothing else is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.window import fence, is_recalled, strip_recalled
+from tests.unit.test_window_items import DAY, HOSTILE, memory
+
+BLOCK = fence.fenced([fence.entry(memory("Likes tea\n\nand milk", "m1")), fence.entry(memory("Rome", "m2"))], DAY)
+ENTRY = fence.entry(memory("Likes tea", "m1", author="Ada"))
+# Pieces of blocks in any order: what models and users make of them.
+PIECES = st.lists(
+    st.sampled_from(
+        [*BLOCK.splitlines(), ENTRY, BLOCK, "said", "> quoted", "", "  ", "</recalled-memories> said", *HOSTILE]
+    )
+    | st.text(max_size=10),
+    max_size=8,
+).flatmap(lambda parts: st.sampled_from(["\n", "\r\n", "\r", "\u2028", " "]).map(lambda end: end.join(parts)))
+
+
+@pytest.mark.req("C2")
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("", ""),
+        ("I recalled memories of tea", "I recalled memories of tea"),
+        ("> quoted by a user\nyes", "> quoted by a user\nyes"),
+        (BLOCK, ""),
+        (f"before\n{BLOCK}\nafter", "before\nafter"),
+        (f"{BLOCK}\n{BLOCK}\nafter", "after"),
+        (BLOCK.replace("\n", "\r\n") + "\r\nafter", "after"),
+        (f"before\n{BLOCK.removesuffix(chr(10) + '</recalled-memories>')}", "before\n"),
+        (f"{ENTRY}\nSo, tea.", "So, tea."),
+        ("    " + ENTRY.replace("\n", "\n    ") + "\nSo, tea.", "So, tea."),
+        ("> " + BLOCK.replace("\n", "\n> ") + "\nmy comment", "my comment"),
+        (f"{BLOCK} And now my answer", " And now my answer"),
+        ("<recalled-memories>\nnothing of ours", "nothing of ours"),
+        (f"{ENTRY}\n\n> a quotation of the user", "\n> a quotation of the user"),
+        (BLOCK.upper().replace(fence.NOTE.upper(), fence.NOTE), ""),
+    ],
+)
+def test_recalled_memories_are_taken_out(text: str, rest: str) -> None:
+    assert strip_recalled(text) == rest
+    assert is_recalled(text) == (text != rest)
+
+
+@pytest.mark.req("C2")
+@given(PIECES)
+def test_what_remains_is_not_recalled_and_remains(text: str) -> None:
+    rest = strip_recalled(text)
+    assert not is_recalled(rest)
+    assert strip_recalled(rest) == rest
+    if not is_recalled(text):
+        assert rest == text
+
+
+@pytest.mark.req("C2")
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_any_memory_is_taken_out_whole(content: str, author: str) -> None:
+    text = fence.fenced([fence.entry(memory(content, author=author))], DAY)
+    assert strip_recalled(f"before\n{text}\nafter") == "before\nafter"
+    assert len(text.splitlines()) == 4 + max(1, len(content.splitlines()))
+
+
+def test_long_runs_are_read_in_one_go() -> None:
+    """A pattern that tries again at each place would take hours."""
+    for run in ("<" * 200_000, ">" * 200_000, " " * 200_000, "<|" * 100_000, "\n" * 200_000):
+        assert strip_recalled(run) == run
+        assert strip_recalled(fence.entry(memory(run))) == ""
