@@ -235,14 +235,16 @@ def test_when_asks_for_a_time(talking: View) -> None:
 @pytest.mark.req("L1", "L4")
 def test_the_session_of_an_identity_is_that_of_its_memories(memories: Memories) -> None:
     view = memories.view(user="ada", session="monday")
-    assert view.add("Which theme?", layer="user").session == "monday"
+    assert view.add("Which theme?", layer="user", role="user").session == "monday"
     assert view.add("Which bread?", layer="user", session="tuesday").session == "tuesday"
-    [one] = view.add_many(["The dark one"])
+    assert view.add("A chat about bread", type="conversation").session == "monday"
+    assert view.add("The user prefers dark mode").session is None, "nobody said it: it has no neighbours"
+    [one] = view.add_many([NewMemory(content="The dark one", author="Ada")])
     assert view.get(one.id) == one
     assert one.session == "monday"
     moved = view.update(one.id, session="friday")
     assert moved.session == "friday"
-    assert memories.view(user="ada").add("No session").session is None
+    assert memories.view(user="ada").add("No session", author="Ada").session is None
 
 
 # --- long texts -----------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 
 def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str, session: str | None = None) -> Memory:
-    """The first version of a memory, every field checked; said in that session, if it names no other."""
+    """The first version of a memory, every field checked; said in that session, if it was said and names no other."""
     fields: dict[str, Any] = {
         "id": memory_id,
         "content": validation.content(new.content),
@@ -75,13 +75,19 @@ def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str, session: 
         "importance": validation.unit("importance", new.importance),
         "tags": validation.tags(new.tags),
         "metadata": validation.metadata(new.metadata),
-        "session": session,
     }
     for name, check in _OPTIONAL.items():
         # Most memories have few of these, and a check that need not be made is the cheapest.
         if (value := getattr(new, name)) not in (None, ()):
             fields[name] = check(value)
+    if session is not None and "session" not in fields and _is_said(fields):
+        fields["session"] = session
     return codec.make_memory(fields)
+
+
+def _is_said(fields: Mapping[str, Any]) -> bool:
+    """Whether a new memory is part of a conversation: what is only known has no neighbours that it was said with."""
+    return "author" in fields or "role" in fields or fields["type"] is MemoryType.CONVERSATION
 
 
 def same_request(left: Memory, right: Memory) -> bool:

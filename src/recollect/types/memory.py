@@ -210,7 +210,7 @@ class NewMemory:
     """What ``add_many`` takes: the fields of a memory that a caller may set.
 
     ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording,
-    ``session`` to the session of the identity.
+    ``session`` of what somebody said (it has an author or a role, or is a conversation) to the session of the identity.
     ``key`` makes the write idempotent: the same key and the same memory are stored once. ``vector`` is for
     callers who embed themselves: numbers, or a :class:`Vector`.
 
