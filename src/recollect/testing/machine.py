@@ -421,4 +421,4 @@ def run_machine(open_store: Callable[[Path], Store], base: Path) -> None:
     runs = max(20, GENERATED.max_examples // 2)
     chosen = settings(GENERATED, max_examples=runs, stateful_step_count=STEPS)
     # Any callable that gives a machine will do; the annotation in Hypothesis is narrower.
-    run_state_machine_as_test(build, settings=chosen)  # type: ignore[arg-type]
+    run_state_machine_as_test(build, settings=chosen)  # type: ignore[arg-type]  # a factory serves as well as a class
