@@ -42,8 +42,9 @@ bench-speed: $(VENV)/.dev
 faults: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
 
-docs: $(BIN)/python
+docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py
+	$(BIN)/python tools/reference.py
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of
 # every file of each release. The last line refuses a result that names a host or a path.

@@ -8,7 +8,7 @@ import base64
 import binascii
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -172,6 +172,16 @@ def decode_as(data: bytes | str, kind: type[T]) -> T:
     1
     """
     return msgspec.json.decode(data, type=kind)
+
+
+def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The JSON schemas of types, and those that they refer to by ``#/$defs/`` and their name.
+
+    >>> json_schemas([int])
+    ([{'type': 'integer'}], {})
+    """
+    found, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    return list(found), parts
 
 
 def checksum(text: str) -> bytes:

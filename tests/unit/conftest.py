@@ -7,6 +7,7 @@ import pytest
 
 from recollect import Memories, View
 from tests.unit.stand_ins import HandClock, Opener
+from tests.unit.terminal import Terminal, light_database
 
 
 @pytest.fixture(params=["ram", "sqlite"])
@@ -39,3 +40,10 @@ def memories(opener: Opener, clock: HandClock) -> Memories:
 @pytest.fixture
 def view(memories: Memories) -> View:
     return memories.view(user="ada", project="api")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """The command line on an empty database, in this process."""
+    light_database(tmp_path / "memory.db")
+    return Terminal(tmp_path, monkeypatch, capsys)

@@ -197,6 +197,10 @@ def _when_stopped(args: Sequence[str]) -> str:
     return VERBS[stopped].interrupted if stopped else ""
 
 
+def _simple(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
 class _Told:
     """Tells of errors: in one line, or as JSON where the answer would have been."""
 
@@ -216,7 +220,7 @@ class _Told:
             "message": message,
             "hint": hint,
             "retryable": bool(error and error.retryable),
-            "details": {name: str(value) for name, value in error.details.items()} if error else {},
+            "details": {name: _simple(value) for name, value in error.details.items()} if error else {},
             "exit_code": exit_code,
         }
         operation = error.operation if error else ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _EXCERPT = 280
+_ID_FITS = 60
 _STYLES = {
     Operation.ADDED: "green",
     Operation.UPDATED: "cyan",
@@ -44,7 +45,11 @@ def results(screen: Screen, answer: Results, given: Any) -> None:
 
 def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
     score = pictures.bar(hit.score, 10, plain=screen.plain)
-    screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}  {screen.styled(hit.memory.id, 'dim')}")
+    fits = screen.width >= _ID_FITS
+    id = f"  {screen.styled(hit.memory.id, 'dim')}" if fits else ""
+    screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}{id}")
+    if not fits:
+        screen.line(f"   {hit.memory.id}", "dim")
     _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), query))
     screen.show(_indented(_facts(hit.memory, now), "dim"))
     if hit.overrides:
@@ -89,14 +94,14 @@ def _marked(text: str, query: str) -> "Text":
 def _wrapped(screen: Screen, text: "Text") -> None:
     from rich.padding import Padding  # lazy: as above
 
-    screen.show(Padding(text, (0, 0, 0, 3)))
+    screen.show(Padding(text, (0, 0, 0, 3), expand=False))
 
 
 def _indented(text: str, style: str) -> Any:
     from rich.padding import Padding  # lazy: as above
     from rich.text import Text  # lazy: as above
 
-    return Padding(Text(text, style=style), (0, 0, 0, 3))
+    return Padding(Text(text, style=style), (0, 0, 0, 3), expand=False)
 
 
 def _facts(memory: Memory, now: datetime) -> str:
@@ -214,10 +219,14 @@ def changes(screen: Screen, answer: Versions, _: Any) -> None:
 def _version(screen: Screen, version: Version) -> None:
     if screen.terminal:
         style = _STYLES[version.operation]
+        id = f"{version.memory_id} v{version.version}"
+        room = screen.width >= _ID_FITS + 20
         screen.line(
             f"{screen.styled(f'{version.sequence:>6}', 'dim')} {version.recorded_at.astimezone():%m-%d %H:%M:%S} "
-            f"{screen.styled(version.operation.value.ljust(9), style)} {version.memory_id} v{version.version}"
+            f"{screen.styled(version.operation.value.ljust(9), style)}{f' {id}' if room else ''}"
         )
+        if not room:
+            screen.line(id, "dim")
         if version.reason:
             screen.line(f"       {one_line(version.reason)}", "dim")
         return

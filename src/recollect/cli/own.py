@@ -84,6 +84,9 @@ def completion(out: Screen) -> click.Command:
     )
 
 
+ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "version": Release})
+"""What those of them that answer in JSON answer."""
+
 COMPLETION_VARIABLE = "_RECOLLECT_COMPLETE"
 SUMMARIES: Mapping[str, str] = MappingProxyType(
     {

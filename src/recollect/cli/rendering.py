@@ -56,7 +56,7 @@ def prompt(screen: Screen, answer: Prompt, _: Any) -> None:
     if not screen.terminal:
         screen.line(answer.text)  # for a program: not a letter changed
         return
-    screen.line(safe(answer.text))
+    screen.line(safe(answer.text) or "Nothing here seems to be about that.")
     room = max(10, min(40, screen.width - 30))
     filled = pictures.bar(answer.total_tokens / max(1, answer.budget_tokens), room, plain=screen.plain)
     screen.line()

@@ -42,7 +42,7 @@ def answer_with(
     """Show an answer: as JSON, as a picture in a file, or for people."""
     if json and name == "watch":
         for version in answer.versions:
-            out.line(as_json(name, version))
+            out.line(as_json(name, replace(answer, versions=(version,), last=version.sequence)))
     elif json:
         out.line(as_json(name, answer))
     elif values and values.get("svg"):

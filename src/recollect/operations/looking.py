@@ -80,13 +80,13 @@ WATCH = Verb(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class Summary:
     """Of which memories."""
 
     layers: tuple[Layer, ...] = option("only of this layer", (), flag="layer", short="l")
 
 
-def _stats(caller: Caller, given: Stats) -> Statistics:
+def _stats(caller: Caller, given: Summary) -> Statistics:
     view, layers = caller.view, given.layers or None
     stats = view.stats(layers=layers)
     if stats.oldest is None or stats.newest is None:
@@ -119,7 +119,7 @@ def periods(oldest: datetime, newest: datetime) -> list[tuple[datetime, datetime
 
 STATS = Verb(
     name="stats",
-    input=Stats,
+    input=Summary,
     output=Statistics,
     run=_stats,
     needs=Needs.READ,
