@@ -134,7 +134,7 @@ def read_text(stream: BinaryIO) -> str:
     """Everything that comes in, as UTF-8; a byte that is not, is named by its place."""
     content = stream.read()
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidInput(
