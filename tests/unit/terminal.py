@@ -111,19 +111,25 @@ def started(folder: Path, *args: str, stdin: bytes = b"", **variables: str) -> D
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def at_terminal(folder: Path, *args: str, columns: int = 80, types: bytes = b"", **variables: str) -> Done:
-    """Run a command on a terminal of its own, with somebody who types something."""
+def at_terminal(
+    folder: Path, *args: str, columns: int = 80, typed: tuple[str, bytes] | None = None, **variables: str
+) -> Done:
+    """Run a command on a terminal of its own. ``typed`` is what to wait for, and what somebody types then."""
     child, terminal = pty.fork()
-    if child == 0:  # pragma: no cover  # another process
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.chdir(folder)
-        os.execve(COMMAND[0], [*COMMAND, *args], {**os.environ, **environment(folder), **variables})
-    if types:
-        os.write(terminal, types)
+    if child == 0:  # another process: it becomes the command, or ends
+        try:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            os.chdir(folder)
+            os.execve(COMMAND[0], [*COMMAND, *args], {**os.environ, **environment(folder), **variables})
+        finally:
+            os._exit(99)
     seen = b""
     try:
         while piece := os.read(terminal, 65536):
             seen += piece
+            if typed and typed[0].encode() in seen:
+                os.write(terminal, typed[1])
+                typed = None
     except OSError:  # Linux says so when the other side of a terminal is closed
         pass
     _, status = os.waitpid(child, 0)

@@ -14,7 +14,7 @@ import recollect
 from recollect.cli.rendering import RENDERERS, field_by_field
 from recollect.cli.screen import screen_of
 from recollect.operations import VERBS
-from recollect.operations.answers import Reembedded
+from recollect.operations.keeping import Reembedded
 from tests.unit.stand_ins import Named
 from tests.unit.terminal import Terminal
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recollect import MemoryType
 from recollect.cli import drawing, pictures
 from recollect.cli.screen import one_line, safe
-from recollect.operations.answers import Edge, Graph, Node
+from recollect.operations.looking import Edge, Graph, Node
 
 NUMBERS = st.floats(allow_nan=False)
 

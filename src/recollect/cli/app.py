@@ -2,21 +2,19 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import click
 
-from recollect.cli import own, params, shared
-from recollect.cli.running import run_verb
+from recollect.cli import params, shared
+from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
 from recollect.cli.screen import Screen, one_line, standard_screens
 from recollect.errors import RecollectError
 from recollect.operations import LISTED, VERBS, Needs, Verb, asked, failure_of
 from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, UNEXPECTED, USAGE
 
-NAME = "recollect"
 _ABOUT = """The memory of your agents: one file, no server, no LLM.
 
 Most commands take words as they come: recollect add Prefers dark mode
@@ -44,6 +42,8 @@ class VerbCommand(click.Command):
         self._out, self._notes = out, notes
 
     def _call(self, **values: Any) -> int:
+        from recollect.cli.running import run_verb  # lazy: help needs none of it
+
         context = click.get_current_context()
         agrees = run_verb(self.verb, shared.asking(context), values, self._out, self._notes)
         return 0 if agrees else ANSWERED_NO
@@ -94,9 +94,9 @@ class Commands(click.Group):
 
     def __init__(self, out: Screen, notes: Screen) -> None:
         super().__init__(
-            NAME,
+            PROGRAM,
             help=_ABOUT,
-            params=[*shared.options(), click.Option(["--version"], is_flag=True, help=own.SUMMARIES["version"])],
+            params=[*shared.options(), click.Option(["--version"], is_flag=True, help=OWN["version"])],
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
             invoke_without_command=True,
             callback=self._alone,
@@ -107,19 +107,24 @@ class Commands(click.Group):
     def _alone(self, **values: Any) -> None:
         context = click.get_current_context()
         if values["version"]:
-            context.invoke(own.version(self._out))
+            context.invoke(self._own("version"))
         elif context.invoked_subcommand is None:
             self._out.line(context.get_help())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs in the order of the table, then the terminal's own."""
-        return [*LISTED, *own.COMMANDS]
+        return [*LISTED, *OWN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Build a command."""
         if cmd_name in LISTED:
             return VerbCommand(VERBS[cmd_name], self._out, self._notes)
-        return own.COMMANDS[cmd_name](self._out) if cmd_name in own.COMMANDS else None
+        return self._own(cmd_name) if cmd_name in OWN else None
+
+    def _own(self, name: str) -> click.Command:
+        from recollect.cli import own  # lazy: verbs need none of it
+
+        return own.COMMANDS[name](self._out)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
         """Find a command; if there is none of that name, say which is nearest."""
@@ -128,7 +133,7 @@ class Commands(click.Group):
             from difflib import get_close_matches  # lazy: only for mistakes
 
             near = get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"{NAME} --help lists them"
+            hint = f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them"
             raise click.UsageError(f"no command is named '{one_line(args[0])[:40]}'; {hint}")
         return args[0], command, args[1:]
 
@@ -137,7 +142,7 @@ class Commands(click.Group):
         headings: dict[str, list[tuple[str, str]]] = {}
         for name, listed in LISTED.items():
             headings.setdefault(listed.section.value, []).append((name, listed.summary))
-        headings["This terminal"] = list(own.SUMMARIES.items())
+        headings["This terminal"] = list(OWN.items())
         for heading, rows in headings.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
@@ -147,8 +152,8 @@ def run(args: Sequence[str]) -> int:
     """Run a command line; the exit code."""
     out, notes = standard_screens()
     commands = Commands(out, notes)
-    if own.COMPLETION_VARIABLE in os.environ:
-        commands.main(list(args), prog_name=NAME, complete_var=own.COMPLETION_VARIABLE)
+    if COMPLETION_VARIABLE in os.environ:
+        commands.main(list(args), prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE)
     try:
         code = _invoked(commands, args, out, notes)
         out.out.flush()
@@ -167,14 +172,14 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
     told = _Told(out if "--json" in args else None, notes)
     context: click.Context | None = None
     try:
-        context = commands.make_context(NAME, list(args))
+        context = commands.make_context(PROGRAM, list(args))
         with context.scope():
             answer = commands.invoke(context)
             return answer if isinstance(answer, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else NAME
+        path = error.ctx.command_path if error.ctx else PROGRAM
         return told.error("USAGE", error.format_message(), f"see {path} --help", USAGE)
     except click.ClickException as error:
         return told.error("USAGE", error.format_message(), "", USAGE)
@@ -187,6 +192,8 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
         raise
     except Exception as error:  # reason: whatever happens, a terminal gets one line and a code  # noqa: BLE001
         if os.environ.get("RECOLLECT_DEBUG"):
+            import traceback  # lazy: only for who looks for a mistake of ours
+
             traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return told.error("INTERNAL", message[:500], "please report it; RECOLLECT_DEBUG=1 shows more", UNEXPECTED)

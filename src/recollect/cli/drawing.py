@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 
-from recollect.operations.answers import Graph, Node
+from recollect.operations.looking import Graph, Node
 from recollect.types import MemoryType
 
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 240, 44, 70, 18, 20

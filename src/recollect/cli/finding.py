@@ -6,27 +6,16 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, variable_of
 from recollect.errors import ConfigurationError
 from recollect.types import Identity
 
 FILE = "recollect.toml"
-DATABASE = "database"
-DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT_USER = "default"
-IDS = tuple(one.name for one in fields(Identity))
-
-
-def variable_of(id: str) -> str:
-    """The environment variable of an id.
-
-    >>> variable_of("user")
-    'RECOLLECT_USER'
-    """
-    return f"RECOLLECT_{id.upper()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

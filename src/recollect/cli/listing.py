@@ -4,15 +4,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import drawing, pictures
+from recollect.cli import pictures
 from recollect.cli.kinds import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
-from recollect.operations.answers import Graph, Versions
 from recollect.types import Hit, Memory, Operation, Page, Results, Version
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
+
+    from recollect.operations.looking import Graph, Versions
 
 _EXCERPT = 280
 _ID_FITS = 60
@@ -199,7 +200,7 @@ def _moment(moment: datetime | None) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}" if moment else ""
 
 
-def history(screen: Screen, answer: Versions, _: Any) -> None:
+def history(screen: Screen, answer: "Versions", _: Any) -> None:
     """Every version with its content, where it changed."""
     before = None
     for version in answer.versions:
@@ -210,7 +211,7 @@ def history(screen: Screen, answer: Versions, _: Any) -> None:
         before = content
 
 
-def changes(screen: Screen, answer: Versions, _: Any) -> None:
+def changes(screen: Screen, answer: "Versions", _: Any) -> None:
     """A line for each change."""
     for version in answer.versions:
         _version(screen, version)
@@ -246,13 +247,15 @@ def _version(screen: Screen, version: Version) -> None:
     )
 
 
-def graph(screen: Screen, answer: Graph, _: Any) -> None:
+def graph(screen: Screen, answer: "Graph", _: Any) -> None:
     """The references as a tree."""
     if not screen.terminal:
         screen.rows((edge.source, edge.target) for edge in answer.edges)
         return
     if not answer.edges:
         screen.line("No references.", "yellow")
+    from recollect.cli import drawing  # lazy: one command needs it
+
     for branch in drawing.tree(answer, plain=screen.plain):
         again = " (see above)" if branch.repeated else ""
         id = f"  {branch.node.id}" if screen.width >= NARROW else ""

@@ -1,6 +1,5 @@
 """Commands that are the terminal's own: they ask nothing of a database."""
 
-import platform
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ import click
 
 from recollect import __version__
 from recollect.cli import shared
+from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
 from recollect.cli.running import as_json
 from recollect.cli.screen import Screen, one_line
 
@@ -39,13 +39,13 @@ def version(out: Screen) -> click.Command:
 
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
-        found = Release(recollect=__version__, python=platform.python_version(), platform=sys.platform)
+        found = Release(recollect=__version__, python=sys.version.split()[0], platform=sys.platform)
         if shared.asking(context).json:
             out.line(as_json("version", found))
         else:
             out.line(f"recollect {found.recollect} (Python {found.python} on {found.platform})")
 
-    return click.Command("version", callback=show, params=shared.options(), help=SUMMARIES["version"])
+    return click.Command("version", callback=show, params=shared.options(), help=OWN["version"])
 
 
 def where(out: Screen) -> click.Command:
@@ -63,7 +63,7 @@ def where(out: Screen) -> click.Command:
         for name, value in {"database": place.database, **place.identity}.items():
             out.line(f"{name.ljust(9)} {one_line(value)}  {out.styled('from ' + place.origins[name], 'dim')}")
 
-    return click.Command("where", callback=show, params=shared.options(), help=SUMMARIES["where"])
+    return click.Command("where", callback=show, params=shared.options(), help=OWN["where"])
 
 
 def completion(out: Screen) -> click.Command:
@@ -76,25 +76,15 @@ def completion(out: Screen) -> click.Command:
         kind = get_completion_class(shell)
         if kind is None:  # unreachable by the choice above, and for the type checker
             raise click.UsageError(f"no completion for {shell}")
-        out.line(kind(context.find_root().command, {}, "recollect", COMPLETION_VARIABLE).source())
+        out.line(kind(context.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE).source())
 
     argument = click.Argument(["shell"], type=click.Choice(_SHELLS))
-    return click.Command(
-        "completion", callback=show, params=[argument, *shared.options()], help=SUMMARIES["completion"]
-    )
+    return click.Command("completion", callback=show, params=[argument, *shared.options()], help=OWN["completion"])
 
 
 ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "version": Release})
 """What those of them that answer in JSON answer."""
 
-COMPLETION_VARIABLE = "_RECOLLECT_COMPLETE"
-SUMMARIES: Mapping[str, str] = MappingProxyType(
-    {
-        "where": "Show which database and identity are used here, and why.",
-        "completion": "Print the script that lets your shell complete commands.",
-        "version": "Show which release this is.",
-    }
-)
 COMMANDS: Mapping[str, Callable[[Screen], click.Command]] = MappingProxyType(
     {"where": where, "completion": completion, "version": version}
 )

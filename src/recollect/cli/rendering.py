@@ -5,18 +5,23 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.cli import listing, pictures
 from recollect.cli.kinds import local_now
 from recollect.cli.screen import Screen, one_line, safe
-from recollect.operations.answers import Added, Count, Forgotten, Prompt, Reembedded, Restored, Settings, Statistics
 from recollect.types import Diagnosis, Health, Status
+
+if TYPE_CHECKING:
+    from recollect.operations.keeping import Reembedded, Settings
+    from recollect.operations.looking import Statistics
+    from recollect.operations.recalling import Count, Prompt
+    from recollect.operations.writing import Added, Forgotten, Restored
 
 _MEMORIES = 10
 
 
-def added(screen: Screen, answer: Added, _: Any) -> None:
+def added(screen: Screen, answer: "Added", _: Any) -> None:
     """One line for each memory, if they are few."""
     if len(answer.memories) > _MEMORIES and screen.terminal:
         screen.line(f"{len(answer.memories)} memories stored", "green")
@@ -29,12 +34,12 @@ def added(screen: Screen, answer: Added, _: Any) -> None:
             screen.line(memory.id)
 
 
-def counted(screen: Screen, answer: Count, _: Any) -> None:
+def counted(screen: Screen, answer: "Count", _: Any) -> None:
     """The number."""
     screen.line(str(answer.count))
 
 
-def forgotten(screen: Screen, answer: Forgotten, _: Any) -> None:
+def forgotten(screen: Screen, answer: "Forgotten", _: Any) -> None:
     """What went, and what was not there."""
     done = "erased" if answer.permanent else "forgotten"
     for id in answer.ids:
@@ -43,7 +48,7 @@ def forgotten(screen: Screen, answer: Forgotten, _: Any) -> None:
         screen.line(f"nothing to forget  {safe(id)}", "yellow")
 
 
-def restored(screen: Screen, answer: Restored, _: Any) -> None:
+def restored(screen: Screen, answer: "Restored", _: Any) -> None:
     """What is back, and what was not forgotten."""
     for id in answer.ids:
         screen.line(f"restored  {safe(id)}")
@@ -51,7 +56,7 @@ def restored(screen: Screen, answer: Restored, _: Any) -> None:
         screen.line(f"nothing to restore  {safe(id)}", "yellow")
 
 
-def prompt(screen: Screen, answer: Prompt, _: Any) -> None:
+def prompt(screen: Screen, answer: "Prompt", _: Any) -> None:
     """The text; for a person also how much of the budget it takes."""
     if not screen.terminal:
         screen.line(answer.text)  # for a program: not a letter changed
@@ -66,7 +71,7 @@ def prompt(screen: Screen, answer: Prompt, _: Any) -> None:
     screen.line(" · ".join(filter(None, [*shares, left])), "dim")
 
 
-def statistics(screen: Screen, answer: Statistics, _: Any) -> None:
+def statistics(screen: Screen, answer: "Statistics", _: Any) -> None:
     """Counts, and bars for types, tags and times."""
     stats = answer.stats
     pairs = [
@@ -134,12 +139,12 @@ def rebuilt(screen: Screen, _: None, __: Any) -> None:
     screen.line("rebuilt from the journal", "green")
 
 
-def reembedded(screen: Screen, answer: Reembedded, _: Any) -> None:
+def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
     """How many, and of what."""
     screen.line(f"{answer.embedded} memories embedded; the embedder is {answer.embedder or 'none'}", "green")
 
 
-def settings(screen: Screen, answer: Settings, _: Any) -> None:
+def settings(screen: Screen, answer: "Settings", _: Any) -> None:
     """Name and value."""
     _pairs(screen, sorted(answer.settings.items()))
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recollect.cli import params
-from recollect.cli.finding import DATABASE, Found
+from recollect.cli.names import DATABASE
 from recollect.cli.screen import Screen
 from recollect.cli.shared import Asking
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
 from recollect.operations import Caller, Needs, Progress, Verb
 
 if TYPE_CHECKING:
+    from recollect.cli.finding import Found
     from recollect.memories import Memories
 
 
@@ -75,7 +76,7 @@ def _ask_first(verb: Verb[Any, Any], given: Any, notes: Screen, *, sure: bool) -
 
 
 @contextmanager
-def opened(verb: Verb[Any, Any], found: Found) -> "Iterator[Memories]":
+def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
     """The database. One that is not there is made by the verbs that begin one, and by no other."""
     import recollect  # lazy: the engine is loaded here, after all that can be refused without it
 

@@ -1,12 +1,14 @@
 """Options that every command has: which database, as whom, and in which form to answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from recollect.cli.finding import DATABASE, DATABASE_VARIABLE, IDS, Found, find, variable_of
+from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, variable_of
+
+if TYPE_CHECKING:
+    from recollect.cli.finding import Found
 
 _NAMES = (DATABASE, *IDS, "json")
 
@@ -28,15 +30,16 @@ def is_shared(name: str | None) -> bool:
     return name in _NAMES
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(NamedTuple):
     """What was said with the shared options."""
 
     flags: Mapping[str, str | None]
     json: bool
 
-    def find(self) -> Found:
+    def find(self) -> "Found":
         """The database and the identity."""
+        from recollect.cli.finding import find  # lazy: help needs neither
+
         return find(self.flags)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from recollect.cli.running import answer_with
 from recollect.cli.screen import Screen
 from recollect.operations import Caller, Verb
-from recollect.operations.answers import Versions
+from recollect.operations.looking import Versions
 
 _SHOWN = 1_000
 

@@ -1,8 +1,8 @@
 """The table of verbs: each exists once, and every surface derives from it.
 
 To add a verb: write its input (a frozen dataclass whose fields are made by ``option`` and ``argument``), its answer
-(a value of the engine, or one in ``answers``), a function that runs it, and its ``Verb``, a constant of its name in one
-of the modules here; then enter it below. The command line, its help, completion and documentation follow by themselves.
+(a value of the engine, or one of its own), a function that runs it, and its ``Verb``, a constant of its name, in one of
+the modules here; then enter it below. The command line, its help, completion and documentation follow by themselves.
 """
 
 import importlib

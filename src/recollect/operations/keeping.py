@@ -1,9 +1,9 @@
 """Verbs for whoever looks after a database: health, doctor, rebuild, reembed, config."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from recollect.errors import EmbeddingFailed, RateLimited
-from recollect.operations.answers import Reembedded, Settings
 from recollect.operations.verb import Caller, Example, Needs, Verb, option
 from recollect.types import Diagnosis, Health, Status
 
@@ -79,6 +79,14 @@ REBUILD: Verb[Nothing, None] = Verb(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reembedded:
+    """How many memories got a vector, and of which embedder."""
+
+    embedded: int
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reembed:
     """Which embedder to go over to."""
 
@@ -104,6 +112,13 @@ REEMBED = Verb(
         Example(line="recollect reembed --embedder hashing-64", says="go over to another embedder"),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the database keeps about itself."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

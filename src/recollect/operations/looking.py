@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recollect.errors import InvalidInput, InvalidLayer, NotFound
-from recollect.operations.answers import Edge, Graph, Node, Period, Statistics, Versions
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import Filter, Layer, Memory
+from recollect.types import Filter, Layer, Memory, MemoryType, Stats, Version
 
 if TYPE_CHECKING:
     from recollect.memories import View
@@ -17,6 +16,14 @@ _PAGE = 100
 _LABEL = 60
 _PERIODS = 30
 _STEPS = (timedelta(hours=1), timedelta(days=1), timedelta(weeks=1), timedelta(days=30), timedelta(days=365))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """Versions, the oldest first. ``last`` is the sequence to go on from; what was given if there are none."""
+
+    versions: tuple[Version, ...]
+    last: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +87,23 @@ WATCH = Verb(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """How many memories were recorded from ``start`` until ``end``."""
+
+    start: datetime
+    end: datetime
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """The statistics of a view, and when its memories were recorded."""
+
+    stats: Stats
+    timeline: tuple[Period, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Of which memories."""
 
@@ -126,6 +150,32 @@ STATS = Verb(
     errors=(InvalidLayer,),
     examples=(Example(line="recollect stats --layer user", says="with a timeline, and bars for types and tags"),),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A memory in a graph."""
+
+    id: str
+    label: str
+    type: MemoryType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A reference from one memory to another."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Memories and the references between them. ``complete`` is false if there were more than asked for."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

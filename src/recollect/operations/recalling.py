@@ -1,12 +1,11 @@
 """Verbs that find memories: search, list, count, show, context."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
 from recollect.errors import EmbeddingFailed, InvalidLayer, NotFound, QueryTooLong, RateLimited
-from recollect.operations.answers import Count, Message, Omitted, Prompt
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
 from recollect.types import Filter, Layer, Memory, MemoryType, Page, Ranking, Results, Sort, SourceType
 
@@ -119,6 +118,13 @@ LIST = Verb(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many there are."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counted(Narrowed):
     """Which memories to count."""
 
@@ -177,6 +183,35 @@ SHOW = Verb(
         Example(line="recollect show $ID --as-of 2030-01-07", says="as it was on that day"),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message as the clients of language models take it."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omitted:
+    """A memory that stayed out of a prompt, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What goes into the next call of a language model, and what it takes of the budget."""
+
+    text: str
+    messages: tuple[Message, ...]
+    budget_tokens: int
+    total_tokens: int
+    tokens_by_part: Mapping[str, int] = field(default_factory=dict)
+    included: tuple[str, ...] = ()
+    left_out: tuple[Omitted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

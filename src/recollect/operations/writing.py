@@ -14,13 +14,19 @@ from recollect.errors import (
     NotFound,
     RateLimited,
 )
-from recollect.operations.answers import Added, Forgotten, Restored
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
 from recollect.types import KnowledgePointer, Layer, Memory, MemoryType, NewMemory, Operation, Source, SourceType
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
     from recollect.memories import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """The memories as they were stored, in the order given."""
+
+    memories: tuple[Memory, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +197,16 @@ UPDATE = Verb(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The ids that were forgotten (or would be: ``dry_run``), and those where there was nothing to forget."""
+
+    ids: tuple[str, ...]
+    missing: tuple[str, ...]
+    permanent: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
     """What to forget, and whether for good."""
 
@@ -220,7 +236,7 @@ def _forgettable(view: "View", id: str, *, permanent: bool) -> bool:
     return bool(versions) and versions[-1].operation not in gone
 
 
-def _none_missing(answer: Forgotten | Restored) -> bool:
+def _none_missing(answer: "Forgotten | Restored") -> bool:
     return not answer.missing
 
 
@@ -238,6 +254,14 @@ FORGET = Verb(
         Example(line="recollect forget $ID --permanent --yes", says="erased, without being asked"),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The ids that are back, and those where nothing was forgotten."""
+
+    ids: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
