@@ -250,6 +250,7 @@ def test_errors_are_one_line_that_says_what_to_do(args: list[str], code: int, sa
     assert told.code == code
     assert told.answer["ok"] is False
     assert told.answer["error"]["exit_code"] == code
+    assert told.answer["operation"] == (args[0] if args[0] in VERBS or args[0] == "completion" else "")
 
 
 def test_what_nobody_foresaw_is_one_line_too(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

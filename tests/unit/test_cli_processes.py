@@ -73,6 +73,12 @@ def test_a_reader_that_stops_reading_ends_it_quietly(folder: Path) -> None:
         assert process.wait() == 141
 
 
+def test_it_starts_without_streams(folder: Path) -> None:
+    known = {**os.environ, **environment(folder), "PY": sys.executable}
+    for line, code in (('"$PY" -m recollect list >&- 2>&-', 0), ('"$PY" -m recollect add - <&- 2>&-', 2)):
+        assert subprocess.run(["sh", "-c", line], env=known, cwd=folder, check=False).returncode == code
+
+
 def test_help_and_add_load_nothing_that_they_do_not_need(folder: Path) -> None:
     script = "import sys; from recollect.cli.app import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
 

@@ -103,6 +103,7 @@ class Commands(click.Group):
             epilog="recollect COMMAND --help shows options and examples.",
         )
         self._out, self._notes = out, notes
+        self.named = ""
 
     def _alone(self, **values: Any) -> None:
         context = click.get_current_context()
@@ -129,6 +130,7 @@ class Commands(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
         """Find a command; if there is none of that name, say which is nearest."""
         command = self.get_command(ctx, args[0])
+        self.named = args[0] if command else ""
         if command is None:
             from difflib import get_close_matches  # lazy: only for mistakes
 
@@ -169,7 +171,7 @@ def _silence() -> None:
 
 
 def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen) -> int:
-    told = _Told(out if "--json" in args else None, notes)
+    told = _Told(out if "--json" in args else None, notes, commands)
     context: click.Context | None = None
     try:
         context = commands.make_context(PROGRAM, list(args))
@@ -187,7 +189,7 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
         hint = _HINTS.get(error.code, error.hint)
         return told.error(error.code, error.message, hint, failure_of(error).exit_code, error)
     except (KeyboardInterrupt, click.Abort):
-        return told.error("INTERRUPTED", "stopped", _when_stopped(args), INTERRUPTED)
+        return told.error("INTERRUPTED", "stopped", _when_stopped(commands.named), INTERRUPTED)
     except BrokenPipeError:
         raise
     except Exception as error:  # reason: whatever happens, a terminal gets one line and a code  # noqa: BLE001
@@ -199,9 +201,8 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
         return told.error("INTERNAL", message[:500], "please report it; RECOLLECT_DEBUG=1 shows more", UNEXPECTED)
 
 
-def _when_stopped(args: Sequence[str]) -> str:
-    stopped = next((word for word in args if word in LISTED), None)
-    return VERBS[stopped].interrupted if stopped else ""
+def _when_stopped(name: str) -> str:
+    return VERBS[name].interrupted if name in VERBS else ""
 
 
 def _simple(value: Any) -> Any:
@@ -211,8 +212,8 @@ def _simple(value: Any) -> Any:
 class _Told:
     """Tells of errors: in one line, or as JSON where the answer would have been."""
 
-    def __init__(self, json: Screen | None, notes: Screen) -> None:
-        self._json, self._notes = json, notes
+    def __init__(self, json: Screen | None, notes: Screen, commands: Commands) -> None:
+        self._json, self._notes, self._commands = json, notes, commands
 
     def error(self, code: str, message: str, hint: str, exit_code: int, error: RecollectError | None = None) -> int:
         """Tell of an error; the exit code."""
@@ -230,6 +231,6 @@ class _Told:
             "details": {name: _simple(value) for name, value in error.details.items()} if error else {},
             "exit_code": exit_code,
         }
-        operation = error.operation if error else ""
-        self._json.line(codec.encode_json({"ok": False, "operation": operation, "error": described}).decode())
+        failed = {"ok": False, "operation": self._commands.named, "error": described}
+        self._json.line(codec.encode_json(failed).decode())
         return exit_code

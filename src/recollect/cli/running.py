@@ -31,7 +31,7 @@ def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out
             from recollect.cli import watching  # lazy: one command needs it
 
             return watching.follow(verb, caller, given, out, json=asked.json, interval_s=values["interval"])
-        with _progress(notes) as told:
+        with _progress(notes, verb.name) as told:
             answer = verb.run(replace(caller, progress=told), given)
     answer_with(out, verb.name, answer, given, json=asked.json, values=values)
     return verb.agrees(answer)
@@ -101,7 +101,7 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
 
 
 @contextmanager
-def _progress(notes: Screen) -> Iterator[Progress | None]:
+def _progress(notes: Screen, name: str) -> Iterator[Progress | None]:
     """A bar for whoever is watching, from the first step that is told of."""
     if not notes.terminal:
         yield None
@@ -114,7 +114,7 @@ def _progress(notes: Screen) -> Iterator[Progress | None]:
         if not bars:
             bar = Bar(console=notes.console, transient=True)
             bar.start()
-            bar.add_task("embedding", total=total)
+            bar.add_task(name, total=total)
             bars.append(bar)
         bars[0].update(bars[0].task_ids[0], completed=done, total=total)
 

@@ -93,7 +93,7 @@ SEARCH = Verb(
 class List(Narrowed):
     """Which page of which memories."""
 
-    limit: int = option("at most so many, up to 100", 20, short="n")
+    limit: int = option("at most so many, up to 100", 50, short="n")
     cursor: str | None = option("go on behind the page that gave this cursor")
     sort_by: Sort = option("the order", Sort.NEWEST, flag="sort", short="s")
 
@@ -110,7 +110,7 @@ LIST = Verb(
     needs=Needs.READ,
     errors=(InvalidLayer,),
     examples=(
-        Example(line="recollect list", says="the newest twenty"),
+        Example(line="recollect list", says="the newest fifty"),
         Example(line="recollect list --tag security --sort important", says="the most important first"),
         Example(line="recollect list --as-of 2d --forgotten", says="as it was two days ago, with forgotten ones"),
     ),
