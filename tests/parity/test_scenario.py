@@ -16,6 +16,7 @@ from recollect import codec
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.operations import VERBS, Caller, Takes, asked
 from recollect.types import Identity
+from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal, light_database
 
 WHO = {"agent": "debugger", "user": "ada", "project": "api"}
@@ -168,3 +169,126 @@ def test_the_table_answers_as_the_views_do(tmp_path: Path) -> None:
         assert view.get(memory.id) is None
         assert run("restore", ids=(memory.id,)).ids == (memory.id,)
         assert run("context", query="light mode", budget_tokens=100).included == (memory.id,)
+
+
+def caller_of(memories: recollect.Memories) -> Caller:
+    return Caller(memories=memories, identity=Identity(user="ada", project="api"))
+
+
+@pytest.mark.req("H3")
+@pytest.mark.parametrize("ranking", recollect.Ranking)
+def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.Ranking, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder=HashingEmbedder(32), clock=HandClock()) as memories:
+        view = memories.view(user="ada", project="api")
+        for number in range(6):
+            layer = "user" if number % 2 else "project"
+            view.add(f"Fact {number} about tea", layer=layer, tags=[f"t{number % 3}"], importance=number / 6)
+        search = VERBS["search"]
+        for options in (
+            {},
+            {"limit": 2},
+            {"min_score": 0.5},
+            {"explain": True},
+            {"as_of": 3},
+            {"asked_at": datetime(2030, 1, 7, tzinfo=UTC)},
+            {"layers": ("user",)},
+        ):
+            wanted = view.search("facts about tea", ranking=ranking, **options)
+            given = search.input(query="facts about tea", ranking=ranking, **options)
+            assert search.run(caller_of(memories), given) == wanted, options
+
+
+FILTERS: list[dict[str, Any]] = [
+    {"types": ("decision",)},
+    {"tags": ("t1",)},
+    {"any_tags": ("t1", "t2")},
+    {"no_tags": ("t1",)},
+    {"min_importance": 0.5},
+    {"created_after": datetime(2100, 1, 1, tzinfo=UTC)},
+    {"created_before": datetime(2000, 1, 1, tzinfo=UTC)},
+    {"occurred_after": datetime(2020, 6, 1, tzinfo=UTC)},
+    {"occurred_before": datetime(2020, 6, 1, tzinfo=UTC)},
+    {"within": "1h"},
+    {"content_contains": "FACT 3"},
+    {"authors": ("bob",)},
+    {"source_type": recollect.SourceType.MANUAL},
+    {"has_pointer": True},
+    {"has_pointer": False},
+    {"metadata": {"n": 2}},
+    {"include_forgotten": True},
+]
+
+
+@pytest.mark.req("L5")
+def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+        view = memories.view(user="ada", project="api")
+        added = [
+            view.add(
+                f"Fact {number}",
+                layer="user" if number % 2 else "project",
+                type="decision" if number == 1 else "fact",
+                tags=[f"t{number % 3}"],
+                importance=number / 6,
+                metadata={"n": number},
+                author="bob" if number == 4 else None,
+                occurred_at=datetime(2020, 1 + 2 * number, 1, tzinfo=UTC),
+                source=recollect.Source(type=recollect.SourceType.MANUAL) if number == 5 else None,
+                references=[],
+            )
+            for number in range(6)
+        ]
+        first = view.add("Start", references=[added[2].id])
+        view.forget(added[0].id)
+        every = [*FILTERS, {"references": (first.id,), "max_depth": 2}]
+        for options in every:
+            wanted = view.list(filter=recollect.Filter(**options)).memories
+            assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
+        for options in ({"sort_by": recollect.Sort.OLDEST}, {"limit": 2}, {"layers": ("user",)}, {"as_of": 2}):
+            wanted = view.list(**options).memories
+            assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
+
+
+FIELDS: dict[str, Any] = {
+    "type": recollect.MemoryType.DECISION,
+    "importance": 0.9,
+    "tags": ("style",),
+    "metadata": {"pages": 3},
+    "title": "Style",
+    "description": "How we write",
+    "author": "bob",
+    "role": "user",
+    "language": "en",
+    "type_name": "rule",
+    "references": ("other",),
+    "occurred_at": datetime(2030, 1, 7, tzinfo=UTC),
+    "expires_at": datetime(2100, 1, 7, tzinfo=UTC),
+    "confidence": 0.8,
+    "relevance": 0.7,
+    "decay_factor": 0.6,
+    "pointer": recollect.KnowledgePointer(
+        source_type=recollect.PointerType.ADR,
+        source_id="7",
+        content_hash="h",
+        synced_at=datetime(2030, 1, 7, tzinfo=UTC),
+    ),
+}
+SOURCE = {"source_type": recollect.SourceType.MANUAL, "source_reference": "note 7"}
+
+
+@pytest.mark.req("H2")
+def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+        caller = caller_of(memories)
+        add, update = VERBS["add"], VERBS["update"]
+        own = {"layer": recollect.Layer.USER, "key": "k"}
+        assert {*FIELDS, *SOURCE, *own, "content"} == {one.name for one in add.fields}
+        [added] = add.run(caller, add.input(content=("Use tabs",), **FIELDS, **SOURCE, **own)).memories
+        [plain] = add.run(caller, add.input(content=("Use spaces",))).memories
+        changed = update.run(caller, update.input(id=plain.id, **FIELDS, **SOURCE))
+        for memory in (added, changed):
+            assert {name: getattr(memory, name) for name in FIELDS} == FIELDS
+            assert memory.source == recollect.Source(type=recollect.SourceType.MANUAL, reference="note 7")
+        assert (added.layer, added.key) == (own["layer"], own["key"])
+        cleared = update.run(caller, update.input(id=plain.id, clear=("title", "expires-at", "source"), tags=()))
+        assert (cleared.title, cleared.expires_at, cleared.source, cleared.tags) == (None, None, None, ())
