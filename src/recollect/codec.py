@@ -61,6 +61,7 @@ class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
 
 
 _encoder = msgspec.json.Encoder()
+_sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
 
 
@@ -158,6 +159,15 @@ def decode_owner(text: str) -> Owner:
 def encode_json(value: object) -> bytes:
     """A value as compact JSON."""
     return _encoder.encode(value)
+
+
+def encode_sorted(value: object) -> bytes:
+    """A value as compact JSON with the names of every object in order: equal values, equal bytes.
+
+    >>> encode_sorted({"b": {"d": 1, "c": 2}, "a": 0})
+    b'{"a":0,"b":{"c":2,"d":1}}'
+    """
+    return _sorting_encoder.encode(value)
 
 
 def decode_json(data: bytes | str) -> Any:
