@@ -65,6 +65,10 @@ _sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
 
 
+UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
+"""What reading something damaged may raise."""
+
+
 def encode_body(memory: Memory) -> bytes:
     """The part of a memory that is neither its content nor kept in columns by every store."""
     return _encoder.encode(

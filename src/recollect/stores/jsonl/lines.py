@@ -33,9 +33,6 @@ _OPTIONAL = (
 )
 """Fields of a memory that stand in a line under their own names, if they have a value."""
 
-UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
-"""What reading a damaged line may raise."""
-
 
 def checksum(fields: Fields) -> str:
     """The checksum of a line: over all of it but itself, however its members are ordered.
@@ -65,7 +62,7 @@ def unseal(line: bytes, file: str) -> Fields | None:
                 details={"file": file, "schema": schema},
                 hint="install a newer release of recollect",
             )
-    except UNREADABLE:
+    except codec.UNREADABLE:
         return None
     for step in STEPS[schema - 1 :]:
         fields = step(fields)

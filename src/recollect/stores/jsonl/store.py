@@ -1,0 +1,348 @@
+"""The store in plain files."""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreClosed, StoreError
+from recollect.ports import Capabilities
+from recollect.stores.forking import forks
+from recollect.stores.journal import Accesses, Batch, Entry, Journal
+from recollect.stores.jsonl import commits, lines, loading, names
+from recollect.stores.jsonl.answers import QuickStore
+from recollect.stores.jsonl.commit import Change, Files
+from recollect.stores.jsonl.disk import Disk
+from recollect.stores.jsonl.locks import Lock, LockSettings
+from recollect.types import Health, Operation, Owner, Status, Vector
+
+DURABILITIES = ("full", "relaxed")
+LOCK = "journal/lock"
+RETRIES = 3
+BACKOFF_MS = 20
+PENDING = 1_000
+"""Accesses that wait in RAM to be written."""
+
+
+class JsonlStore(QuickStore):
+    """Memories in a folder of JSON Lines: one line for each version, readable without us.
+
+    Everything is held in RAM as well; a read looks whether another process committed something, and reads only that.
+
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = JsonlStore(pathlib.Path(folder.name) / "memory")
+    >>> store.sequence(), store.durability
+    (0, 'full')
+    >>> store.close(); folder.cleanup()
+    """
+
+    name = "jsonl"
+    capabilities = Capabilities(durable=True, shared=True, erases=True)
+
+    def __init__(self, path: Path, *, durability: str | None = None) -> None:
+        _check_durability(durability)
+        super().__init__()
+        self.path = path
+        self._disk = Disk(path)
+        self._files = Files(self._disk)
+        self._file_lock = Lock(path / LOCK, LockSettings())
+        self._closed = False
+        self._distrusted = False  # the commit log is damaged: the next writer makes it anew
+        self._unfinished: StoreError | None = None
+        self._pending: dict[str, Accesses] = {}
+        self._loaded = loading.Loaded()
+        self._prepare(durability or "full")
+        with self._reading():
+            self.durability = self._settled_durability(durability)
+        self._disk.durable = self.durability == "full"
+        forks().tell(self)
+
+    @classmethod
+    def from_url(cls, url: str, *, durability: str | None = None) -> Self:
+        """Open ``jsonl:folder``."""
+        path = url.removeprefix("jsonl:")
+        if not path:
+            raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a folder")
+        return cls(Path(path).expanduser(), durability=durability)
+
+    def _prepare(self, durability: str) -> None:
+        """Make the folder, or see that it is one of ours."""
+        with self._disk.translated(self.path.name):
+            if self.path.exists() and not self.path.is_dir():
+                raise _not_a_store(self.path)
+            if self.path.is_dir() and not _is_ours(self.path):
+                raise _not_a_store(self.path)
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.path / LOCK).parent.mkdir(mode=0o700, exist_ok=True)
+            if (self.path / commits.LOG).exists():
+                return
+            with self._file_lock.exclusive("create"):
+                if not (self.path / commits.LOG).exists():
+                    self._files.salvage()
+                    if not self._files.at.lengths:
+                        self._disk.append(loading.SETTINGS, lines.of_setting("durability", durability), 0)
+                        self._files.salvage()
+                    self._files.checkpoint()
+                    self._files.at = commits.Position()
+
+    def _settled_durability(self, wanted: str | None) -> str:
+        """The folder decides: whoever makes it says how durable it is, and all others are told."""
+        kept = self._journal.settings.get("durability", "full")
+        kept = kept if kept in DURABILITIES else "full"
+        if wanted not in (None, kept):
+            raise ConfigurationError(
+                f"{self.path.name!r} has durability {kept!r}, not {wanted!r}",
+                details={"field": "durability", "stored": kept, "given": wanted},
+                hint="leave durability out, or change the store's with memories.configure(durability=...)",
+            )
+        return kept
+
+    # -- coming in --------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock:
+            self._check_open()
+            self._refresh(locked=False)
+            yield
+
+    @contextmanager
+    def _writing(self, operation: str) -> Iterator[None]:
+        with self._lock:
+            self._check_open()
+            with self._disk.translated(LOCK), self._file_lock.exclusive(operation):
+                self._refresh(locked=True)
+                self._files.finish(self._files.at)
+                if self._distrusted:
+                    self._files.checkpoint()
+                    self._distrusted = False
+                yield
+            if self._unfinished is not None:
+                error, self._unfinished = self._unfinished, None
+                raise error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("the store is closed", hint="open it again")
+
+    def _refresh(self, *, locked: bool) -> None:
+        """Take in what others committed.
+
+        Without the lock, a file may be rewritten while it is read. The log tells of that before it happens, so what was
+        read is good if the log, looked at again, does not.
+        """
+        tail = commits.read(self._disk, self._files.at)
+        while tail.end is not self._files.at:
+            if tail.again:
+                self._reload(locked=locked)
+                return
+            try:
+                loaded = loading.load(self._disk, tail.grown)
+            except loading.Misplaced:
+                self._reload(locked=locked)
+                return
+            following = commits.read(self._disk, tail.end)
+            if following.again:
+                self._reload(locked=locked)
+                return
+            self._files.at = tail.end
+            self._take(loaded)
+            if following.end is tail.end or following.end.offset == tail.end.offset:
+                return
+            tail = following
+
+    def _reload(self, *, locked: bool) -> None:
+        """Read everything from the beginning."""
+        if not locked:
+            with self._disk.translated(LOCK), self._file_lock.shared("read"):
+                self._reload(locked=True)
+            return
+        tail = commits.read(self._disk, commits.Position(ordinal=self._files.at.ordinal))
+        self._files.at, self._distrusted = tail.end, tail.damaged
+        self._files.finish(tail.end)
+        if tail.damaged:
+            self._files.salvage()
+        self._journal = Journal()
+        self._loaded = loading.Loaded()
+        self._forget_indexes()
+        self._take(loading.load(self._disk, {name: (0, end) for name, end in self._files.at.lengths.items()}))
+        for memory_id, accesses in self._pending.items():
+            self._journal.touch(memory_id, accesses)
+
+    def _take(self, loaded: loading.Loaded) -> None:
+        loaded.into(self._journal)
+        self._journal.last = max(self._journal.last, self._files.at.sequence)
+        self._files.at.sequence = self._journal.last
+        self._loaded.damaged.update(loaded.damaged)
+        if loaded.vectors or loaded.settings:
+            self._forget_indexes()
+
+    # -- keeping ----------------------------------------------------------------------------------------------
+
+    def _keep(self, batch: Batch) -> None:
+        change = Change()
+        newest: dict[str, Entry] = {}
+        for entry in batch.entries:
+            newest[entry.memory_id] = entry
+            if entry.memory is not None and entry.memory_id in batch.erased:
+                continue  # it came and goes in one batch
+            folder = names.folder(entry.owner)
+            if entry.memory is not None:
+                change.append(f"{folder}/{loading.MEMORY}", lines.of_entry(entry, entry.memory))
+            if entry.operation in (Operation.FORGOTTEN, Operation.ERASED):
+                change.append(f"{folder}/{loading.TOMBSTONES}", lines.of_tombstone(entry))
+        for memory_id, vector in batch.vectors.items():
+            if vector is not None or memory_id in self._journal.vectors or memory_id in self._journal.renewed:
+                head = newest[memory_id]
+                name = f"{names.folder(head.owner)}/{loading.VECTORS}"
+                change.append(name, lines.of_vector(memory_id, vector, head.sequence))
+        for name, value in batch.settings.items():
+            change.append(loading.SETTINGS, lines.of_setting(name, value))
+        self._rewrite_without(batch.erased, {newest[memory_id].owner for memory_id in batch.erased}, change)
+        self._commit(change, batch.entries[-1].sequence)
+
+    def _rewrite_without(self, erased: set[str], owners: Iterable[Owner], change: Change) -> None:
+        for owner in owners:
+            for kept in (loading.MEMORY, loading.VECTORS, loading.DAMAGED):
+                name = f"{names.folder(owner)}/{kept}"
+                data = loading.content(self._disk, name, 0, self._files.at.lengths.get(name, 0))
+                if data:
+                    change.rewrite(name, loading.without(data, name, erased))
+
+    def _keep_vectors(self, vectors: Sequence[tuple[Entry, Vector]], settings: Mapping[str, str]) -> None:
+        change = Change()
+        for name, value in settings.items():
+            change.append(loading.SETTINGS, lines.of_setting(name, value))
+        for head, vector in vectors:
+            name = f"{names.folder(head.owner)}/{loading.VECTORS}"
+            change.append(name, lines.of_vector(head.memory_id, vector, None))
+        self._commit(change, self._journal.last)
+        self._forget_indexes()
+
+    def _keep_adoption(self, embedder: str, dimension: int) -> None:
+        change = Change()
+        settings = {"embedder": embedder, "dimension": str(dimension), "calibration": None}
+        for name, value in settings.items():
+            change.append(loading.SETTINGS, lines.of_setting(name, value))
+        for file in self._files.at.lengths:
+            if file.endswith(f"/{loading.VECTORS}"):
+                change.rewritten[file] = b""
+        for memory_id, vector in self._journal.renewed.items():
+            file = f"{names.folder(self._journal.heads[memory_id].owner)}/{loading.VECTORS}"
+            change.rewritten[file] += lines.of_vector(memory_id, vector, None)
+        self._commit(change, self._journal.last)
+        self._forget_indexes()
+
+    def _keep_settings(self, values: Mapping[str, str]) -> None:
+        if "durability" in values:
+            _check_durability(values["durability"])
+        change = Change()
+        for name, value in values.items():
+            change.append(loading.SETTINGS, lines.of_setting(name, value))
+        if values:
+            self._commit(change, self._journal.last)
+
+    def _commit(self, change: Change, sequence: int) -> None:
+        """Write a change; a disk that fails is tried again, a little later each time."""
+        for attempt in range(RETRIES):
+            try:
+                self._files.commit(change, sequence)
+                break
+            except StoreError as error:
+                if attempt == RETRIES - 1 or not error.retryable:
+                    raise
+                time.sleep(BACKOFF_MS * 2**attempt / 1000)
+        try:
+            self._files.finish(self._files.at)
+        except StoreError as error:
+            # It is committed and must become visible; whoever writes next tries again to exchange the files.
+            self._unfinished = StoreError(
+                f"the memory was erased, but its content may still stand in {self.path.name!r}",
+                details=error.details,
+                hint="check the disk; the next write tries again",
+            )
+
+    # -- bookkeeping ------------------------------------------------------------------------------------------
+
+    def touch(self, ids: Iterable[str], at: datetime) -> None:
+        """Count accesses in RAM; they are written on closing, or when there are many."""
+        with self._reading():
+            for memory_id in ids:
+                one = Accesses(1, at)
+                if self._journal.touch(memory_id, one):
+                    self._pending[memory_id] = one.and_more(self._pending.get(memory_id))
+            if len(self._pending) >= PENDING:
+                self._flush_accesses()
+
+    def _flush_accesses(self) -> None:
+        # On behalf of a read: a full disk or a busy folder must not make reading fail. They stay in RAM.
+        if not self._pending:
+            return
+        with suppress(StoreError), self._writing("touch"):
+            change = Change()
+            for memory_id, accesses in self._pending.items():
+                folder = names.folder(self._journal.heads[memory_id].owner)
+                change.append(f"{folder}/{loading.ACCESSES}", lines.of_accesses(memory_id, accesses))
+            self._commit(change, self._journal.last)
+            self._pending = {}
+
+    def health(self) -> Health:
+        """Whether the folder can be read now, and how many lines of it cannot."""
+        started = time.perf_counter()
+        try:
+            self.sequence()
+            status, message = Status.HEALTHY, "ok"
+        except RecollectError as error:
+            status, message = Status.UNHEALTHY, error.code
+        components = {"files": message}
+        if damaged := self._loaded.damaged.total():
+            status = Status.DEGRADED if status is Status.HEALTHY else status
+            components["damaged_lines"] = str(damaged)
+        return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
+
+    def before_fork(self) -> None:
+        """Wait for what is going on, and let nothing begin."""
+        self._lock.acquire()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on. The accesses counted until now are the parent's to write."""
+        if in_child:
+            self._lock = threading.RLock()
+            self._pending, self._files.at = {}, commits.Position()  # so that everything is read anew
+        else:
+            self._lock.release()
+
+    def close(self) -> None:
+        """Write what is pending and let go of everything. Closing twice is allowed."""
+        with self._lock:
+            if self._closed:
+                return
+            self._flush_accesses()
+            self._closed = True
+            self._journal = Journal()
+            self._forget_indexes()
+
+
+def _is_ours(path: Path) -> bool:
+    ours = {"journal", "config.json", "indices", "records", loading.SETTINGS, *names.FOLDERS.values()}
+    there = {one.name for one in path.iterdir()}
+    return not there or bool(there & ours)
+
+
+def _not_a_store(path: Path) -> NotAStore:
+    return NotAStore(
+        f"{path.name!r} is not a folder of memories", details={"file": path.name}, hint="name an empty or a new folder"
+    )
+
+
+def _check_durability(value: str | None) -> None:
+    if value not in (None, *DURABILITIES):
+        raise ConfigurationError(
+            f"no durability is named {str(value)[:40]!r}",
+            details={"field": "durability"},
+            hint="use 'full' or 'relaxed'",
+        )
