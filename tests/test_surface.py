@@ -50,6 +50,7 @@ PUBLIC = [
     "Page",
     "PointerType",
     "QueryTooLong",
+    "QuotaExceeded",
     "Ranking",
     "RateLimited",
     "RecollectError",

@@ -12,6 +12,7 @@
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
+    ├── QuotaExceeded                          QUOTA_EXCEEDED
     ├── ConfigurationError (ValueError)        CONFIGURATION_ERROR
     │   └── EmbedderMismatch                   EMBEDDER_MISMATCH
     ├── EmbeddingFailed (RuntimeError)         EMBEDDING_FAILED   retryable
@@ -162,6 +163,18 @@ class Unauthorized(RecollectError, PermissionError):
     """
 
     code = "UNAUTHORIZED"
+
+
+class QuotaExceeded(RecollectError):
+    """What was to be written does not fit into the plan; nothing of it was kept.
+
+    ``details`` has the ``usage`` before the write, what it ``needed``, the ``limit``, all in bytes, and the ``plan``.
+
+    >>> QuotaExceeded("the memories would take 120 bytes, the limit is 100").code
+    'QUOTA_EXCEEDED'
+    """
+
+    code = "QUOTA_EXCEEDED"
 
 
 class ConfigurationError(RecollectError, ValueError):

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from recollect import filters
-from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
+from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, RecollectError
 from recollect.filters import Where
 from recollect.types import (
     Diagnosis,
@@ -129,6 +129,14 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """How much some owners' memories may take together, in bytes as ``Stats.bytes_used`` counts them."""
+
+    owners: Owners
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
     """A vector for a memory that is stored already, if it is still at that version."""
 
@@ -136,6 +144,22 @@ class Embedded:
     version: int
     vector: Vector
     digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A named JSON document that an owner keeps beside its memories, such as the description of a session.
+
+    ``version`` is that of the state it leaves, as with a ``Write``: accepted only if the one stored now is one less
+    (0: none of that owner, kind and name). Only the newest version is kept.
+    """
+
+    owner: Owner
+    kind: str
+    name: str
+    body: bytes
+    version: int
+    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +352,16 @@ class Store(ABC):
         self.sequence()  # a store without projections has only to be there
 
 
+def check_record(record: Record, stored: int) -> None:
+    """Whether a record follows the version that is stored (0: none)."""
+    if record.version != stored + 1:
+        raise Conflict(
+            f"the {record.kind} {record.name[:64]!r} is at version {stored}, not {record.version - 1}",
+            details={"kind": record.kind, "name": record.name[:64], "stored": stored, "expected": record.version - 1},
+            hint="read it again, then decide",
+        )
+
+
 def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
     """A store holds the vectors of one embedder only: others cannot be compared with them."""
     if vector.embedder != embedder:
@@ -341,6 +375,16 @@ def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
             f"vector has {vector.dimension} dimensions, the store's have {dimension}",
             details={"field": "vector", "given": vector.dimension, "expected": dimension},
             hint="use the embedder that the store was filled with",
+        )
+
+
+def check_quota(quota: Quota, before: int, after: int) -> None:
+    """Refuse what would leave too much, unless it leaves no more than there was."""
+    if after > quota.limit_bytes and after > before:
+        raise QuotaExceeded(
+            f"the memories would take {after} bytes, the limit is {quota.limit_bytes}",
+            details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
+            hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
         )
 
 

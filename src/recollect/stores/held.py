@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from recollect.ports import Embedded, Owners, Store, Stored, Write
+from recollect.ports import Embedded, Owners, Quota, Store, Stored, Write, check_quota
 from recollect.stores.journal import Accesses, Batch, Entry, Journal
 from recollect.types import Memory, Owner, Vector, Version
 
@@ -42,10 +42,13 @@ class HeldStore(Store):
     def _keep_settings(self, values: Mapping[str, str]) -> None:
         """Keep settings."""
 
-    def apply(self, writes: Sequence[Write]) -> list[int]:
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Check the whole batch first, keep it, and only then change anything."""
         with self._writing("apply"):
             batch = self._journal.stage(writes)
+            if quota is not None:
+                before = self._journal.used(quota.owners)
+                check_quota(quota, before, before + batch.growth(quota.owners))
             if batch.entries:
                 self._keep(batch)
             return self._journal.take(batch)
@@ -117,6 +120,11 @@ class HeldStore(Store):
         with self._writing("set_settings"):
             self._keep_settings(values)
             self._journal.settings |= values
+
+    def usage(self, owners: Owners) -> int:
+        """Add up all of the owners' memories."""
+        with self._reading():
+            return self._journal.used(owners)
 
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Look each key up."""

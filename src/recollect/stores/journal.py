@@ -207,9 +207,7 @@ class Journal:
     def scan(self, owners: Owners, *, as_of: int | None, vectors: bool) -> list[Stored]:
         """All memories of the owners."""
         return [
-            Stored(
-                entry.number, self.dressed(memory, vectors=vectors and self.heads[entry.memory_id] is entry)
-            )
+            Stored(entry.number, self.dressed(memory, vectors=vectors and self.heads[entry.memory_id] is entry))
             for entry, memory in self.current(owners, as_of)
         ]
 
@@ -355,4 +353,3 @@ def _check_version(memory: Memory, head: Entry | None) -> None:
             details={"memory_id": memory.id, "stored": stored, "expected": memory.version - 1},
             hint="read it again, then decide",
         )
-

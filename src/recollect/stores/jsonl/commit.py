@@ -68,17 +68,19 @@ class Files:
         What a crash left behind the end goes: lines of ours that were not committed, and half a line. Lines that
         somebody else wrote there stay, for ``doctor`` to tell of.
         """
-        end, size = self.at.lengths.get(name, 0), self.disk.stat(name)[1]
-        if size < end:  # somebody shortened it
-            end = size
+        size = self.disk.stat(name)[1]
+        end = min(size, self.at.lengths.get(name, 0))  # somebody may have shortened it
         if end and self.disk.read(name, end - 1, end) != b"\n":  # somebody edited it
             return size, b"" if self.disk.read(name, size - 1) == b"\n" else b"\n"
         if size == end:
             return end, b""
+        return end, b"".join(line + b"\n" for line in self.foreign(name, end))
+
+    def foreign(self, name: str, end: int) -> list[bytes]:
+        """The lines behind the end of a file that somebody else wrote."""
         extra = self.disk.read(name, end)
         whole = extra[: extra.rfind(b"\n") + 1]
-        foreign = [line for line in lines.split(whole) if lines.unseal(line, name) is None and b"\0" not in line]
-        return end, b"".join(line + b"\n" for line in foreign)
+        return [line for line in lines.split(whole) if lines.unseal(line, name) is None and b"\0" not in line]
 
     def _prepare(self, rewritten: Mapping[str, bytes]) -> dict[str, int]:
         for name, data in rewritten.items():

@@ -41,6 +41,13 @@ class Disk:
             return 0, 0
         return found.st_ino, found.st_size
 
+    def changed(self, name: str) -> int:
+        """When a file was last written, in nanoseconds; 0 if it is not there."""
+        try:
+            return (self.root / name).stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """A part of a file; what is not there is empty."""
         with self.translated(name):

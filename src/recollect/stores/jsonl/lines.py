@@ -113,7 +113,7 @@ def of_entry(entry: Entry, memory: Memory) -> bytes:
 def to_entry(fields: Fields) -> Entry:
     """The version that a line tells of."""
     owner, content = _owner(fields), fields["content"]
-    sequence, version = fields["sequence"], fields["version"]
+    sequence, version = int(fields["sequence"]), int(fields["version"])
     recorded_at = fields.get("recorded_at", fields["timestamp"])
     memory = codec.make_memory(
         {
@@ -137,7 +137,7 @@ def to_entry(fields: Fields) -> Entry:
     )
     return Entry(
         sequence,
-        fields.get("number", sequence),
+        int(fields.get("number", sequence)),
         version,
         Operation(fields["operation"]),
         memory.updated_at,

@@ -62,13 +62,7 @@ def load(disk: Disk, parts: Mapping[str, tuple[int, int]]) -> Loaded:
         if take is None:
             continue
         for line in lines.split(content(disk, name, start, end)):
-            fields = lines.unseal(line, name)
-            try:
-                if fields is None:
-                    loaded.damaged[name] += 1
-                else:
-                    take(fields)
-            except codec.UNREADABLE:  # it is what was written, but not by us
+            if not _taken(line, name, take):
                 loaded.damaged[name] += 1
     return loaded
 
@@ -99,10 +93,27 @@ def _takers(loaded: Loaded) -> dict[str, Callable[[lines.Fields], None]]:
     }
 
 
+def readable(line: bytes, file: str) -> bool:
+    """Whether a line of a file can be taken in."""
+    return _taken(line, file, _takers(Loaded()).get(file.rpartition("/")[2], lambda _: None))
+
+
+def _taken(line: bytes, file: str, take: Callable[[lines.Fields], None]) -> bool:
+    fields = lines.unseal(line, file)
+    if fields is None:
+        return False
+    try:
+        take(fields)
+    except codec.UNREADABLE:  # it is what was written, but not by us
+        return False
+    return True
+
+
 def found(disk: Disk) -> Iterator[str]:
     """The files that are there, for a store whose commit log is lost."""
     for kept in KEPT:
         yield from disk.names(f"*/*/{kept}")
+    yield from disk.names(f"**/{DAMAGED}")
     yield from disk.names(SETTINGS)
 
 

@@ -32,9 +32,7 @@ class Indexes:
     def __init__(self) -> None:
         self._held: dict[Owner, _Held] = {}
 
-    def candidates(
-        self, journal: Journal, query: Query, probe: Probe, allowed: Sequence[int] | None
-    ) -> Candidates:
+    def candidates(self, journal: Journal, query: Query, probe: Probe, allowed: Sequence[int] | None) -> Candidates:
         """What may answer a search; of those let through, if a filter says so."""
         settings = journal.settings
         if probe.vector is not None and "embedder" in settings:

@@ -3,21 +3,21 @@
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreClosed, StoreError
-from recollect.ports import Capabilities
+from recollect.ports import Capabilities, Owners, Record, check_record
 from recollect.stores.forking import forks
 from recollect.stores.journal import Accesses, Batch, Entry, Journal
-from recollect.stores.jsonl import commits, lines, loading, names
+from recollect.stores.jsonl import commits, folders, lines, loading, records, summaries
 from recollect.stores.jsonl.answers import QuickStore
 from recollect.stores.jsonl.commit import Change, Files
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.locks import Lock, LockSettings
-from recollect.types import Health, Operation, Owner, Status, Vector
+from recollect.types import Diagnosis, Health, Operation, Owner, Status, Vector
 
 DURABILITIES = ("full", "relaxed")
 LOCK = "journal/lock"
@@ -190,7 +190,7 @@ class JsonlStore(QuickStore):
             newest[entry.memory_id] = entry
             if entry.memory is not None and entry.memory_id in batch.erased:
                 continue  # it came and goes in one batch
-            folder = names.folder(entry.owner)
+            folder = folders.folder(entry.owner)
             if entry.memory is not None:
                 change.append(f"{folder}/{loading.MEMORY}", lines.of_entry(entry, entry.memory))
             if entry.operation in (Operation.FORGOTTEN, Operation.ERASED):
@@ -198,7 +198,7 @@ class JsonlStore(QuickStore):
         for memory_id, vector in batch.vectors.items():
             if vector is not None or memory_id in self._journal.vectors or memory_id in self._journal.renewed:
                 head = newest[memory_id]
-                name = f"{names.folder(head.owner)}/{loading.VECTORS}"
+                name = f"{folders.folder(head.owner)}/{loading.VECTORS}"
                 change.append(name, lines.of_vector(memory_id, vector, head.sequence))
         for name, value in batch.settings.items():
             change.append(loading.SETTINGS, lines.of_setting(name, value))
@@ -208,7 +208,7 @@ class JsonlStore(QuickStore):
     def _rewrite_without(self, erased: set[str], owners: Iterable[Owner], change: Change) -> None:
         for owner in owners:
             for kept in (loading.MEMORY, loading.VECTORS, loading.DAMAGED):
-                name = f"{names.folder(owner)}/{kept}"
+                name = f"{folders.folder(owner)}/{kept}"
                 data = loading.content(self._disk, name, 0, self._files.at.lengths.get(name, 0))
                 if data:
                     change.rewrite(name, loading.without(data, name, erased))
@@ -218,7 +218,7 @@ class JsonlStore(QuickStore):
         for name, value in settings.items():
             change.append(loading.SETTINGS, lines.of_setting(name, value))
         for head, vector in vectors:
-            name = f"{names.folder(head.owner)}/{loading.VECTORS}"
+            name = f"{folders.folder(head.owner)}/{loading.VECTORS}"
             change.append(name, lines.of_vector(head.memory_id, vector, None))
         self._commit(change, self._journal.last)
         self._forget_indexes()
@@ -232,7 +232,7 @@ class JsonlStore(QuickStore):
             if file.endswith(f"/{loading.VECTORS}"):
                 change.rewritten[file] = b""
         for memory_id, vector in self._journal.renewed.items():
-            file = f"{names.folder(self._journal.heads[memory_id].owner)}/{loading.VECTORS}"
+            file = f"{folders.folder(self._journal.heads[memory_id].owner)}/{loading.VECTORS}"
             change.rewritten[file] += lines.of_vector(memory_id, vector, None)
         self._commit(change, self._journal.last)
         self._forget_indexes()
@@ -285,10 +285,72 @@ class JsonlStore(QuickStore):
         with suppress(StoreError), self._writing("touch"):
             change = Change()
             for memory_id, accesses in self._pending.items():
-                folder = names.folder(self._journal.heads[memory_id].owner)
+                folder = folders.folder(self._journal.heads[memory_id].owner)
                 change.append(f"{folder}/{loading.ACCESSES}", lines.of_accesses(memory_id, accesses))
             self._commit(change, self._journal.last)
             self._pending = {}
+
+    # -- records ----------------------------------------------------------------------------------------------
+
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """Read the files that may hold them."""
+        with self._lock:
+            self._check_open()
+            return records.read_all(self._disk, owners, kind)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """Read its file."""
+        with self._lock:
+            self._check_open()
+            return records.read(self._disk, owner, kind, name)
+
+    def put_record(self, record: Record) -> None:
+        """Exchange its file at once."""
+        with self._writing("put_record"):
+            stored = records.read(self._disk, record.owner, record.kind, record.name)
+            check_record(record, stored.version if stored else 0)
+            session = records.described(record.owner, record.kind, record.name)
+            derived = {} if session is None else summaries.derived(self._journal, session, self._disk)
+            self._disk.replace(records.place(record.owner, record.kind, record.name), records.encode(record, derived))
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Delete its file."""
+        with self._writing("drop_record"):
+            if records.read(self._disk, owner, kind, name) is None:
+                return False
+            self._disk.remove(records.place(owner, kind, name))
+            return True
+
+    # -- upkeep -----------------------------------------------------------------------------------------------
+
+    def check(self, *, repair: bool = False) -> Diagnosis:
+        """Read every line of every file; set damaged ones aside if asked to."""
+        from recollect.stores.jsonl import doctor  # lazy: sound folders need none
+
+        with self._writing("check"):
+            found = doctor.examine(self._files, self._journal, repair=repair)
+            if repair and found.findings:
+                self._reload(locked=True)
+                self._write_summaries(self._journal.owned)
+            return found
+
+    def rebuild(self) -> None:
+        """Read everything again, and write every index anew."""
+        with self._writing("rebuild"):
+            self._reload(locked=True)
+            self._write_summaries(self._journal.owned)
+
+    def _write_summaries(self, owners: Iterable[Owner]) -> None:
+        now = datetime.now(UTC)
+        summaries.write(self._disk, self._journal, owners, self._files.at.lengths, now)
+        summaries.write_global(self._disk, self._journal, now)
+
+    def _summarise(self) -> None:
+        # Derived, and so never worth an error: who needs it can have it made again.
+        outdated = [owner for owner in self._journal.owned if summaries.outdated(self._disk, owner)]
+        if outdated:
+            with suppress(StoreError), self._writing("index"):
+                self._write_summaries(outdated)
 
     def health(self) -> Health:
         """Whether the folder can be read now, and how many lines of it cannot."""
@@ -322,13 +384,14 @@ class JsonlStore(QuickStore):
             if self._closed:
                 return
             self._flush_accesses()
+            self._summarise()
             self._closed = True
             self._journal = Journal()
             self._forget_indexes()
 
 
 def _is_ours(path: Path) -> bool:
-    ours = {"journal", "config.json", "indices", "records", loading.SETTINGS, *names.FOLDERS.values()}
+    ours = {"journal", "config.json", "indices", "records", loading.SETTINGS, *folders.FOLDERS.values()}
     there = {one.name for one in path.iterdir()}
     return not there or bool(there & ours)
 

@@ -12,9 +12,9 @@ import apsw
 
 from recollect.errors import ConfigurationError, RecollectError, StoreError
 from recollect.ports import Capabilities, Embedded, Write
+from recollect.stores.forking import forks
 from recollect.stores.sqlite import connections, embedding, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
-from recollect.stores.forking import forks
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
 from recollect.types import Diagnosis, Health, Operation, Status
