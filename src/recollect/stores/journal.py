@@ -279,6 +279,7 @@ class Batch:
         self._journal = journal
         self._heads: dict[str, Entry] = {}
         self._keys: dict[tuple[Owner, str], str | None] = {}
+        self.writes: list[Write] = []
         self.entries: list[Entry] = []
         self.vectors: dict[str, Vector | None] = {}
         self.settings: dict[str, str] = {}  # new ones
@@ -298,6 +299,7 @@ class Batch:
             self.vectors[memory.id] = write.vector
         sequence = self._journal.last + len(self.entries) + 1
         entry = Entry.of(write, sequence, head.number if head else sequence)
+        self.writes.append(write)
         self.entries.append(entry)
         self._heads[memory.id] = entry
 

@@ -47,10 +47,10 @@ def waiting(name: str, ordinal: int) -> str:
 def read(disk: Disk, since: Position) -> Tail:
     """What was committed behind a position."""
     file, size = disk.stat(LOG)
-    if (file, size) == (since.file, since.offset):
-        return Tail(since, {})
     if file == 0:
         return Tail(Position(ordinal=since.ordinal, sequence=since.sequence), {}, again=True, damaged=True)
+    if (file, size) == (since.file, since.offset):
+        return Tail(since, {})
     if file != since.file or size < since.offset:
         return _read(disk, Position(file=file), again=True)
     return _read(disk, since, again=False)

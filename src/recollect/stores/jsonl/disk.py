@@ -22,6 +22,14 @@ class Disk:
     def __init__(self, root: Path, *, durable: bool = True) -> None:
         self.root = root
         self.durable = durable
+        self._paths: dict[str, Path] = {}
+
+    def path(self, name: str) -> Path:
+        """Where a file stands. Paths are kept: making one takes longer than asking the system about it."""
+        found = self._paths.get(name)
+        if found is None:
+            found = self._paths[name] = self.root / name
+        return found
 
     @contextmanager
     def translated(self, name: str) -> Iterator[None]:
@@ -35,24 +43,26 @@ class Disk:
 
     def stat(self, name: str) -> tuple[int, int]:
         """What tells whether a file was replaced, and its length; zeros if it is not there."""
-        try:
-            found = (self.root / name).stat()
-        except FileNotFoundError:
-            return 0, 0
-        return found.st_ino, found.st_size
+        with self.translated(name):
+            try:
+                found = self.path(name).stat()
+            except FileNotFoundError:
+                return 0, 0
+            return found.st_ino, found.st_size
 
     def changed(self, name: str) -> int:
         """When a file was last written, in nanoseconds; 0 if it is not there."""
-        try:
-            return (self.root / name).stat().st_mtime_ns
-        except FileNotFoundError:
-            return 0
+        with self.translated(name):
+            try:
+                return self.path(name).stat().st_mtime_ns
+            except FileNotFoundError:
+                return 0
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """A part of a file; what is not there is empty."""
         with self.translated(name):
             try:
-                number = os.open(self.root / name, os.O_RDONLY | _BINARY)
+                number = os.open(self.path(name), os.O_RDONLY | _BINARY)
             except FileNotFoundError:
                 return b""
             with os.fdopen(number, "rb") as file:
@@ -62,7 +72,7 @@ class Disk:
     def append(self, name: str, data: bytes, at: int) -> None:
         """Write behind the first ``at`` bytes, and force it to the disk."""
         with self.translated(name):
-            is_new = self._make_folder(name) or not (self.root / name).exists()
+            is_new = self._make_folder(name) or not self.path(name).exists()
             with self._opened(name, os.O_WRONLY | os.O_CREAT) as number:
                 if os.fstat(number).st_size > at:
                     os.ftruncate(number, at)
@@ -91,7 +101,7 @@ class Disk:
     def rename(self, name: str, new: str) -> None:
         """Put a file in the place of another one, at once; not if it is not there: then that was done before."""
         with self.translated(new), suppress(FileNotFoundError):
-            (self.root / name).replace(self.root / new)
+            self.path(name).replace(self.path(new))
             self._sync_folder(new)
 
     def replace(self, name: str, data: bytes) -> None:
@@ -102,17 +112,17 @@ class Disk:
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
         with self.translated(name), suppress(FileNotFoundError):
-            (self.root / name).unlink()
+            self.path(name).unlink()
             self._sync_folder(name)
 
     def names(self, pattern: str) -> list[str]:
         """The files that fit a pattern, in order."""
-        found = self.root.glob(pattern)
-        return sorted(path.relative_to(self.root).as_posix() for path in found)
+        with self.translated(pattern):
+            return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
 
     @contextmanager
     def _opened(self, name: str, flags: int) -> Iterator[int]:
-        number = os.open(self.root / name, flags | _BINARY, 0o600)
+        number = os.open(self.path(name), flags | _BINARY, 0o600)
         try:
             yield number
         finally:
@@ -120,7 +130,7 @@ class Disk:
 
     def _make_folder(self, name: str) -> bool:
         """Make the folder of a file, for its owner only; says whether it was missing."""
-        folder = (self.root / name).parent
+        folder = self.path(name).parent
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
         for one in reversed(missing):
             one.mkdir(mode=0o700, exist_ok=True)
@@ -132,7 +142,7 @@ class Disk:
             getattr(os, "fdatasync", os.fsync)(number)
 
     def _sync_folder(self, name: str) -> None:
-        self._sync_path((self.root / name).parent)
+        self._sync_path(self.path(name).parent)
 
     def _sync_path(self, folder: Path) -> None:
         if self.durable and os.name == "posix":

@@ -2,27 +2,30 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Self
 
 from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreClosed, StoreError
 from recollect.ports import Capabilities, Owners, Record, check_record
-from recollect.stores.forking import forks
+from recollect.stores.forking import Forks
 from recollect.stores.journal import Accesses, Batch, Entry, Journal
-from recollect.stores.jsonl import commits, folders, lines, loading, records, summaries
+from recollect.stores.jsonl import changes, commits, config, folders, lines, loading, records, summaries
 from recollect.stores.jsonl.answers import QuickStore
+from recollect.stores.jsonl.buffer import Buffer, Waiting
 from recollect.stores.jsonl.commit import Change, Files
+from recollect.stores.jsonl.descriptors import descriptors
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.locks import Lock, LockSettings
-from recollect.types import Diagnosis, Health, Operation, Owner, Status, Vector
+from recollect.stores.jsonl.locks import Lock
+from recollect.types import Diagnosis, Health, Owner, Status, Vector
 
 DURABILITIES = ("full", "relaxed")
 LOCK = "journal/lock"
-RETRIES = 3
-BACKOFF_MS = 20
+CONFIG = "config.json"
 PENDING = 1_000
 """Accesses that wait in RAM to be written."""
 
@@ -49,17 +52,20 @@ class JsonlStore(QuickStore):
         self.path = path
         self._disk = Disk(path)
         self._files = Files(self._disk)
-        self._file_lock = Lock(path / LOCK, LockSettings())
+        self._check_folder()
+        self.config = config.load(path / CONFIG)
+        self._file_lock = Lock(path / LOCK, self.config.concurrency.locks)
         self._closed = False
         self._distrusted = False  # the commit log is damaged: the next writer makes it anew
         self._unfinished: StoreError | None = None
         self._pending: dict[str, Accesses] = {}
-        self._loaded = loading.Loaded()
+        self._damaged: Counter[str] = Counter()
+        self._buffer = Buffer()
         self._prepare(durability or "full")
         with self._reading():
             self.durability = self._settled_durability(durability)
         self._disk.durable = self.durability == "full"
-        forks().tell(self)
+        _forks().tell(self)
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -69,13 +75,18 @@ class JsonlStore(QuickStore):
             raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a folder")
         return cls(Path(path).expanduser(), durability=durability)
 
-    def _prepare(self, durability: str) -> None:
-        """Make the folder, or see that it is one of ours."""
+    def _check_folder(self) -> None:
         with self._disk.translated(self.path.name):
-            if self.path.exists() and not self.path.is_dir():
-                raise _not_a_store(self.path)
-            if self.path.is_dir() and not _is_ours(self.path):
-                raise _not_a_store(self.path)
+            if self.path.exists() and not (self.path.is_dir() and _is_ours(self.path)):
+                raise NotAStore(
+                    f"{self.path.name!r} is not a folder of memories",
+                    details={"file": self.path.name},
+                    hint="name an empty or a new folder",
+                )
+
+    def _prepare(self, durability: str) -> None:
+        """Make the folder and what must be in it."""
+        with self._disk.translated(self.path.name):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / LOCK).parent.mkdir(mode=0o700, exist_ok=True)
             if (self.path / commits.LOG).exists():
@@ -114,7 +125,7 @@ class JsonlStore(QuickStore):
     def _writing(self, operation: str) -> Iterator[None]:
         with self._lock:
             self._check_open()
-            with self._disk.translated(LOCK), self._file_lock.exclusive(operation):
+            with self._file_lock.exclusive(operation):
                 self._refresh(locked=True)
                 self._files.finish(self._files.at)
                 if self._distrusted:
@@ -137,7 +148,7 @@ class JsonlStore(QuickStore):
         """
         tail = commits.read(self._disk, self._files.at)
         while tail.end is not self._files.at:
-            if tail.again:
+            if tail.again or self._buffer:
                 self._reload(locked=locked)
                 return
             try:
@@ -158,8 +169,11 @@ class JsonlStore(QuickStore):
     def _reload(self, *, locked: bool) -> None:
         """Read everything from the beginning."""
         if not locked:
-            with self._disk.translated(LOCK), self._file_lock.shared("read"):
+            with self._file_lock.shared("read"):
                 self._reload(locked=True)
+            if self._distrusted:
+                with suppress(StoreError), self._writing("recover"):
+                    pass  # coming in is enough: whoever writes makes the log anew
             return
         tail = commits.read(self._disk, commits.Position(ordinal=self._files.at.ordinal))
         self._files.at, self._distrusted = tail.end, tail.damaged
@@ -167,9 +181,10 @@ class JsonlStore(QuickStore):
         if tail.damaged:
             self._files.salvage()
         self._journal = Journal()
-        self._loaded = loading.Loaded()
+        self._damaged.clear()
         self._forget_indexes()
         self._take(loading.load(self._disk, {name: (0, end) for name, end in self._files.at.lengths.items()}))
+        self._buffer.replay(self._journal, self._files)
         for memory_id, accesses in self._pending.items():
             self._journal.touch(memory_id, accesses)
 
@@ -177,85 +192,49 @@ class JsonlStore(QuickStore):
         loaded.into(self._journal)
         self._journal.last = max(self._journal.last, self._files.at.sequence)
         self._files.at.sequence = self._journal.last
-        self._loaded.damaged.update(loaded.damaged)
+        self._damaged.update(loaded.damaged)
         if loaded.vectors or loaded.settings:
             self._forget_indexes()
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
     def _keep(self, batch: Batch) -> None:
-        change = Change()
-        newest: dict[str, Entry] = {}
-        for entry in batch.entries:
-            newest[entry.memory_id] = entry
-            if entry.memory is not None and entry.memory_id in batch.erased:
-                continue  # it came and goes in one batch
-            folder = folders.folder(entry.owner)
-            if entry.memory is not None:
-                change.append(f"{folder}/{loading.MEMORY}", lines.of_entry(entry, entry.memory))
-            if entry.operation in (Operation.FORGOTTEN, Operation.ERASED):
-                change.append(f"{folder}/{loading.TOMBSTONES}", lines.of_tombstone(entry))
-        for memory_id, vector in batch.vectors.items():
-            if vector is not None or memory_id in self._journal.vectors or memory_id in self._journal.renewed:
-                head = newest[memory_id]
-                name = f"{folders.folder(head.owner)}/{loading.VECTORS}"
-                change.append(name, lines.of_vector(memory_id, vector, head.sequence))
-        for name, value in batch.settings.items():
-            change.append(loading.SETTINGS, lines.of_setting(name, value))
-        self._rewrite_without(batch.erased, {newest[memory_id].owner for memory_id in batch.erased}, change)
-        self._commit(change, batch.entries[-1].sequence)
-
-    def _rewrite_without(self, erased: set[str], owners: Iterable[Owner], change: Change) -> None:
-        for owner in owners:
-            for kept in (loading.MEMORY, loading.VECTORS, loading.DAMAGED):
-                name = f"{folders.folder(owner)}/{kept}"
-                data = loading.content(self._disk, name, 0, self._files.at.lengths.get(name, 0))
-                if data:
-                    change.rewrite(name, loading.without(data, name, erased))
+        change, sequence = changes.of_batch(self._journal, self._files, batch), batch.entries[-1].sequence
+        try:
+            self._commit(change, sequence)
+        except StoreError as error:
+            if not (self.durability == "relaxed" and error.retryable and self._buffer.takes(change)):
+                raise
+            self._buffer.add(Waiting(batch.writes, change, sequence))
 
     def _keep_vectors(self, vectors: Sequence[tuple[Entry, Vector]], settings: Mapping[str, str]) -> None:
-        change = Change()
-        for name, value in settings.items():
-            change.append(loading.SETTINGS, lines.of_setting(name, value))
-        for head, vector in vectors:
-            name = f"{folders.folder(head.owner)}/{loading.VECTORS}"
-            change.append(name, lines.of_vector(head.memory_id, vector, None))
-        self._commit(change, self._journal.last)
+        self._commit(changes.of_vectors(vectors, settings), self._journal.last)
         self._forget_indexes()
 
     def _keep_adoption(self, embedder: str, dimension: int) -> None:
-        change = Change()
-        settings = {"embedder": embedder, "dimension": str(dimension), "calibration": None}
-        for name, value in settings.items():
-            change.append(loading.SETTINGS, lines.of_setting(name, value))
-        for file in self._files.at.lengths:
-            if file.endswith(f"/{loading.VECTORS}"):
-                change.rewritten[file] = b""
-        for memory_id, vector in self._journal.renewed.items():
-            file = f"{folders.folder(self._journal.heads[memory_id].owner)}/{loading.VECTORS}"
-            change.rewritten[file] += lines.of_vector(memory_id, vector, None)
-        self._commit(change, self._journal.last)
+        self._commit(changes.of_adoption(self._journal, self._files, embedder, dimension), self._journal.last)
         self._forget_indexes()
 
     def _keep_settings(self, values: Mapping[str, str]) -> None:
         if "durability" in values:
             _check_durability(values["durability"])
-        change = Change()
-        for name, value in values.items():
-            change.append(loading.SETTINGS, lines.of_setting(name, value))
         if values:
-            self._commit(change, self._journal.last)
+            self._commit(changes.of_settings(values), self._journal.last)
+            self.durability = values.get("durability", self.durability)
+            self._disk.durable = self.durability == "full"
 
     def _commit(self, change: Change, sequence: int) -> None:
         """Write a change; a disk that fails is tried again, a little later each time."""
-        for attempt in range(RETRIES):
+        retries = self.config.concurrency.max_retries
+        for attempt in range(retries + 1):
             try:
+                self._buffer.drain(self._files)
                 self._files.commit(change, sequence)
                 break
             except StoreError as error:
-                if attempt == RETRIES - 1 or not error.retryable:
+                if attempt == retries or not error.retryable:
                     raise
-                time.sleep(BACKOFF_MS * 2**attempt / 1000)
+                time.sleep(self.config.concurrency.retry_backoff_ms * 2**attempt / 1000)
         try:
             self._files.finish(self._files.at)
         except StoreError as error:
@@ -283,11 +262,7 @@ class JsonlStore(QuickStore):
         if not self._pending:
             return
         with suppress(StoreError), self._writing("touch"):
-            change = Change()
-            for memory_id, accesses in self._pending.items():
-                folder = folders.folder(self._journal.heads[memory_id].owner)
-                change.append(f"{folder}/{loading.ACCESSES}", lines.of_accesses(memory_id, accesses))
-            self._commit(change, self._journal.last)
+            self._commit(changes.of_accesses(self._journal, self._pending), self._journal.last)
             self._pending = {}
 
     # -- records ----------------------------------------------------------------------------------------------
@@ -361,9 +336,14 @@ class JsonlStore(QuickStore):
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
         components = {"files": message}
-        if damaged := self._loaded.damaged.total():
-            status = Status.DEGRADED if status is Status.HEALTHY else status
-            components["damaged_lines"] = str(damaged)
+        counts = {
+            "damaged_lines": self._damaged.total(),
+            "buffered_writes": len(self._buffer),
+            "refused_writes": self._buffer.refused,
+        }
+        if any(counts.values()) and status is Status.HEALTHY:
+            status = Status.DEGRADED
+        components |= {name: str(count) for name, count in counts.items() if count}
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
     def before_fork(self) -> None:
@@ -383,23 +363,29 @@ class JsonlStore(QuickStore):
         with self._lock:
             if self._closed:
                 return
-            self._flush_accesses()
-            self._summarise()
-            self._closed = True
-            self._journal = Journal()
-            self._forget_indexes()
+            try:
+                if self._buffer:
+                    with self._writing("close"):
+                        self._buffer.drain(self._files)
+            finally:
+                self._flush_accesses()
+                self._summarise()
+                self._closed = True
+                self._journal = Journal()
+                self._forget_indexes()
+
+
+@cache
+def _forks() -> Forks:
+    """Tells of forks before the lock files hear of them: a thread that is inside one must be able to come out."""
+    descriptors()
+    return Forks()
 
 
 def _is_ours(path: Path) -> bool:
-    ours = {"journal", "config.json", "indices", "records", loading.SETTINGS, *folders.FOLDERS.values()}
+    ours = {"journal", CONFIG, "indices", "records", loading.SETTINGS, *folders.FOLDERS.values()}
     there = {one.name for one in path.iterdir()}
     return not there or bool(there & ours)
-
-
-def _not_a_store(path: Path) -> NotAStore:
-    return NotAStore(
-        f"{path.name!r} is not a folder of memories", details={"file": path.name}, hint="name an empty or a new folder"
-    )
 
 
 def _check_durability(value: str | None) -> None:
