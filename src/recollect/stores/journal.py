@@ -19,7 +19,7 @@ from recollect.types import Memory, Operation, Owner, Vector, Version
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One version. ``number`` is the sequence of the memory's first one; ``memory`` is ``None`` in the mark that an
-    erased memory leaves; ``size`` is what it counts for, its vector apart.
+    erased memory leaves.
     """
 
     sequence: int
@@ -31,17 +31,14 @@ class Entry:
     memory_id: str
     owner: Owner
     memory: Memory | None
-    size: int
 
     @classmethod
     def of(cls, write: Write, sequence: int, number: int) -> "Entry":
         """The entry of a write; a copy, so that nobody outside can change it."""
-        memory, size = None, 0
+        memory = None
         if write.operation is not Operation.ERASED:
-            body = codec.encode_body(write.memory)
-            size = tally.footprint_of(write.memory.content, body, 0)
             memory = codec.decode_memory(
-                body,
+                codec.encode_body(write.memory),
                 id=write.memory.id,
                 content=write.memory.content,
                 owner=write.memory.owner,
@@ -59,8 +56,14 @@ class Entry:
             write.memory.id,
             write.memory.owner,
             memory,
-            size,
         )
+
+    @property
+    def size(self) -> int:
+        """What it counts for, its vector apart; nothing if it is erased."""
+        if self.memory is None:
+            return 0
+        return tally.footprint_of(self.memory.content, codec.encode_body(self.memory), 0)
 
     @property
     def key(self) -> str | None:
@@ -94,6 +97,7 @@ class Journal:
         self.renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self.accesses: dict[str, Accesses] = {}
         self.settings: dict[str, str] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}  # of versions that were asked for, by memory
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -130,7 +134,7 @@ class Journal:
         if erased:
             self.entries = [one for one in self.entries if one.memory is None or one.memory_id not in erased]
             for memory_id in erased:
-                for kept in (self.vectors, self.renewed, self.accesses):
+                for kept in (self.vectors, self.renewed, self.accesses, self._sizes):
                     kept.pop(memory_id, None)
 
     def place_vector(self, memory_id: str, vector: Vector | None, *, replaces: bool) -> None:
@@ -253,7 +257,11 @@ class Journal:
     def size_of(self, head: Entry) -> int:
         """The bytes that a memory takes with its vector."""
         vector = self.vectors.get(head.memory_id)
-        return head.size + (len(vector.data) if vector else 0)
+        sequence, size = self._sizes.get(head.memory_id, (0, 0))
+        if sequence != head.sequence:
+            size = head.size
+            self._sizes[head.memory_id] = (head.sequence, size)
+        return size + (len(vector.data) if vector else 0)
 
 
 def _version(entry: Entry) -> Version:

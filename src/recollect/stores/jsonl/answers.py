@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from recollect import filters, tally
@@ -78,8 +79,18 @@ class QuickStore(HeldStore):
         self._indexes = None
 
     def _found(self, query: Query) -> list[tuple[Entry, Memory]]:
-        current = self._journal.current(query.owners, query.as_of)
-        return [one for one in current if filters.matches(one[1], query.where)]
+        """What a filter lets through. Most name a tag, types or ids: looking at those first spares the rest."""
+        where, found = query.where, self._journal.current(query.owners, query.as_of)
+        if filters.anything(where):
+            return [one for one in found if filters.visible(one[1], where.now)]
+        if where.ids is not None:
+            found = [one for one in found if one[0].memory_id in where.ids]
+        if where.types is not None:
+            found = [one for one in found if one[1].type in where.types]
+        if where.tags:
+            has_first = cache(partial(filters.tagged, wanted=where.tags[0]))  # few tags, many memories
+            found = [one for one in found if has_first(one[1].tags)]
+        return [one for one in found if filters.matches(one[1], where)]
 
     def _place(self, entry: Entry, memory: Memory, sort: Sort) -> tuple[float, int]:
         number = entry.number if sort is Sort.OLDEST else -entry.number

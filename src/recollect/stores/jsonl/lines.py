@@ -4,9 +4,10 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from recollect import codec, tally
+from recollect import codec
 from recollect.errors import SchemaTooNew
 from recollect.stores.journal import Accesses, Entry
 from recollect.types import Layer, Memory, Operation, Owner, State, Vector
@@ -112,7 +113,7 @@ def of_entry(entry: Entry, memory: Memory) -> bytes:
 
 def to_entry(fields: Fields) -> Entry:
     """The version that a line tells of."""
-    owner, content = _owner(fields), fields["content"]
+    owner, content = _owner(*fields["owner"]), fields["content"]
     sequence, version = int(fields["sequence"]), int(fields["version"])
     recorded_at = fields.get("recorded_at", fields["timestamp"])
     memory = codec.make_memory(
@@ -145,13 +146,13 @@ def to_entry(fields: Fields) -> Entry:
         memory.id,
         owner,
         memory,
-        tally.footprint_of(memory.content, codec.encode_body(memory), 0),
     )
 
 
-def _owner(fields: Fields) -> Owner:
-    layer, *ids = fields["owner"]
-    return Owner(Layer(layer), tuple(ids))
+@lru_cache(maxsize=1_000)
+def _owner(layer: str, *ids: str) -> Owner:
+    """Most lines of a file have the same one."""
+    return Owner(Layer(layer), ids)
 
 
 # -- tombstones -----------------------------------------------------------------------------------------------
@@ -186,9 +187,8 @@ def to_mark(fields: Fields) -> Entry | None:
         _moment(fields["timestamp"]),
         fields["reason"],
         fields["id"],
-        _owner(fields),
+        _owner(*fields["owner"]),
         None,
-        0,
     )
 
 
