@@ -189,6 +189,30 @@ def test_a_session_without_a_record_has_metadata_as_well(root: Path) -> None:
         assert store.records({ADA}, "session") == []
 
 
+def test_one_record_that_cannot_be_read_hides_no_other(root: Path) -> None:
+    one, two = (
+        Record(owner=ADA, kind="session", name=name, body=b"{}", version=1, updated_at=START) for name in ("a", "b")
+    )
+    with opened(root) as store:
+        store.put_record(one)
+        store.put_record(two)
+        (root / "sessions/a@ada/metadata.json").write_text("{")
+        assert store.records({ADA}, "session") == [two]
+        with pytest.raises(recollect.StoreCorrupt):
+            store.record(ADA, "session", "a")
+        [finding] = store.check().findings
+        assert "sessions/a@ada/metadata.json" in finding.message
+
+
+def test_the_indexes_are_written_while_the_store_stays_open(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.stores.jsonl.store.SUMMARISED_AFTER", 5)
+    with opened(root) as store:
+        for number in range(10):
+            put(store, memory(f"number {number}"))
+        index = json.loads((root / "users/ada/index.json").read_text())
+        assert len(index["entries"]) >= 6
+
+
 # --- names and modes ------------------------------------------------------------------------------
 
 HOSTILE = (
@@ -250,7 +274,7 @@ def test_different_owners_have_different_folders_even_where_case_is_ignored(
 
 
 @pytest.mark.req("J12")
-@pytest.mark.parametrize("umask", [0, 0o022, 0o777 & ~0o700])
+@pytest.mark.parametrize("umask", [0, 0o022, 0o277])
 def test_files_are_private_whatever_the_umask(root: Path, umask: int) -> None:
     before = os.umask(umask)
     try:

@@ -1,6 +1,6 @@
 """One change of the files, all or none of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -35,12 +35,13 @@ class Files:
 
     def commit(self, change: Change, sequence: int) -> None:
         """Write a change. If it raises before the commit is on the disk, nothing of it is kept."""
+        ends: dict[str, int] = {}
         try:
-            lengths = self._append(change.appended) | self._prepare(change.rewritten)
+            lengths = self._append(change.appended, ends) | self._prepare(change.rewritten)
             line = commits.line(self.at, sequence, lengths, tuple(change.rewritten))
             self.disk.append(LOG, line, self.at.offset)
         except BaseException:  # reason: an interrupt, too, must leave nothing half written
-            self._take_back(change)
+            self._take_back(ends, change.rewritten)
             raise
         self.at = Position(
             self.at.file or self.disk.stat(LOG)[0],
@@ -54,10 +55,11 @@ class Files:
             with suppress(StoreError):  # the log may as well grow on
                 self.checkpoint()
 
-    def _append(self, appended: Mapping[str, bytearray]) -> dict[str, int]:
+    def _append(self, appended: Mapping[str, bytearray], ends: dict[str, int]) -> dict[str, int]:
         lengths = {}
         for name, data in appended.items():
             at, lead = self._end(name)
+            ends[name] = at + len(lead)
             self.disk.append(name, lead + data, at)
             lengths[name] = at + len(lead) + len(data)
         return lengths
@@ -89,14 +91,14 @@ class Files:
             self.disk.write(commits.waiting(name, self.at.ordinal + 1), data)
         return {name: len(data) for name, data in rewritten.items()}
 
-    def _take_back(self, change: Change) -> None:
+    def _take_back(self, ends: Mapping[str, int], rewritten: Iterable[str]) -> None:
         """Undo, as far as the disk lets us: the log first, since it is what counts."""
         with suppress(StoreError):
             self.disk.cut(LOG, self.at.offset)
-        for name in change.appended:
+        for name, end in ends.items():
             with suppress(StoreError):
-                self.disk.cut(name, self.at.lengths.get(name, 0))
-        for name in change.rewritten:
+                self.disk.cut(name, end)
+        for name in rewritten:
             with suppress(StoreError):
                 self.disk.remove(commits.waiting(name, self.at.ordinal + 1))
 

@@ -57,7 +57,10 @@ def read(disk: Disk, since: Position) -> Tail:
 
 
 def _read(disk: Disk, since: Position, *, again: bool) -> Tail:
-    whole = _whole_lines(disk.read(LOG, since.offset))
+    data = disk.read(LOG, max(0, since.offset - 1))
+    if since.offset and data[:1] != b"\n":  # another log that came to have the number of the one that was read
+        return _read(disk, Position(file=since.file), again=True)
+    whole = _whole_lines(data[1:] if since.offset else data)
     end = Position(
         since.file, since.offset + len(whole), since.ordinal, since.sequence, dict(since.lengths), since.rewritten
     )

@@ -72,8 +72,10 @@ class Disk:
     def append(self, name: str, data: bytes, at: int) -> None:
         """Write behind the first ``at`` bytes, and force it to the disk."""
         with self.translated(name):
-            is_new = self._make_folder(name) or not self.path(name).exists()
+            is_new = self.make_folder(name) or not self.path(name).exists()
             with self._opened(name, os.O_WRONLY | os.O_CREAT) as number:
+                if is_new:
+                    os.fchmod(number, 0o600)
                 if os.fstat(number).st_size > at:
                     os.ftruncate(number, at)
                 _write(number, data, at)
@@ -92,8 +94,9 @@ class Disk:
     def write(self, name: str, data: bytes) -> None:
         """Make a file anew; whoever reads it meanwhile may see half of it."""
         with self.translated(name):
-            self._make_folder(name)
+            self.make_folder(name)
             with self._opened(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as number:
+                os.fchmod(number, 0o600)
                 _write(number, data, 0)
                 self._sync(number)
             self._sync_folder(name)
@@ -128,12 +131,13 @@ class Disk:
         finally:
             os.close(number)
 
-    def _make_folder(self, name: str) -> bool:
+    def make_folder(self, name: str) -> bool:
         """Make the folder of a file, for its owner only; says whether it was missing."""
         folder = self.path(name).parent
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
         for one in reversed(missing):
             one.mkdir(mode=0o700, exist_ok=True)
+            one.chmod(0o700)  # the mask may have taken even that
             self._sync_path(one.parent)
         return bool(missing)
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recollect import codec
+from recollect.errors import StoreCorrupt
 from recollect.stores.journal import Journal
-from recollect.stores.jsonl import commits, lines, loading, summaries
+from recollect.stores.jsonl import commits, lines, loading, records, summaries
 from recollect.stores.jsonl.commit import Change, Files
 from recollect.stores.jsonl.folders import folder
 from recollect.types import Diagnosis, Finding
@@ -157,6 +158,20 @@ def _is_json(data: bytes) -> bool:
         return False
 
 
+def _wrong_records(files: Files, _: Journal) -> str:
+    names = [*files.disk.names("sessions/*/metadata.json"), *files.disk.names("records/**/*.json")]
+    bad = [name for name in names if not _is_record(files.disk.read(name), name)]
+    return f"{len(bad)} records cannot be read: {', '.join(bad[:10])}" if bad else ""
+
+
+def _is_record(data: bytes, name: str) -> bool:
+    try:
+        records.decode(data, name)
+    except StoreCorrupt:
+        return False
+    return True
+
+
 def _drop_indexes(files: Files, journal: Journal) -> None:
     """Drop them all: they are written again right afterwards."""
     for owner in journal.owned:
@@ -171,5 +186,6 @@ CHECKS = (
     Check("lengths", _wrong_lengths, "believe what the files hold now", _believe_lengths),
     Check("ends", _wrong_ends, "remove the lines, or add what they say as memories", _nothing),
     Check("lines", _wrong_lines, "set the damaged lines aside in damaged.jsonl", _set_aside),
+    Check("records", _wrong_records, "correct the files, or remove them", _nothing),
     Check("indexes", _wrong_indexes, "write the indexes anew", _drop_indexes),
 )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -101,10 +102,13 @@ def read(disk: Disk, owner: Owner, kind: str, name: str) -> Record | None:
 
 def read_all(disk: Disk, owners: Owners, kind: str) -> list[Record]:
     """The records of a kind, ordered by name."""
-    files = {file for owner in owners for file in places(disk, owner, kind)}
-    found = [decode(data, file) for file in files if (data := disk.read(file))]
-    wanted = [record for record in found if record is not None and record.owner in owners and record.kind == kind]
-    return sorted(wanted, key=lambda record: record.name)
+    found: list[Record] = []
+    for file in {file for owner in owners for file in places(disk, owner, kind)}:
+        with suppress(StoreCorrupt):  # one that cannot be read must not hide the others; doctor names it
+            record = decode(disk.read(file), file)
+            if record is not None and record.owner in owners and record.kind == kind:
+                found.append(record)
+    return sorted(found, key=lambda record: record.name)
 
 
 def pretty(value: object) -> bytes:

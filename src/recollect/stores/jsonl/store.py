@@ -30,6 +30,10 @@ PENDING = 1_000
 """Accesses that wait in RAM to be written."""
 
 
+SUMMARISED_AFTER = 500
+"""Commits, and one for each four versions: so often the indexes are written while the store is open."""
+
+
 class JsonlStore(QuickStore):
     """Memories in a folder of JSON Lines: one line for each version, readable without us.
 
@@ -61,9 +65,11 @@ class JsonlStore(QuickStore):
         self._pending: dict[str, Accesses] = {}
         self._damaged: Counter[str] = Counter()
         self._buffer = Buffer()
+        self._summarised = 0
         self._prepare(durability or "full")
         with self._reading():
             self.durability = self._settled_durability(durability)
+            self._summarised = self._files.at.ordinal
         self._disk.durable = self.durability == "full"
         _forks().tell(self)
 
@@ -87,8 +93,7 @@ class JsonlStore(QuickStore):
     def _prepare(self, durability: str) -> None:
         """Make the folder and what must be in it."""
         with self._disk.translated(self.path.name):
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self.path / LOCK).parent.mkdir(mode=0o700, exist_ok=True)
+            self._disk.make_folder(LOCK)
             if (self.path / commits.LOG).exists():
                 return
             with self._file_lock.exclusive("create"):
@@ -132,6 +137,7 @@ class JsonlStore(QuickStore):
                     self._files.checkpoint()
                     self._distrusted = False
                 yield
+                self._summarise_now_and_then()
             if self._unfinished is not None:
                 error, self._unfinished = self._unfinished, None
                 raise error
@@ -293,7 +299,9 @@ class JsonlStore(QuickStore):
         with self._writing("drop_record"):
             if records.read(self._disk, owner, kind, name) is None:
                 return False
-            self._disk.remove(records.place(owner, kind, name))
+            place = records.place(owner, kind, name)
+            self._disk.remove(f"{place}.new")  # a crash may have left it
+            self._disk.remove(place)
             return True
 
     # -- upkeep -----------------------------------------------------------------------------------------------
@@ -320,12 +328,23 @@ class JsonlStore(QuickStore):
         summaries.write(self._disk, self._journal, owners, self._files.at.lengths, now)
         summaries.write_global(self._disk, self._journal, now)
 
+    def _outdated(self) -> list[Owner]:
+        return [owner for owner in self._journal.owned if summaries.outdated(self._disk, owner)]
+
     def _summarise(self) -> None:
         # Derived, and so never worth an error: who needs it can have it made again.
-        outdated = [owner for owner in self._journal.owned if summaries.outdated(self._disk, owner)]
-        if outdated:
-            with suppress(StoreError), self._writing("index"):
-                self._write_summaries(outdated)
+        with suppress(StoreError):
+            if self._outdated():
+                with self._writing("index"):
+                    self._write_summaries(self._outdated())
+
+    def _summarise_now_and_then(self) -> None:
+        """A process may run for months. Writing the indexes costs as much as they are long, so the longer the rarer."""
+        if self._files.at.ordinal - self._summarised < SUMMARISED_AFTER + len(self._journal.entries) // 4:
+            return
+        self._summarised = self._files.at.ordinal
+        with suppress(StoreError):
+            self._write_summaries(self._outdated())
 
     def health(self) -> Health:
         """Whether the folder can be read now, and how many lines of it cannot."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect import codec, decay
+from recollect.errors import StoreCorrupt
 from recollect.stores.journal import Journal
 from recollect.stores.jsonl import loading, records
 from recollect.stores.jsonl.disk import Disk
@@ -101,7 +102,8 @@ def write(disk: Disk, journal: Journal, owners: Iterable[Owner], lengths: dict[s
         content = disk.read(name, 0, lengths.get(name, 0))
         disk.replace(f"{folder(owner)}/{INDEX}", codec.encode_json(index(journal, owner, content, now)))
         if owner.layer is Layer.SESSION:
-            disk.replace(f"{folder(owner)}/{records.METADATA}", metadata(journal, owner, disk))
+            with suppress(StoreCorrupt):  # a person may still find in it what we cannot read
+                disk.replace(f"{folder(owner)}/{records.METADATA}", metadata(journal, owner, disk))
 
 
 def write_global(disk: Disk, journal: Journal, now: datetime) -> None:
