@@ -83,6 +83,23 @@ def test_other_open_stores_follow_an_erasure(root: Path) -> None:
         assert one.versions({ADA}) == other.versions({ADA})
 
 
+def test_a_read_that_fails_does_not_forget_what_was_known(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(root) as one, opened(root) as other:
+        put(one, first := memory("first"))
+        put(one, memory("second"))
+        assert contents(other) == ["first", "second"]
+        one.apply([erased(first)])  # the other one has to read everything again
+
+        def fail(*_: object) -> None:
+            raise recollect.StoreError("the disk failed")
+
+        monkeypatch.setattr("recollect.stores.jsonl.loading.load", fail)
+        with pytest.raises(recollect.StoreError):
+            contents(other)
+        monkeypatch.undo()
+        assert contents(other) == ["second"]
+
+
 # --- disks that fail ------------------------------------------------------------------------------
 
 

@@ -5,9 +5,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Self
 
 from recollect.errors import ConfigurationError, StoreClosed
-from recollect.ports import Capabilities
+from recollect.ports import Capabilities, Owners, Record, check_record
 from recollect.stores.held import HeldStore
 from recollect.stores.journal import Journal
+from recollect.types import Owner
 
 
 class RamStore(HeldStore):
@@ -24,6 +25,7 @@ class RamStore(HeldStore):
     def __init__(self) -> None:
         super().__init__()
         self._closed = False
+        self._records: dict[tuple[Owner, str, str], Record] = {}
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -46,8 +48,33 @@ class RamStore(HeldStore):
     def _writing(self, operation: str) -> AbstractContextManager[None]:  # noqa: ARG002  # nobody else is told
         return self._reading()
 
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """Look at every record."""
+        with self._reading():
+            found = [one for one in self._records.values() if one.kind == kind and one.owner in owners]
+        return sorted(found, key=lambda one: one.name)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """Look it up."""
+        with self._reading():
+            return self._records.get((owner, kind, name))
+
+    def put_record(self, record: Record) -> None:
+        """Take the place of the version before."""
+        place = (record.owner, record.kind, record.name)
+        with self._reading():
+            known = self._records.get(place)
+            check_record(record, known.version if known else 0)
+            self._records[place] = record
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Forget it."""
+        with self._reading():
+            return self._records.pop((owner, kind, name), None) is not None
+
     def close(self) -> None:
         """Drop everything."""
         with self._lock:
             self._closed = True
             self._journal = Journal()
+            self._records.clear()

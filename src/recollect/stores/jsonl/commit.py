@@ -118,10 +118,6 @@ class Files:
             self.disk.stat(LOG)[0], len(line), self.at.ordinal + 1, self.at.sequence, dict(self.at.lengths)
         )
 
-    def salvage(self) -> None:
-        """The log is lost or damaged: believe every line that is whole."""
-        lengths = {}
-        for name in loading.found(self.disk):
-            data = self.disk.read(name)
-            lengths[name] = data.rfind(b"\n") + 1
-        self.at.lengths = lengths
+    def salvaged(self) -> dict[str, int]:
+        """What counts if the log is lost or damaged: every line that is whole."""
+        return {name: self.disk.read(name).rfind(b"\n") + 1 for name in loading.found(self.disk)}

@@ -129,7 +129,7 @@ def _wrong_lengths(files: Files, _: Journal) -> str:
 
 
 def _believe_lengths(files: Files, _: Journal) -> None:
-    files.salvage()
+    files.at.lengths = files.salvaged()
     files.checkpoint()
 
 

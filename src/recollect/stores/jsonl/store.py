@@ -29,7 +29,6 @@ CONFIG = "config.json"
 PENDING = 1_000
 """Accesses that wait in RAM to be written."""
 
-
 SUMMARISED_AFTER = 500
 """Commits, and one for each four versions: so often the indexes are written while the store is open."""
 
@@ -98,12 +97,11 @@ class JsonlStore(QuickStore):
                 return
             with self._file_lock.exclusive("create"):
                 if not (self.path / commits.LOG).exists():
-                    self._files.salvage()
-                    if not self._files.at.lengths:
+                    if not self._files.salvaged():
                         self._disk.append(loading.SETTINGS, lines.of_setting("durability", durability), 0)
-                        self._files.salvage()
+                    self._files.at.lengths = self._files.salvaged()
                     self._files.checkpoint()
-                    self._files.at = commits.Position()
+                    self._files.at = commits.Position()  # nothing was read yet
 
     def _settled_durability(self, wanted: str | None) -> str:
         """The folder decides: whoever makes it says how durable it is, and all others are told."""
@@ -182,14 +180,16 @@ class JsonlStore(QuickStore):
                     pass  # coming in is enough: whoever writes makes the log anew
             return
         tail = commits.read(self._disk, commits.Position(ordinal=self._files.at.ordinal))
-        self._files.at, self._distrusted = tail.end, tail.damaged
         self._files.finish(tail.end)
         if tail.damaged:
-            self._files.salvage()
+            tail.end.lengths = self._files.salvaged()
+        loaded = loading.load(self._disk, {name: (0, end) for name, end in tail.end.lengths.items()})
+        # Only now, when nothing can fail any more, is what was known given up.
+        self._files.at, self._distrusted = tail.end, tail.damaged
         self._journal = Journal()
         self._damaged.clear()
         self._forget_indexes()
-        self._take(loading.load(self._disk, {name: (0, end) for name, end in self._files.at.lengths.items()}))
+        self._take(loaded)
         self._buffer.replay(self._journal, self._files)
         for memory_id, accesses in self._pending.items():
             self._journal.touch(memory_id, accesses)
@@ -370,10 +370,11 @@ class JsonlStore(QuickStore):
         self._lock.acquire()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on. The accesses counted until now are the parent's to write."""
+        """Go on. The accesses counted and the writes buffered until now are the parent's to write."""
         if in_child:
             self._lock = threading.RLock()
-            self._pending, self._files.at = {}, commits.Position()  # so that everything is read anew
+            self._pending, self._buffer = {}, Buffer()
+            self._files.at = commits.Position()  # so that everything is read anew
         else:
             self._lock.release()
 
