@@ -103,7 +103,7 @@ class Opener:
         memories = (
             recollect.open("ram:", clock=clock, embedder=embedder)
             if self.kind == "ram"
-            else recollect.open(path, clock=clock, embedder=embedder, durability=relaxed)
+            else recollect.open(f"{self.kind}:{path}", clock=clock, embedder=embedder, durability=relaxed)
         )
         self._opened.append(memories)
         return memories
