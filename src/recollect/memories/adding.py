@@ -41,9 +41,9 @@ def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], sessio
 
 def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
-    brought = {place: embedding.given(engine, new.vector) for place, new in enumerate(news) if new.vector is not None}
+    brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
     made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
-    return [Made(brought[place]) if place in brought else next(made) for place in range(len(news))]
+    return [next(made) if new.vector is None else Made(next(brought)) for new in news]
 
 
 def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:

@@ -48,7 +48,7 @@ def update(
     """Append the version that the changes lead to, unless they change nothing."""
     if if_version is not None:
         validation.integer("if_version", if_version, 1, 2**62)
-    given = None if vector is None else embedding.given(engine, vector)
+    given = None if vector is None else embedding.given(engine, [vector])[0]
     embedded: dict[tuple[str, ...], Made] = {}
 
     def embed(memory: Memory) -> Made:
