@@ -38,6 +38,7 @@ PUBLIC = [
     "KnowledgePointer",
     "Layer",
     "LimitReached",
+    "LockTimeout",
     "Memories",
     "Memory",
     "MemoryType",

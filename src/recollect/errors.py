@@ -19,6 +19,7 @@
     ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
+        │   └── LockTimeout                    CONCURRENCY        retryable
         ├── StoreFull                          STORE_FULL         retryable
         ├── StoreReadOnly                      STORE_READ_ONLY
         ├── StoreCorrupt                       STORE_CORRUPT
@@ -239,6 +240,17 @@ class StoreBusy(StoreError, TimeoutError):
     """
 
     code = "STORE_BUSY"
+
+
+class LockTimeout(StoreBusy):
+    """Others held a lock of the JSON Lines store for the whole waiting time. If one of them writes, ``details`` names
+    it: ``pid``, ``operation`` and ``since``.
+
+    >>> LockTimeout("'notes/lock' was held for all of 5000 ms", details={"pid": 4711}).code
+    'CONCURRENCY'
+    """
+
+    code = "CONCURRENCY"
 
 
 class StoreFull(StoreError):
