@@ -56,7 +56,7 @@ class Waiter(threading.Thread):
     """Takes the lock in a thread: ``waits`` when it has to, ``has`` it at last, and is ``settled`` by either."""
 
     def __init__(self, path: Path, mode: str) -> None:
-        super().__init__()
+        super().__init__(daemon=True)  # one that still waits when its test failed must not keep the process
         self.waits, self.has, self.settled, self.may_end = (threading.Event() for _ in range(4))
         self.failure: BaseException | None = None
         self._held = getattr(Lock(path, PATIENT, sleep=self._sleep), mode)("wait")
@@ -75,6 +75,8 @@ class Waiter(threading.Thread):
                 self.may_end.wait()
         except BaseException as error:  # noqa: BLE001  # reason: told in `end`
             self.failure = error
+            for event in (self.waits, self.has, self.settled):
+                event.set()
 
     def end(self) -> None:
         self.may_end.set()
