@@ -284,6 +284,7 @@ def test_a_forked_child_does_not_have_its_parents_lock(path: Path, mode: str) ->
             with pytest.raises(LockTimeout), Lock(path, AT_ONCE).exclusive("steal"):
                 pass
             assert is_free(path, "shared") is (mode == "shared")
+            assert is_free_elsewhere(path, "shared") is (mode == "shared"), "threads of the child go on as well"
 
         assert forked(work)
         assert not is_free_elsewhere(path, "exclusive")

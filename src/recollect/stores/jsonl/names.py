@@ -13,7 +13,6 @@ _PLAIN = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_-])?")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 _KEPT = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
 _ESCAPE = re.compile(r"%([0-9a-f]{2})")
-_CUT = re.compile(r"%[0-9a-f]?$")
 _EMPTY = "%"
 _HASHED = "%~"  # no encoded byte looks like that
 
@@ -38,7 +37,7 @@ def file_name(id: str) -> str:
     if len(name) <= NAME_BYTES:
         return name or _EMPTY
     ending = _HASHED + hashlib.sha256(content).hexdigest()
-    return _CUT.sub("", name[: NAME_BYTES - len(ending)]) + ending
+    return name[: NAME_BYTES - len(ending)] + ending
 
 
 def id_of(name: str) -> str | None:
