@@ -66,6 +66,7 @@ from recollect.types import (
 )
 
 if TYPE_CHECKING:
+    from recollect import aio as aio
     from recollect.memories import Memories, View, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
 
@@ -141,4 +142,8 @@ def __getattr__(name: str) -> Any:
         from recollect import memories  # lazy: brings in msgspec
 
         return getattr(memories, name)
+    if name == "aio":
+        import recollect.aio  # lazy: brings in asyncio
+
+        return recollect.aio
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

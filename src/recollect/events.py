@@ -240,12 +240,12 @@ class EventBus:
                 try:
                     handler(event)
                 except Exception:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
-                    with self._lock:
-                        self.failures += 1
-                    _report(event)
+                    self.failed(event)
 
+    def failed(self, event: Event) -> None:
+        """Report the error at hand, which a handler raised over an event."""
+        import logging  # lazy: takes 14 ms, and handlers seldom fail
 
-def _report(event: Event) -> None:
-    import logging  # lazy: takes 14 ms, and handlers seldom fail
-
-    logging.getLogger("recollect.events").exception("handler failed for %s", type(event).__name__)
+        with self._lock:
+            self.failures += 1
+        logging.getLogger("recollect.events").exception("handler failed for %s", type(event).__name__)
