@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -63,17 +64,17 @@ def open(
         )
         try:
             return Memories(await asyncio.shield(opening), pool)
-        except asyncio.CancelledError:
-            opening.add_done_callback(_close_unwanted)
+        except BaseException:  # reason: failed or cancelled, nobody will close what was opened
+            opening.add_done_callback(partial(_abandon, pool))
             raise
 
     return Opening(opened)
 
 
-def _close_unwanted(opening: "asyncio.Future[sync.Memories]") -> None:
-    """Whoever opened it was cancelled, and will not close it."""
-    if not opening.cancelled() and opening.exception() is None:
-        opening.get_loop().run_in_executor(None, opening.result().close)
+def _abandon(pool: Workers, opening: "asyncio.Future[sync.Memories]") -> None:
+    """Let the threads go, and close the database if it was opened after all."""
+    is_open = not opening.cancelled() and opening.exception() is None
+    pool.begin_closing(opening.result().close if is_open else lambda: None)
 
 
 class Opening:

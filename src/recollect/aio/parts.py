@@ -88,14 +88,14 @@ class _AwaitedReranker(_Awaited):
 
 def embedder(given: Embedder | AsyncEmbedder | str | None, workers: Workers) -> Embedder | str | None:
     """An embedder of either kind as the engine can use it; what is none stays as it is, for the engine to refuse."""
-    if isinstance(given, Embedder) and _is_async(given, "embed", "embed_query"):
+    if _is_async(given, "embed", "embed_query") and isinstance(given, Embedder):
         return _AwaitedEmbedder(given, workers)
     return given  # type: ignore[return-value]
 
 
 def reranker(given: Reranker | AsyncReranker | None, workers: Workers) -> Reranker | None:
     """The same for a reranker."""
-    if isinstance(given, Reranker) and _is_async(given, "score"):
+    if _is_async(given, "score") and isinstance(given, Reranker):
         return _AwaitedReranker(given, workers)
     return given  # type: ignore[return-value]
 

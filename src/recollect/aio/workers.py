@@ -255,13 +255,17 @@ class Workers:
 
         What is asked for meanwhile waits, and comes after the last thing. A cancelled ``close`` goes on by itself.
         """
+        await asyncio.shield(asyncio.wrap_future(self.begin_closing(last)))
+
+    def begin_closing(self, last: Callable[[], None]) -> concurrent.futures.Future[None]:
+        """``close`` for whoever cannot wait."""
         with self._lock:
             if (closing := self._closing) is None:
                 closing = self._closing = concurrent.futures.Future()
                 self._held = []
                 # Not a daemon: once begun, a database is closed properly.
                 threading.Thread(target=self._close, args=(last, closing), name="recollect-aio-close").start()
-        await asyncio.shield(asyncio.wrap_future(closing))
+            return closing
 
     def _close(self, last: Callable[[], None], closing: concurrent.futures.Future[None]) -> None:
         with self._lock:
