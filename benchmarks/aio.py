@@ -3,8 +3,8 @@
     python benchmarks/aio.py
 
 Each figure is printed with the goal that it is held to. Times of one call are CPU times of the whole process, and the
-smallest of many batches, as other work on the machine can only add to them. What a hop costs depends on the machine more
-than on anything else, so that of ``asyncio.to_thread`` stands beside it, measured in the same run in turns.
+smallest of many batches, as other work on the machine can only add to them. What a hop costs depends on the machine
+more than on anything else, so that of ``asyncio.to_thread`` stands beside it, measured in the same run in turns.
 
 The synchronous call is measured twice: in a tight loop, and as a coroutine would make it, giving way to the loop before
 each call. The second is what the facade is compared with: most of the difference between the two is cold caches, which

@@ -71,11 +71,8 @@ def test_of_cancelled_adds_each_is_there_as_a_whole_or_not_at_all(tmp_path: Path
 
 def contents(path: Path) -> set[str]:
     with recollect.open(path, embedder=None) as kept:
-        return {
-            version.memory.content
-            for version in kept.view(user="ada").changes(limit=10_000)
-            if version.memory is not None
-        }
+        versions = kept.view(user="ada").changes(limit=10_000)
+        return {version.memory.content for version in versions if version.memory is not None}
 
 
 def test_a_call_that_has_not_begun_is_dropped_and_one_that_has_comes_to_its_end() -> None:

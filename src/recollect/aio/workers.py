@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -64,8 +63,10 @@ class Job(Generic[R]):
     def deliver(self) -> None:
         """From a thread: wake the coroutine that waits."""
         if not self.cancelled:
-            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            try:
                 self.loop.call_soon_threadsafe(self._settle)
+            except RuntimeError:  # the loop was closed: nobody waits any more
+                return
 
     def _settle(self) -> None:
         if not self.future.done():
@@ -191,7 +192,7 @@ class Workers:
         """The next job if one waits, and otherwise whether the thread is to wait for one."""
         with self._lock:
             self._unfinished -= 1
-            if not self._unfinished:
+            if not self._unfinished and (self._closing is not None or self._ending):
                 self._quiet.notify_all()
             if self._backlog:
                 return self._backlog.popleft(), True
