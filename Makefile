@@ -47,6 +47,7 @@ faults: $(VENV)/.dev
 
 docs: $(BIN)/python
 	$(BIN)/python tools/requirements_table.py
+	$(BIN)/python tools/library_reference.py
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of
 # every file of each release. The last line refuses a result that names a host or a path.

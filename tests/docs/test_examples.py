@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +18,15 @@ PATIENCE_S = 60
 EXAMPLES = ("chat_loop", "coding_agent", "support_bot")
 
 
+# Of this checkout, whatever is installed: the examples run in another folder, where a relative path leads nowhere.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+
+
 def run(name: str, *args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *args]
-    return subprocess.run(program, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return subprocess.run(
+        program, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 @pytest.fixture(scope="module")
