@@ -16,7 +16,9 @@ import pytest
 
 import recollect
 from tools import library_reference
-from tools.library_reference import FOLDER, MARK, PAGES, ROOT, Library, Module, UnknownName, Writer
+from tools.library_reference import FOLDER, MARK, ROOT, Library, Module, UnknownName, Writer
+
+PAGES = library_reference.shown_pages(library_reference.entries(Library(ROOT)))
 
 SESSION = re.compile(r"^```pycon\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^##+ (?P<name>.+)$", re.MULTILINE)
