@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from recollect import filters
-from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
+from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, RecollectError
 from recollect.filters import Where
 from recollect.types import (
     Diagnosis,
@@ -138,6 +138,22 @@ class Embedded:
     digest: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A named JSON document that an owner keeps beside its memories, such as the description of a session.
+
+    ``version`` is that of the state it leaves, as with a ``Write``: accepted only if the one stored now is one less
+    (0: none of that owner, kind and name). Only the newest version is kept.
+    """
+
+    owner: Owner
+    kind: str
+    name: str
+    body: bytes
+    version: int
+    updated_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A memory and the sequence of its first version: its place in the order of recording."""
@@ -246,6 +262,25 @@ class Store(ABC):
         """Change settings, all or none."""
 
     @abstractmethod
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """The records of a kind that belong to one of the owners, ordered by name (by its code points)."""
+
+    @abstractmethod
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """One record; ``None`` if the owner has none of that kind and name."""
+
+    @abstractmethod
+    def put_record(self, record: Record) -> None:
+        """Keep a record, as durably as a memory; ``Conflict`` if its version is not the one expected.
+
+        Records are the truth, not derived from the journal: ``rebuild`` leaves them as they are.
+        """
+
+    @abstractmethod
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Remove a record for good; ``False`` if there is none. A store that erases leaves no byte of it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release everything. Closing twice is allowed; using a closed store raises ``StoreClosed``."""
 
@@ -326,6 +361,16 @@ class Store(ABC):
     def rebuild(self) -> None:
         """Derive every projection from the journal again."""
         self.sequence()  # a store without projections has only to be there
+
+
+def check_record(record: Record, stored: int) -> None:
+    """Whether a record follows the version that is stored (0: none)."""
+    if record.version != stored + 1:
+        raise Conflict(
+            f"the {record.kind} {record.name[:64]!r} is at version {stored}, not {record.version - 1}",
+            details={"kind": record.kind, "name": record.name[:64], "stored": stored, "expected": record.version - 1},
+            hint="read it again, then decide",
+        )
 
 
 def check_vector(vector: Vector, embedder: str, dimension: int) -> None:

@@ -16,7 +16,17 @@ from recollect.errors import (
     Conflict,
     StoreClosed,
 )
-from recollect.ports import Capabilities, Embedded, Owners, Store, Stored, Write, check_vector
+from recollect.ports import (
+    Capabilities,
+    Embedded,
+    Owners,
+    Record,
+    Store,
+    Stored,
+    Write,
+    check_record,
+    check_vector,
+)
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 K = TypeVar("K")
@@ -74,6 +84,7 @@ class RamStore(Store):
         self._renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self._accesses: dict[str, _Accesses] = {}
         self._settings: dict[str, str] = {}
+        self._records: dict[tuple[Owner, str, str], Record] = {}
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -241,6 +252,30 @@ class RamStore(Store):
         with self._opened():
             self._settings |= values
 
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """Look at every record."""
+        with self._opened():
+            found = [one for one in self._records.values() if one.kind == kind and one.owner in owners]
+        return sorted(found, key=lambda one: one.name)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """Look it up."""
+        with self._opened():
+            return self._records.get((owner, kind, name))
+
+    def put_record(self, record: Record) -> None:
+        """Take the place of the version before."""
+        place = (record.owner, record.kind, record.name)
+        with self._opened():
+            known = self._records.get(place)
+            check_record(record, known.version if known else 0)
+            self._records[place] = record
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Forget it."""
+        with self._opened():
+            return self._records.pop((owner, kind, name), None) is not None
+
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Look each key up."""
         wanted = list(keys)
@@ -251,7 +286,10 @@ class RamStore(Store):
         """Drop everything."""
         with self._lock:
             self._closed = True
-            for kept in (self._journal, self._heads, self._owned, self._keys, self._vectors, self._renewed):
+            for kept in (
+                *(self._journal, self._heads, self._owned, self._keys),
+                *(self._vectors, self._renewed, self._records),
+            ):
                 kept.clear()
 
     @contextmanager

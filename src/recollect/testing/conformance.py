@@ -15,10 +15,11 @@ from recollect.testing.machine import run_machine
 from recollect.testing.promises import Promises
 from recollect.testing.queries import Queries
 from recollect.testing.recall import Recall
+from recollect.testing.records import Records
 
 
 class StoreConformance(
-    Basics, Journal, Queries, Recall, Conversations, Agreement, Embedding, Isolation, Concurrency, Promises
+    Basics, Journal, Queries, Recall, Conversations, Agreement, Embedding, Isolation, Concurrency, Records, Promises
 ):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import ParamSpec, Self, TypeVar
 
 from recollect.errors import ConfigurationError
-from recollect.ports import Capabilities, Embedded, Owners, Query, Store, Stored, Write
+from recollect.ports import Capabilities, Embedded, Owners, Query, Record, Store, Stored, Write
 from recollect.recall.probes import Candidates, Probe
 from recollect.types import Diagnosis, Health, Memory, Owner, Stats, Vector, Version
 
@@ -140,6 +140,18 @@ class FaultyStore(Store):
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         self._pass_on(self.store.set_settings, values)
+
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        return self._pass_on(self.store.records, owners, kind)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        return self._pass_on(self.store.record, owner, kind, name)
+
+    def put_record(self, record: Record) -> None:
+        self._pass_on(self.store.put_record, record)
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        return self._pass_on(self.store.drop_record, owner, kind, name)
 
     def close(self) -> None:
         self._pass_on(self.store.close)

@@ -12,7 +12,7 @@ import apsw
 
 from recollect import codec, tally
 from recollect.errors import StoreCorrupt
-from recollect.stores.sqlite import connections, rows, schema
+from recollect.stores.sqlite import connections, records, rows, schema
 from recollect.types import Diagnosis, Finding, Owner, State
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
@@ -129,6 +129,7 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
         Check("words", lambda c: _rows_differ(c, "words"), "rebuild the projections", rebuild),
+        Check("records", _bad_records, "set the damaged records aside in 'damaged_records'", _set_records_aside),
         Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
     )
 
@@ -209,6 +210,30 @@ def _set_aside(connection: apsw.Connection) -> None:
         connection.execute("INSERT OR REPLACE INTO damaged SELECT * FROM journal WHERE sequence = ?", (sequence,))
         connection.execute("DELETE FROM journal WHERE sequence = ?", (sequence,))
     rebuild(connection)
+
+
+def _unsound_records(connection: apsw.Connection) -> list[tuple[Any, ...]]:
+    """The raw keys of the records that are not what was written."""
+    found = connection.execute(f"SELECT {records.RAW} FROM records")
+    return [row[:3] for row in found if not _sound_record(row)]
+
+
+def _sound_record(row: tuple[Any, ...]) -> bool:
+    try:
+        return records.is_sound((*_decoded(row[:-1]), row[-1])) and isinstance(codec.decode_json(row[5]), dict)
+    except connections.UNREADABLE:
+        return False
+
+
+def _bad_records(connection: apsw.Connection) -> str:
+    wrong = len(_unsound_records(connection))
+    return f"{wrong} records are damaged" if wrong else ""
+
+
+def _set_records_aside(connection: apsw.Connection) -> None:
+    for key in _unsound_records(connection):
+        for statement in (f"INSERT INTO damaged_records SELECT {records.COLUMNS} FROM records", "DELETE FROM records"):
+            connection.execute(f"{statement} WHERE {records.ONE_RAW}", key)
 
 
 def _heads_differ(connection: apsw.Connection) -> str:

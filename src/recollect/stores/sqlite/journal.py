@@ -87,7 +87,7 @@ class Transaction:
         steps, holders = self._plan(writes)
         self._check_vectors([one.vector for one in writes if one.vector is not None and not one.keeps_vector])
         for step in steps:
-            owner = self._owner(step.write.memory.owner)
+            owner = self.number_of(step.write.memory.owner)
             if step.write.operation is Operation.ERASED:
                 self._batch.erase(step, owner)
             else:
@@ -207,7 +207,8 @@ class Transaction:
             self._found[owner] = known
         return known
 
-    def _owner(self, owner: Owner) -> int:
+    def number_of(self, owner: Owner) -> int:
+        """The number of an owner, made if it has none yet."""
         number = self._find_owner(owner)
         if not number:
             self._connection.execute("INSERT INTO owners (name) VALUES (?)", (codec.encode_owner(owner),))

@@ -13,8 +13,8 @@ import apsw
 
 from recollect import codec, tally
 from recollect.errors import RecollectError
-from recollect.ports import Owners, Query, Store, Stored
-from recollect.stores.sqlite import connections, queries, rows
+from recollect.ports import Owners, Query, Record, Store, Stored
+from recollect.stores.sqlite import connections, queries, records, rows
 from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
@@ -113,6 +113,19 @@ class SqliteReads(Store):
             kept = rows.settings(connection)
         kept.pop(rows.GENERATION, None)  # between the processes that use the file, and nobody else's business
         return kept
+
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """The records of a kind, from one state of the file."""
+        with self._snapshot(owners) as (connection, numbers):
+            return records.of_kind(connection, numbers, kind)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """One record: one look-up."""
+        with self._snapshot({owner}) as (connection, numbers):
+            for number in numbers:
+                row = records.find(connection, number, kind, name)
+                return None if row is None else records.to_record(row, owner)
+        return None
 
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Ids by key: two look-ups each."""

@@ -11,13 +11,13 @@ from typing import Any, Self
 import apsw
 
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.ports import Capabilities, Embedded, Write
-from recollect.stores.sqlite import connections, embedding, rows, schema
+from recollect.ports import Capabilities, Embedded, Record, Write
+from recollect.stores.sqlite import connections, embedding, records, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.forking import forks
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
-from recollect.types import Diagnosis, Health, Operation, Status
+from recollect.types import Diagnosis, Health, Operation, Owner, Status
 
 DURABILITIES = ("full", "relaxed")
 _PENDING = 1_000
@@ -103,6 +103,17 @@ class SqliteStore(SqliteReads):
         if "durability" in values:
             check_durability(values["durability"])
         self._write(lambda transaction: rows.set_settings(transaction.connection, values))
+
+    def put_record(self, record: Record) -> None:
+        """Write a record, in a transaction that may be shared with other threads."""
+        self._write(lambda work: records.put(work, record))
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Delete a record; like an erased memory, it must not stay in the write-ahead log."""
+        dropped: bool = self._write(lambda work: records.drop(work, owner, kind, name))
+        if dropped:
+            self._empty_log(loudly=True)
+        return dropped
 
     def _write(self, work: Callable[[Transaction], Any]) -> Any:
         try:
