@@ -167,7 +167,8 @@ class Query:
     """A listing as a store sees it.
 
     ``after`` is the position behind which to go on: the value of ``filters.sort_value`` and the number of the last
-    memory taken. ``as_of`` is a sequence: the store as it was when that version had just been written.
+    memory taken. ``as_of`` is a sequence: the store as it was when that version had just been written. ``sort`` is one
+    of ``filters.STORED_ORDERS``.
     """
 
     owners: Owners

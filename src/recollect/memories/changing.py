@@ -1,17 +1,18 @@
 """Updating, forgetting and restoring: read, decide, write if nobody was faster."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from recollect import filters, validation
-from recollect.errors import Conflict, NotFound
+from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
 from recollect.memories import drafts, embedding
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
-from recollect.ports import Owners, Write
-from recollect.types import ChangedFields, Memory, Operation, State, Vector
+from recollect.ports import Owners, Query, Write
+from recollect.types import ChangedFields, Filter, Memory, Operation, Removal, State, Vector
 
 
 def _change(
@@ -116,6 +117,41 @@ def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: 
     if write is not None:
         _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
     return write is not None
+
+
+def required(filter: Filter | Mapping[str, Any] | None) -> Filter | Mapping[str, Any]:
+    """A filter that was given: to leave it out must not take everything."""
+    if filter is None:
+        raise InvalidInput(
+            "no filter was given", details={"field": "filter"}, hint="pass filter=Filter() to take everything in view"
+        )
+    return filter
+
+
+def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | None, dry_run: bool) -> Removal:
+    """Forget or erase all that a query takes, in one batch; look again if another writer was faster."""
+    for name, value in (("permanent", permanent), ("dry_run", dry_run)):
+        validation.flag(name, value)
+    validation.optional_line("reason", reason)
+    if permanent:
+        query = replace(query, where=replace(query.where, include_forgotten=True))
+    operation = Operation.ERASED if permanent else Operation.FORGOTTEN
+    for _ in range(ATTEMPTS):
+        taken = [stored.memory for stored in engine.store.select(query)]
+        going = [memory for memory in taken if permanent or memory.state is State.ACTIVE]
+        removal = Removal(ids=tuple(memory.id for memory in going), permanent=permanent, dry_run=dry_run)
+        if dry_run or not going:
+            return removal
+        now = engine.clock()
+        writes = [_write(memory, operation, State.FORGOTTEN, now, reason) for memory in going]
+        try:
+            engine.store.apply(writes)
+        except Conflict:
+            continue
+        for write in writes:
+            _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
+        return removal
+    raise Conflict("the memories kept changing while they were forgotten", hint="try again when there are fewer writers")
 
 
 def restore(engine: Engine, owners: Owners, id: str) -> bool:

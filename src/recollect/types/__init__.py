@@ -16,10 +16,12 @@ from recollect.types.memory import (
 )
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
-from recollect.types.reports import Diagnosis, Finding, Health, Stats, Status, TagUsage
+from recollect.types.reports import Diagnosis, Finding, Health, Removal, Stats, Status, TagUsage
+from recollect.types.sessions import DecayPolicy, SessionConfig, SessionStats
 
 __all__ = [
     "ChangedFields",
+    "DecayPolicy",
     "Diagnosis",
     "Filter",
     "Finding",
@@ -37,7 +39,10 @@ __all__ = [
     "Page",
     "PointerType",
     "Ranking",
+    "Removal",
     "Results",
+    "SessionConfig",
+    "SessionStats",
     "Sort",
     "Source",
     "SourceType",

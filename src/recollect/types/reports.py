@@ -53,6 +53,24 @@ class Stats:
         return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What forgetting many memories at once took, or would take if it was only tried (``dry_run``).
+
+    >>> Removal(ids=("a", "b"), permanent=False).count
+    2
+    """
+
+    ids: tuple[str, ...]
+    permanent: bool
+    dry_run: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many memories."""
+        return len(self.ids)
+
+
 class Status(StrEnum):
     """How well a part is.
 
