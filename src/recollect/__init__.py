@@ -36,6 +36,7 @@ from recollect.errors import (
     Unauthorized,
 )
 from recollect.types import (
+    DecayPolicy,
     Diagnosis,
     Filter,
     Finding,
@@ -52,7 +53,10 @@ from recollect.types import (
     Page,
     PointerType,
     Ranking,
+    Removal,
     Results,
+    SessionConfig,
+    SessionStats,
     Sort,
     Source,
     SourceType,
@@ -67,6 +71,8 @@ from recollect.types import (
 if TYPE_CHECKING:
     from recollect.memories import Memories, View, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
+    from recollect.memories.session import Session, SessionPreferences
+    from recollect.memories.sessions import Sessions
 
 __version__ = "0.1.0"
 
@@ -77,6 +83,7 @@ __all__ = [
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
+    "DecayPolicy",
     "Diagnosis",
     "EmbedderMismatch",
     "EmbeddingFailed",
@@ -105,9 +112,15 @@ __all__ = [
     "Ranking",
     "RateLimited",
     "RecollectError",
+    "Removal",
     "Results",
     "SchemaTooNew",
     "ScopeDisposed",
+    "Session",
+    "SessionConfig",
+    "SessionPreferences",
+    "SessionStats",
+    "Sessions",
     "Sort",
     "Source",
     "SourceType",
@@ -135,6 +148,14 @@ def __getattr__(name: str) -> Any:
         from recollect.memories import agent  # lazy: who only stores and searches needs none of it
 
         return getattr(agent, name)
+    if name in ("Session", "SessionPreferences"):
+        from recollect.memories import session  # lazy: as above
+
+        return getattr(session, name)
+    if name == "Sessions":
+        from recollect.memories.sessions import Sessions  # lazy: as above
+
+        return Sessions
     if name in ("Memories", "View", "open"):
         from recollect import memories  # lazy: brings in msgspec
 

@@ -129,29 +129,56 @@ def required(filter: Filter | Mapping[str, Any] | None) -> Filter | Mapping[str,
 
 
 def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | None, dry_run: bool) -> Removal:
-    """Forget or erase all that a query takes, in one batch; look again if another writer was faster."""
+    """Forget or erase all that a query takes, in one batch. Erasing takes what was forgotten before as well."""
     for name, value in (("permanent", permanent), ("dry_run", dry_run)):
         validation.flag(name, value)
     validation.optional_line("reason", reason)
     if permanent:
         query = replace(query, where=replace(query.where, include_forgotten=True))
     operation = Operation.ERASED if permanent else Operation.FORGOTTEN
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if memory.state is State.FORGOTTEN and not permanent:
+            return None
+        return _write(memory, operation, State.FORGOTTEN, now, reason)
+
+    writes = _change_many(engine, query, decide, dry_run=dry_run)
+    if not dry_run:
+        for write in writes:
+            _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
+    return Removal(ids=tuple(write.memory.id for write in writes), permanent=permanent, dry_run=dry_run)
+
+
+def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
+    """Make all memories active again that a query takes and that were forgotten at a time or after it."""
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if memory.state is not State.FORGOTTEN or memory.updated_at < since:
+            return None
+        return _write(memory, Operation.RESTORED, State.ACTIVE, now, None)
+
+    writes = _change_many(engine, query, decide)
+    for write in writes:
+        _tell(engine, MemoryRestored, write)
+    return len(writes)
+
+
+def _change_many(
+    engine: Engine, query: Query, decide: Callable[[Memory, datetime], Write | None], *, dry_run: bool = False
+) -> list[Write]:
+    """Write what ``decide`` makes of all that a query takes, in one batch; look again if another writer was faster."""
     for _ in range(ATTEMPTS):
-        taken = [stored.memory for stored in engine.store.select(query)]
-        going = [memory for memory in taken if permanent or memory.state is State.ACTIVE]
-        removal = Removal(ids=tuple(memory.id for memory in going), permanent=permanent, dry_run=dry_run)
-        if dry_run or not going:
-            return removal
         now = engine.clock()
-        writes = [_write(memory, operation, State.FORGOTTEN, now, reason) for memory in going]
+        found = (decide(stored.memory, now) for stored in engine.store.select(query))
+        writes = [write for write in found if write is not None]
+        if dry_run or not writes:
+            return writes
         try:
             engine.store.apply(writes)
         except Conflict:
             continue
-        for write in writes:
-            _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
-        return removal
-    raise Conflict("the memories kept changing while they were forgotten", hint="try again when there are fewer writers")
+        return writes
+    raise Conflict("the memories kept changing while they were written", hint="try again when there are fewer writers")
 
 
 def restore(engine: Engine, owners: Owners, id: str) -> bool:

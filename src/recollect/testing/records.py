@@ -23,7 +23,12 @@ from recollect.types import Owner
 
 ADA, BOB = owner("ada"), owner("bob")
 KIND = "session"
-NAMES = tuple(dict.fromkeys(name for group in CONFUSABLE for name in group)) + ("../up", "/etc/passwd", "CON", "a" * 256)
+NAMES = tuple(dict.fromkeys(name for group in CONFUSABLE for name in group)) + (
+    "../up",
+    "/etc/passwd",
+    "CON",
+    "a" * 256,
+)
 BODIES: tuple[object, ...] = (
     {},
     {"text": "two\nlines, a \u2028 and 'quotes\"", "zero": "\u0000"},
@@ -32,7 +37,9 @@ BODIES: tuple[object, ...] = (
 THREADS = 4
 
 
-def record(name: str = "monday", whose: Owner = ADA, body: object = None, *, version: int = 1, kind: str = KIND) -> Record:
+def record(
+    name: str = "monday", whose: Owner = ADA, body: object = None, *, version: int = 1, kind: str = KIND
+) -> Record:
     """A record of ada's, or of somebody else's."""
     return Record(
         owner=whose,
