@@ -139,10 +139,14 @@ def _made(kind: Any, name: str, value: object) -> Any:
 
 
 def preferences(value: object) -> Preferences:
-    """Preferences by name: ``language`` and ``verbosity`` are lines of text, all others any JSON.
+    """Preferences by name: ``language`` and ``verbosity`` are lines of text, all others any JSON."""
+    flat = flattened(value)
+    named = {name: validation.optional_line(f"preferences.{name}", flat.pop(name, None)) for name in _NAMED}
+    return Preferences(**named, custom=flat)
 
-    Those under ``custom`` are taken as if they stood beside it.
-    """
+
+def flattened(value: object) -> dict[str, Any]:
+    """A copy of preferences by name; those under ``custom`` as if they stood beside it."""
     given = validation.metadata(value, _PREFERENCES)
     nested = given.pop(_CUSTOM, {})
     if not isinstance(nested, dict):
@@ -152,5 +156,4 @@ def preferences(value: object) -> Preferences:
     flat = {**given, **nested}
     for name in flat:
         validation.line(_PREFERENCES, name, validation.ID_CHARACTERS)
-    named = {name: validation.optional_line(f"preferences.{name}", flat.pop(name, None)) for name in _NAMED}
-    return Preferences(**named, custom=flat)
+    return flat

@@ -31,10 +31,10 @@ class Contents:
     history: Sequence[Version] | None = None
 
 
-def written(contents: Contents, format: Format, now: datetime) -> str:
+def written(contents: Contents, form: Format, now: datetime) -> str:
     """The text of an export."""
     head = {"format": NAME, "version": VERSION, "exported_at": now, "session": _session(contents)}
-    if format is Format.JSONL:
+    if form is Format.JSONL:
         lines = (codec.encode_json(line).decode() for line in (head, *_lines(contents)))
         return "".join(f"{line}\n" for line in lines)
     history = {} if contents.history is None else {"history": contents.history}

@@ -19,7 +19,7 @@ PAGE_LIMIT = 100
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000
 _SEQUENCE = 2**62
-_EARLIEST, _LATEST = (codec.to_micros(one.replace(tzinfo=UTC)) for one in (datetime.min, datetime.max))
+_EARLIEST, _LATEST = (codec.to_micros(datetime(year, 1, 1, tzinfo=UTC)) for year in (1, 9999))
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
 
 

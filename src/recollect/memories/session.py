@@ -70,7 +70,7 @@ class SessionPreferences:
     @verb
     def merge(self, values: Mapping[str, Any]) -> None:
         """Set several at once; the others stay as they are."""
-        given = describing.preferences(values).flat()
+        given = describing.flattened(values)
         self._change(lambda kept: kept | given)
 
     @verb
@@ -237,7 +237,7 @@ class Session:
         return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
 
     @verb
-    def export(self, format: str = "json", *, history: bool = False) -> str:
+    def export(self, format: str = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 
         ``json`` is one object, ``jsonl`` one for each line. ``history=True`` adds every version.

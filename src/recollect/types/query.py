@@ -50,8 +50,8 @@ class Filter:
 
     Tags are hierarchical: ``security`` also finds ``security.authentication``. ``within`` is relative to now:
     a ``timedelta`` or a text such as ``"7d"``, ``"12h"``, ``"last week"``. ``text`` takes contents that have all of
-    its words, in any order and whatever the case; ``*`` in a word stands for any letters. ``references`` takes the memories
-    that are reached from the given ids by following references, up to ``max_depth`` steps.
+    its words, in any order and whatever the case; ``*`` in a word stands for any letters. ``references`` takes the
+    memories that are reached from the given ids by following references, up to ``max_depth`` steps.
 
     >>> Filter(types=["decision"], tags=["security"], within="7d").within
     '7d'
