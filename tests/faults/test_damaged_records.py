@@ -43,7 +43,7 @@ def test_doctor_sets_a_damaged_record_aside(name: str, tmp_path: Path) -> None:
         assert caught.value.hint
         memories.rebuild()
         [finding] = memories.doctor().findings
-        assert (finding.check, finding.repaired) == ("records", False)
+        assert (finding.check, finding.repaired) == ("checksums", False)
         assert "1 records" in finding.message
         [finding] = memories.doctor(repair=True).findings
         assert finding.repaired

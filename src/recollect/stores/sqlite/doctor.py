@@ -124,12 +124,11 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("sqlite", _old_sqlite, "install a newer apsw", _nothing),
         Check("mode", lambda _: _open_mode(path), "set the file mode to 600", lambda _: _close_mode(path)),
         Check("pages", _bad_pages, "rebuild the indexes; if that fails, restore a backup", _reindex),
-        Check("checksums", _bad_checksums, "set the damaged versions aside in the table 'damaged'", _set_aside),
+        Check("checksums", _bad_checksums, "set what is damaged aside in tables of its own", _set_aside),
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
         Check("words", lambda c: _rows_differ(c, "words"), "rebuild the projections", rebuild),
-        Check("records", _bad_records, "set the damaged records aside in 'damaged_records'", _set_records_aside),
         Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
     )
 
@@ -201,7 +200,10 @@ def _sound(row: tuple[Any, ...]) -> bool:
 def _bad_checksums(connection: apsw.Connection) -> str:
     damaged = _damaged(connection)
     listed = ", ".join(str(sequence) for sequence, _ in damaged[:10])
-    return f"{len(damaged)} versions are damaged, at sequence {listed}" if damaged else ""
+    found = [f"{len(damaged)} versions are damaged, at sequence {listed}"] if damaged else []
+    if unsound := len(_unsound_records(connection)):
+        found.append(f"{unsound} records are damaged")
+    return "; ".join(found)
 
 
 def _set_aside(connection: apsw.Connection) -> None:
@@ -209,6 +211,9 @@ def _set_aside(connection: apsw.Connection) -> None:
     for sequence, _ in _damaged(connection):
         connection.execute("INSERT OR REPLACE INTO damaged SELECT * FROM journal WHERE sequence = ?", (sequence,))
         connection.execute("DELETE FROM journal WHERE sequence = ?", (sequence,))
+    for key in _unsound_records(connection):
+        for statement in (f"INSERT INTO damaged_records SELECT {records.COLUMNS} FROM records", "DELETE FROM records"):
+            connection.execute(f"{statement} WHERE {records.ONE_RAW}", key)
     rebuild(connection)
 
 
@@ -223,17 +228,6 @@ def _sound_record(row: tuple[Any, ...]) -> bool:
         return records.is_sound((*_decoded(row[:-1]), row[-1])) and isinstance(codec.decode_json(row[5]), dict)
     except connections.UNREADABLE:
         return False
-
-
-def _bad_records(connection: apsw.Connection) -> str:
-    wrong = len(_unsound_records(connection))
-    return f"{wrong} records are damaged" if wrong else ""
-
-
-def _set_records_aside(connection: apsw.Connection) -> None:
-    for key in _unsound_records(connection):
-        for statement in (f"INSERT INTO damaged_records SELECT {records.COLUMNS} FROM records", "DELETE FROM records"):
-            connection.execute(f"{statement} WHERE {records.ONE_RAW}", key)
 
 
 def _heads_differ(connection: apsw.Connection) -> str:
