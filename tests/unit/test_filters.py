@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect import Filter, InvalidInput, Memory, MemoryType, Sort, SourceType, State, filters, words
@@ -291,6 +291,8 @@ def test_sort_values_put_the_greatest_first(found: list[Memory], counts: list[in
 
 
 @pytest.mark.req("J5")
+@example(word="aba", pattern="ab*ba")  # the pieces may not share letters
+@example(word="abab", pattern="*ba*ab")
 @given(word=st.text("ab", max_size=12), pattern=st.text("ab*", min_size=1, max_size=8))
 def test_stars_stand_for_any_letters(word: str, pattern: str) -> None:
     """Compared with the standard library's own matching of file names."""
