@@ -10,9 +10,9 @@ from enum import StrEnum
 
 from recollect import validation
 from recollect.errors import InvalidInput
+from recollect.recalled import own_words, strip_recalled
 from recollect.tokens import Meter, TokenCounter, by_characters
 from recollect.window import summary
-from recollect.window.fence import strip_recalled
 from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_items
 
 SUMMARY_SHARE = 0.25
@@ -323,7 +323,7 @@ class _Work:
 
     def summed_up(self, text: object) -> Compaction:
         """The window with somebody's summary in it, shortened if it is too long for its room."""
-        written = validation.content(text, "summariser")
+        written = validation.content(own_words(text, "summariser"), "summariser")
         content = f"{LEAD}\n{written}"
         if self.meter(content) <= self.room:
             return self.done(content)

@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect import validation
 from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.recalled import own_words
 from recollect.tokens import Meter, TokenCounter, by_characters
 from recollect.window import compaction, composing, snapshot
 from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, Summariser
@@ -83,11 +84,14 @@ class ContextWindow:
         pinned: bool = False,
         source: str | None = None,
     ) -> ContextItem:
-        """Append an item. Without an ``id`` it gets the next number."""
+        """Append an item. Without an ``id`` it gets the next number.
+
+        Memories that were recalled into the content are left out of it: ``compose`` brings them when they are needed.
+        """
         draft = ContextItem(
             id="item" if id is None else id,
             role=role,  # type: ignore[arg-type]  # checked in the next line
-            content=content,
+            content=own_words(content, "item.content"),
             tokens=0,
             created_at=self._time("created_at", created_at),
             priority=priority,
