@@ -24,9 +24,7 @@ def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], sessio
     owners = [owner_of(new) for new in news]
     news = [drafts.in_own_words(new) for new in news]
     ids = engine.new_ids(now, len(news))
-    wanted = [
-        drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, owners, ids, strict=True)
-    ]
+    wanted = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, owners, ids, strict=True)]
     started = time.perf_counter()
     vectors = _vectors(engine, news)
     embedding_ms = (time.perf_counter() - started) * 1000

@@ -1,16 +1,18 @@
 """One agent's handle: state while it runs, knowledge that lasts, and what goes into its next call."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from recollect import codec, validation
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, RecollectError
+from recollect.memories import keeping
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
 from recollect.tokens import TokenCounter, by_characters
 from recollect.types import Layer
-from recollect.window import ContextWindow, RecalledMemory, WindowSnapshot
+from recollect.window import ContextItem, ContextWindow, Kept, RecalledMemory, WindowSnapshot
+from recollect.window.keeping import unkept
 from recollect.working import WorkingMemory, WorkingSnapshot
 
 CONTEXT_TOKENS = 8_000
@@ -20,6 +22,7 @@ FORMAT = 1
 """The version of a snapshot's form. A release reads its own and all earlier ones."""
 
 _RECALLED = 20
+_PLAN_RESTRICTION = "PLAN_RESTRICTION"  # the code of the error by which a plan refuses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +122,22 @@ class AgentMemory:
         self.user_id = identity.user
         self.long_term = view
         self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
-        self.context = ContextWindow(context_tokens, counter=counter, clock=engine.clock, recall=self._recall)
-        self._clock: Callable[[], datetime] = engine.clock
+        self.context = ContextWindow(
+            context_tokens, counter=counter, clock=engine.clock, recall=self._recall, keep=self._keep
+        )
+        self._engine = engine
 
     def _recall(self, query: str) -> list[RecalledMemory]:
         return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
+
+    def _keep(self, items: Sequence[ContextItem]) -> Kept:
+        """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
+        try:
+            return keeping.keep(self._engine, self.long_term, items)
+        except RecollectError as error:
+            if error.code != _PLAN_RESTRICTION:
+                raise
+            return unkept(items, error.message)
 
     @verb
     def stats(self) -> AgentStats:
@@ -175,7 +189,7 @@ class AgentMemory:
         return AgentSnapshot(
             agent_id=self.agent_id,
             user_id=self.user_id,
-            taken_at=self._clock(),
+            taken_at=self._engine.clock(),
             working=self.working.snapshot(),
             context=self.context.snapshot(),
         )

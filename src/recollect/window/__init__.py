@@ -18,6 +18,7 @@ from recollect.window.composing import compose
 from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
 from recollect.window.context import ContextWindow
 from recollect.window.items import ContextItem, RecalledMemory, Role
+from recollect.window.keeping import Keep, Kept
 from recollect.window.snapshot import WindowSnapshot
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "Composition",
     "ContextItem",
     "ContextWindow",
+    "Keep",
+    "Kept",
     "LeftOut",
     "Part",
     "Placed",
