@@ -8,8 +8,9 @@ from datetime import datetime
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
+from recollect.working.agents import AgentState
 from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
-from recollect.working.levels import AgentState, Level
+from recollect.working.levels import Level
 from recollect.working.scopes import WorkingScope, end_scopes, new_scope, scopes_of
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
 

@@ -1,0 +1,52 @@
+"""What the levels of one agent's working memory have in common."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from recollect import codec, ids
+from recollect.events import Event, EventBus
+from recollect.working.entries import Limits
+from recollect.working.flights import Flights
+
+if TYPE_CHECKING:
+    from recollect.working.levels import Level
+
+
+class AgentState:
+    """What all levels of one agent share. ``lock`` guards every level; no handler, factory or decoder runs under it.
+
+    The lock may be taken again by its own thread: a finaliser that disposes a scope can run at any allocation.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        clock: Callable[[], datetime],
+        bus: EventBus | None,
+        limits: Limits,
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        self.id = agent_id
+        self.clock = clock
+        self.limits = limits
+        self.lock = threading.RLock()
+        self.flights = Flights()
+        self.scopes: dict[str, Level] = {}  # without the agent's own level: no cycle keeps it once it is let go
+        self.entries = 0
+        self._bus = bus
+        self.entropy = entropy
+
+    def new_id(self, now: datetime) -> str:
+        """An id that sorts by time."""
+        return ids.uuid7(codec.to_micros(now) // 1000, self.entropy(10))
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Whether anybody listens."""
+        return self._bus is not None and self._bus.wants(kind)
+
+    def tell(self, event: Event) -> None:
+        """Announce what happened, after the lock was given back."""
+        if self._bus is not None:
+            self._bus.emit(event)
