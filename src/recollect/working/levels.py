@@ -75,10 +75,10 @@ class Level:
             type_name(value),
             now,
             expiry(now, expires_at, ttl),
-            type=FACT if type is None else validation.choice("type", MemoryType, type),
-            importance=importance if importance is DEFAULT_IMPORTANCE else validation.unit("importance", importance),
-            tags=validation.tags(tags),
-            metadata=NO_METADATA if metadata is None else encode_metadata(metadata),
+            FACT if type is None else validation.choice("type", MemoryType, type),
+            importance if importance is DEFAULT_IMPORTANCE else validation.unit("importance", importance),
+            validation.tags(tags),
+            NO_METADATA if metadata is None else encode_metadata(metadata),
         )
         checked_size(key, slot, limit)
         with self._lock:
@@ -375,11 +375,15 @@ class Level:
 
     def _put(self, key: str, slot: Slot) -> bool:
         """Keep a new slot; whether the key was there."""
-        previous = self._local(key, slot.timestamp)
+        previous = self._slots.get(key)
+        if previous is not None and previous.expires_at is not None:  # what most writes need not ask
+            previous = self._local(key, slot.timestamp)
         if previous is None:
-            self._make_room(key, slot.timestamp)
-            slot.identify(self._agent.entropy(10))
-            self._agent.entries += 1
+            agent = self._agent
+            if agent.entries >= agent.limits.entries:
+                self._make_room(key, slot.timestamp)
+            slot.identify(agent.random())
+            agent.entries += 1
         else:
             slot.follow(previous)
         self._hold(key, slot)
@@ -388,8 +392,6 @@ class Level:
     def _make_room(self, key: str, now: datetime) -> None:
         """See that one more entry fits; what has expired on any level makes way."""
         agent, limit = self._agent, self._agent.limits.entries
-        if agent.entries < limit:
-            return
         for level in (self._chain()[-1], *agent.scopes.values()):
             level._sweep(now)
         if agent.entries >= limit:
