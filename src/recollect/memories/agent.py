@@ -202,13 +202,9 @@ class AgentMemory:
         _readable(snapshot)
         if (snapshot.agent_id, snapshot.user_id) != (self.agent_id, self.user_id):
             raise _wrong(f"is of agent {snapshot.agent_id!r}, not of {self.agent_id!r}", "restore it to its own agent")
-        before = self.context.snapshot()
-        self.context.restore(snapshot.context)
-        try:
-            self.working.restore(snapshot.working)
-        except BaseException:  # reason: whatever stops it half-way, the state must be as it was
-            self.context.restore(before)
-            raise
+        context = self.context.recounted(snapshot.context)
+        self.working.restore(snapshot.working)  # checks all of it first; what follows cannot fail
+        self.context.hold(context)
 
 
 def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:

@@ -232,15 +232,23 @@ class ContextWindow:
         The window keeps its own maximum and counts anew, since it may have another counter. If the items are not
         right, or are too many, nothing is changed.
         """
+        self.hold(self.recounted(state))
+
+    def recounted(self, state: WindowSnapshot | Mapping[str, Any]) -> WindowSnapshot:
+        """The snapshot as this window can hold it, by its own maximum and counter; nothing is changed yet."""
         wanted = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
         meter = Meter(self._counter)
-        items = [replace(item, tokens=meter(item.content)) for item in wanted.items]
+        items = tuple(replace(item, tokens=meter(item.content)) for item in wanted.items)
         needed = sum(item.tokens for item in items)
         if needed > self._max_tokens:
             raise self._full("snapshot", needed, 0)
+        return replace(wanted, max_tokens=self._max_tokens, items=items)
+
+    def hold(self, recounted: WindowSnapshot) -> None:
+        """Hold what ``recounted`` found right: the part of restoring that cannot fail."""
         with self._lock:
-            self._set_items(items)
-            self._numbered = wanted.numbered
+            self._set_items(recounted.items)
+            self._numbered = recounted.numbered
 
     def _set_pinned(self, id: str, pinned: bool) -> ContextItem:
         with self._lock:
