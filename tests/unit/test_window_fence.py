@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.recalled import NOTE
 from recollect.window import fence, is_recalled, strip_recalled
 from tests.unit.test_window_items import DAY, HOSTILE, memory
 
@@ -57,7 +58,7 @@ def test_recalled_memories_are_taken_out(text: str, rest: str) -> None:
         '[recalled-memory id="018b"]\n> Likes tea',
         '[recalled-memory id="018b" date="2026-01-07" layer="user"] is how it begins\n> Likes tea',
         'See [recalled-memory id="018b" date="2026-01-07" layer="user"]\n> Likes tea',
-        f"{fence.NOTE}\n> Likes tea",
+        f"{NOTE}\n> Likes tea",
         '[recalled-memory id="' + '\\"' * 50_000,
         "<recalled-memories " * 10_000,
     ],
