@@ -21,10 +21,10 @@ def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], sessio
     ``session`` is the one that they belong to if they name none.
     """
     now = engine.clock()
-    owners = [owner_of(new) for new in news]
+    whose = [owner_of(new) for new in news]
     news = [drafts.in_own_words(new) for new in news]
     ids = engine.new_ids(now, len(news))
-    wanted = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, owners, ids, strict=True)]
+    wanted = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, whose, ids, strict=True)]
     started = time.perf_counter()
     vectors = _vectors(engine, news)
     embedding_ms = (time.perf_counter() - started) * 1000
