@@ -202,9 +202,9 @@ class AgentMemory:
         _readable(snapshot)
         if (snapshot.agent_id, snapshot.user_id) != (self.agent_id, self.user_id):
             raise _wrong(f"is of agent {snapshot.agent_id!r}, not of {self.agent_id!r}", "restore it to its own agent")
-        context = self.context.recounted(snapshot.context)
+        context = self.context._recounted(snapshot.context)
         self.working.restore(snapshot.working)  # checks all of it first; what follows cannot fail
-        self.context.hold(context)
+        self.context._hold(context)
 
 
 def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:

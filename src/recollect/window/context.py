@@ -232,9 +232,9 @@ class ContextWindow:
         The window keeps its own maximum and counts anew, since it may have another counter. If the items are not
         right, or are too many, nothing is changed.
         """
-        self.hold(self.recounted(state))
+        self._hold(self._recounted(state))
 
-    def recounted(self, state: WindowSnapshot | Mapping[str, Any]) -> WindowSnapshot:
+    def _recounted(self, state: WindowSnapshot | Mapping[str, Any]) -> WindowSnapshot:
         """The snapshot as this window can hold it, by its own maximum and counter; nothing is changed yet."""
         wanted = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
         meter = Meter(self._counter)
@@ -244,8 +244,8 @@ class ContextWindow:
             raise self._full("snapshot", needed, 0)
         return replace(wanted, max_tokens=self._max_tokens, items=items)
 
-    def hold(self, recounted: WindowSnapshot) -> None:
-        """Hold what ``recounted`` found right: the part of restoring that cannot fail."""
+    def _hold(self, recounted: WindowSnapshot) -> None:
+        """Hold what ``_recounted`` found right: the part of restoring that cannot fail."""
         with self._lock:
             self._set_items(recounted.items)
             self._numbered = recounted.numbered
