@@ -18,6 +18,8 @@ from recollect.filters import Where
 from recollect.types import (
     Diagnosis,
     Health,
+    Layer,
+    LayerSize,
     Memory,
     Operation,
     Owner,
@@ -309,6 +311,14 @@ class Store(ABC):
         from recollect import tally  # lazy: as above
 
         return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
+
+    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+        """What each layer that is in use holds, whoever's it is: for those who run the database, not for a view."""
+        # No embedder has an empty name, so that every memory lacks its vector.
+        owners = {stored.memory.owner for stored in self.unembedded("", 2**62)}
+        used = {layer: {owner for owner in owners if owner.layer is layer} for layer in Layer}
+        found = {layer: self.stats(theirs, now) for layer, theirs in used.items() if theirs}
+        return {layer: LayerSize(active=stats.active, bytes_used=stats.bytes_used) for layer, stats in found.items()}
 
     def health(self) -> Health:
         """Whether the store can work now: by default, whether it answers."""

@@ -1,16 +1,17 @@
 """One agent's handle: state while it runs, knowledge that lasts, and what goes into its next call."""
 
-from collections.abc import Callable
+import time
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect import codec, validation
+from recollect import codec, validation, watching
 from recollect.errors import InvalidInput
+from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
 from recollect.tokens import TokenCounter, by_characters
 from recollect.types import Layer
-from recollect.window import ContextWindow, RecalledMemory, WindowSnapshot
+from recollect.window import Compaction, Composition, ContextWindow, RecalledMemory, WindowSnapshot
 from recollect.working import WorkingMemory, WorkingSnapshot
 
 CONTEXT_TOKENS = 8_000
@@ -112,18 +113,29 @@ class AgentMemory:
         context_tokens: int = CONTEXT_TOKENS,
         counter: TokenCounter = by_characters,
     ) -> None:
-        identity = view.identity
+        self.identity = identity = view.identity
         if identity.agent is None or identity.user is None:
             raise InvalidInput("an agent needs an id", details={"field": "agent"}, hint="name the agent")
         self.agent_id = identity.agent
         self.user_id = identity.user
         self.long_term = view
         self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
-        self.context = ContextWindow(context_tokens, counter=counter, clock=engine.clock, recall=self._recall)
-        self._clock: Callable[[], datetime] = engine.clock
+        self.context = ContextWindow(
+            context_tokens, counter=counter, clock=engine.clock, recall=self._recall, tell=self._tell
+        )
+        self._engine = engine
+        if engine.bus.watchers:
+            watching.watch_over(self.context, engine.bus, self.agent_id)
+        engine.agents[id(self)] = self
 
     def _recall(self, query: str) -> list[RecalledMemory]:
         return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
+
+    def _tell(self, done: Composition | Compaction) -> None:
+        """Announce what the context did."""
+        kind = ContextComposed if isinstance(done, Composition) else ContextCompacted
+        if self._engine.bus.wants(kind):
+            self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id))
 
     @verb
     def stats(self) -> AgentStats:
@@ -172,13 +184,16 @@ class AgentMemory:
     @verb
     def snapshot(self) -> AgentSnapshot:
         """The state of working memory and context, as a value."""
-        return AgentSnapshot(
+        started = time.perf_counter()
+        snapshot = AgentSnapshot(
             agent_id=self.agent_id,
             user_id=self.user_id,
-            taken_at=self._clock(),
+            taken_at=self._engine.clock(),
             working=self.working.snapshot(),
             context=self.context.snapshot(),
         )
+        self._tell_snapshot(SnapshotCreated, snapshot, started)
+        return snapshot
 
     @verb
     def restore(self, snapshot: AgentSnapshot) -> None:
@@ -188,6 +203,7 @@ class AgentMemory:
         _readable(snapshot)
         if (snapshot.agent_id, snapshot.user_id) != (self.agent_id, self.user_id):
             raise _wrong(f"is of agent {snapshot.agent_id!r}, not of {self.agent_id!r}", "restore it to its own agent")
+        started = time.perf_counter()
         before = self.context.snapshot()
         self.context.restore(snapshot.context)
         try:
@@ -195,6 +211,43 @@ class AgentMemory:
         except BaseException:  # reason: whatever stops it half-way, the state must be as it was
             self.context.restore(before)
             raise
+        self._tell_snapshot(SnapshotRestored, snapshot, started)
+
+    def _tell_snapshot(
+        self, kind: type[SnapshotCreated] | type[SnapshotRestored], snapshot: AgentSnapshot, started: float
+    ) -> None:
+        if self._engine.bus.wants(kind):
+            working = snapshot.working
+            self._engine.bus.emit(
+                kind(
+                    at=self._engine.clock(),
+                    agent_id=self.agent_id,
+                    working_entries=len(working.entries) + sum(len(scope.entries) for scope in working.scopes),
+                    context_items=len(snapshot.context.items),
+                    duration_ms=(time.perf_counter() - started) * 1000,
+                )
+            )
+
+
+def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event:
+    if isinstance(done, Composition):
+        return ContextComposed(
+            at=at,
+            agent_id=agent_id,
+            budget_tokens=done.receipt.budget_tokens,
+            total_tokens=done.receipt.total_tokens,
+            included=len(done.receipt.included),
+            left_out=len(done.receipt.left_out),
+        )
+    return ContextCompacted(
+        at=at,
+        agent_id=agent_id,
+        strategy=done.receipt.strategy.value,
+        tokens_before=done.receipt.tokens_before,
+        tokens_after=done.receipt.tokens_after,
+        dropped=len(done.receipt.dropped),
+        summarised=len(done.receipt.summarised),
+    )
 
 
 def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:

@@ -1,6 +1,7 @@
 """Opening a database, and what is not one identity's."""
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,13 +11,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from recollect import layers, plugins, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
-from recollect.events import Event
+from recollect.events import Event, Watcher
 from recollect.memories import reembedding
 from recollect.memories.embedding import BEHIND
 from recollect.memories.engine import GIVEN, Engine, verb
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Diagnosis, Health, Identity
+from recollect.types import Diagnosis, Health, Identity, Layer, LayerSize
 
 if TYPE_CHECKING:
     from recollect.memories.agent import AgentMemory
@@ -76,7 +77,17 @@ def open(
         store=opened, clock=clock or _now, embedder=chosen, reranker=reranker, lexicon=plugins.lexicon_of(chosen)
     )
     engine.embeddings.behind = bool(opened.settings().get(BEHIND))
+    _log_if_asked(engine)
     return Memories(engine)
+
+
+def _log_if_asked(engine: Engine) -> None:
+    """Have operations logged if the application's logging is set to DEBUG. Who has not imported it asks for nothing."""
+    if "logging" in sys.modules:
+        from recollect import logs  # lazy: brings in logging
+
+        if logs.wanted():
+            engine.bus.watch(logs.operation)
 
 
 def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
@@ -225,6 +236,46 @@ class Memories:
         preference
         """
         return self._engine.bus.on(kind, handler)
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call ``watcher`` after each operation with how it went; the returned function ends it.
+
+        It hears of reads and failures too, and of working memory and contexts of agents that are made from now on. It
+        is told neither content nor keys nor queries. ``recollect.telemetry`` and ``recollect.logs`` have watchers
+        ready. One that fails is reported to the log ``recollect.events``; the operation stands.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     ada = memories.view(user="ada")
+        ...     stop = memories.watch(lambda done: print(done.operation, done.code, done.count))
+        ...     _ = ada.search("tea")
+        search None 0
+        """
+        return self._engine.bus.watch(watcher)
+
+    def agents(self) -> "tuple[AgentMemory, ...]":
+        """The handles of agents that are in use in this process.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     me = memories.agent("debugger")
+        ...     [one.agent_id for one in memories.agents()]
+        ['debugger']
+        """
+        held = (handle() for handle in self._engine.agents.valuerefs())
+        return tuple(agent for agent in held if agent is not None)
+
+    @verb
+    def sizes(self) -> dict[Layer, LayerSize]:
+        """How much each layer holds, whoever's it is: for those who run the database.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     _ = memories.view(user="ada").add("Likes tea")
+        ...     memories.sizes()["user"].active
+        1
+        """
+        return self._engine.store.sizes(self._engine.clock())
 
     @verb
     def health(self) -> Health:

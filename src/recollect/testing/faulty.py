@@ -10,7 +10,7 @@ from typing import ParamSpec, Self, TypeVar
 from recollect.errors import ConfigurationError
 from recollect.ports import Capabilities, Embedded, Owners, Query, Store, Stored, Write
 from recollect.recall.probes import Candidates, Probe
-from recollect.types import Diagnosis, Health, Memory, Owner, Stats, Vector, Version
+from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, Stats, Vector, Version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -164,6 +164,9 @@ class FaultyStore(Store):
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         return self._pass_on(self.store.stats, owners, now)
+
+    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+        return self._pass_on(self.store.sizes, now)
 
     def health(self) -> Health:
         return self._pass_on(self.store.health)

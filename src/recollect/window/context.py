@@ -21,7 +21,8 @@ class ContextWindow:
 
     Nothing goes by itself: an item that does not fit is refused, with the numbers, and ``compact`` makes room. The
     counter and a summariser are the caller's code and run outside the lock. With a ``clock`` times need not be given;
-    with ``recall``, which finds memories for a text, ``compose`` takes a query.
+    with ``recall``, which finds memories for a text, ``compose`` takes a query; ``tell`` hears of what was composed and
+    compacted.
 
     >>> from datetime import UTC
     >>> window = ContextWindow(20)
@@ -37,12 +38,14 @@ class ContextWindow:
         counter: TokenCounter = by_characters,
         clock: Callable[[], datetime] | None = None,
         recall: Callable[[str], Iterable[RecalledMemory]] | None = None,
+        tell: Callable[[Composition | Compaction], None] | None = None,
     ) -> None:
         self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
         Meter(counter)  # refuses what cannot be called
         self._counter = counter
         self._clock = clock
         self._recall = recall
+        self._tell = tell
         self._lock = threading.Lock()
         self._items: dict[str, ContextItem] = {}
         self._used = 0
@@ -178,7 +181,7 @@ class ContextWindow:
         """
         moment = self._time("now", now)
         items = self.items
-        return composing.compose(
+        composed = composing.compose(
             budget_tokens=self._max_tokens if budget_tokens is None else budget_tokens,
             now=moment,
             recent=items,
@@ -189,6 +192,9 @@ class ContextWindow:
             message_tokens=message_tokens,
             recalled_role=recalled_role,
         )
+        if self._tell is not None:
+            self._tell(composed)
+        return composed
 
     def _recalled(self, query: str | None) -> Iterable[RecalledMemory]:
         if query is None:
@@ -268,4 +274,6 @@ class ContextWindow:
             if any(item.id in kept for item in added):
                 raise Conflict("an item was added under the id of the summary", hint="compact it again")
             self._set_items([*done.items, *added])
-            return done
+        if self._tell is not None:
+            self._tell(done)
+        return done

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, overload
 
-from recollect import codec, ids, validation
+from recollect import codec, ids, validation, watching
 from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
 from recollect.events import Event, EventBus, WorkingMemoryRemoved, WorkingMemorySet
 from recollect.types import MemoryType
@@ -54,12 +54,18 @@ class AgentState:
         self.flights = Flights()
         self.scopes: dict[str, Level] = {}  # without the agent's own level: no cycle keeps it once it is let go
         self.entries = 0
+        self.fallbacks = 0  # reads that a level further down answered
         self._bus = bus
         self.entropy = entropy
 
     def new_id(self, now: datetime) -> str:
         """An id that sorts by time."""
         return ids.uuid7(codec.to_micros(now) // 1000, self.entropy(10))
+
+    def watch_over(self, level: "Level") -> None:
+        """Have the operations of a level timed, if anybody watches."""
+        if self._bus is not None and self._bus.watchers:
+            watching.watch_over(level, self._bus, self.id)
 
     def wants(self, kind: type[Event]) -> bool:
         """Whether anybody listens."""
@@ -84,6 +90,7 @@ class Level:
         self._slots: dict[str, Slot] = {}
         self._mortal = False  # whether any of them may expire
         self._disposed = False
+        agent.watch_over(self)
 
     # --- writing
 
@@ -320,6 +327,7 @@ class Level:
             slot = level._slots.get(key)
             if slot is not None:
                 if slot.expires_at is None or slot.expires_at > now:
+                    self._agent.fallbacks += level is not self
                     return slot
                 level._drop(key)
             level = level._parent

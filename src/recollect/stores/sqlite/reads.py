@@ -15,7 +15,7 @@ from recollect import codec, tally
 from recollect.errors import RecollectError
 from recollect.ports import Owners, Query, Store, Stored
 from recollect.stores.sqlite import connections, queries, rows
-from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
+from recollect.types import Layer, LayerSize, Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
     from recollect.recall.probes import Candidates, Probe
@@ -202,6 +202,16 @@ class SqliteReads(Store):
                 newest=codec.from_micros(max(row[5] for row in active)) if active else None,
             )
 
+    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+        """Counts, from the heads alone."""
+        found: dict[Layer, LayerSize] = {}
+        with self._snapshot(()) as (connection, _):
+            for owner, active, used in rows.fetch(connection, _SIZES, (codec.to_micros(now),)):
+                layer = self._owner(connection, owner).layer
+                before = found.get(layer, LayerSize(active=0, bytes_used=0))
+                found[layer] = LayerSize(active=before.active + active, bytes_used=before.bytes_used + used)
+        return found
+
     # -- pieces -----------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -267,6 +277,10 @@ _STATS = (
     "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"
     " count(*), sum(bytes), min(created_at), max(created_at)"
     " FROM heads WHERE owner IN ({owners}) GROUP BY 1, 2 ORDER BY type"
+)
+_SIZES = (
+    "SELECT owner, sum(state = 'active' AND (expires_at IS NULL OR expires_at > ?)), sum(bytes)"
+    " FROM heads GROUP BY owner"
 )
 _TAGS = (
     "SELECT t.tag, count(*) FROM tags t JOIN heads h ON h.owner = t.owner AND h.number = t.number"
