@@ -3,6 +3,7 @@
 Nothing here is imported, and nothing is measured, until :func:`instrument` is called.
 """
 
+import inspect
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -199,20 +200,16 @@ class _Gauges:
         return observe
 
     def _sizes(self, memories: Memories) -> Figures:
-        for layer, size in self._look(memories).items():
+        # Kept for the other gauge of the same collection: it reads a row for each memory.
+        self._sized = time.monotonic(), _sizes(memories)
+        for layer, size in self._sized[1].items():
             yield size.active, {"layer": layer.value}
 
     def _bytes(self, memories: Memories) -> Figures:
-        for layer, size in self._look(memories).items():
-            yield size.bytes_used, {"layer": layer.value}
-
-    def _look(self, memories: Memories) -> Mapping[Layer, LayerSize]:
-        """Once for both gauges: it reads a row for each memory."""
         at, found = self._sized
-        if time.monotonic() - at >= _FRESH_S:
-            found = memories.sizes()
-            self._sized = time.monotonic(), found
-        return found
+        sizes = found if time.monotonic() - at < _FRESH_S else _sizes(memories)
+        for layer, size in sizes.items():
+            yield size.bytes_used, {"layer": layer.value}
 
     def _entries(self, memories: Memories) -> Figures:
         yield sum(_working(agent).entries for agent in memories.agents()), {}
@@ -232,6 +229,13 @@ class _Gauges:
         yield self._fallbacks, {}
 
 
+# Collecting metrics is no operation that they should count: both look past those who watch.
+
+
+def _sizes(memories: Memories) -> Mapping[Layer, LayerSize]:
+    found: Mapping[Layer, LayerSize] = inspect.unwrap(Memories.sizes)(memories)
+    return found
+
+
 def _working(agent: "AgentMemory") -> WorkingStats:
-    # The method of the class, which nobody watches: collecting metrics is no operation of the agent.
     return WorkingMemory.stats(agent.working)
