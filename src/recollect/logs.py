@@ -26,8 +26,6 @@ METADATA = (
     "event",
     "embedder",
     "batch",
-    "used_bytes",
-    "limit_bytes",
 )
 """The fields of a record that :class:`JsonFormatter` writes under ``metadata``, if the record has them."""
 
@@ -145,5 +143,6 @@ def handler_failed(event: str, error: BaseException) -> None:
 
 def _silenced(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
     """Where it was raised without what it says: a handler's message may quote what it was told, such as a query."""
-    bare = BaseException.__new__(type(error))
-    return type(error), bare, error.__traceback__
+    kind = type(error)
+    mute = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
+    return kind, mute(), error.__traceback__

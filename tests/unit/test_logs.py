@@ -12,6 +12,7 @@ import pytest
 import recollect
 from recollect import Memories, StoreBusy, StoreClosed, StoreCorrupt, logs
 from recollect.events import Event, MemoryStored
+from recollect.memories import embedding
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import Opener, Switched
@@ -150,22 +151,52 @@ def test_a_failing_handler_is_told_with_its_place_but_not_its_words(lines: io.St
     assert "secret word" not in str(line["stack"]).replace('raise ValueError("the secret word")', "")
 
 
-def test_errors_that_need_arguments_can_be_told(lines: io.StringIO, memories: Memories) -> None:
-    class Demanding(Exception):
-        def __new__(cls, one: int, two: int) -> "Demanding":
-            return super().__new__(cls)
+class Demanding(Exception):
+    """Can be neither made nor shown without more."""
 
-        def __str__(self) -> str:
-            return str(self.missing)  # type: ignore[attr-defined]
+    def __new__(cls, one: int, two: int) -> "Demanding":
+        return super().__new__(cls)
 
+    def __str__(self) -> str:
+        return str(self.missing)  # type: ignore[attr-defined]  # that is the point
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Demanding(1, 2),
+        ConnectionError(111, PLANTED),
+        ExceptionGroup(PLANTED, [ValueError(PLANTED)]),
+        UnicodeDecodeError("utf-8", PLANTED.encode(), 0, 1, PLANTED),
+        recollect.InvalidInput(PLANTED, details={PLANTED: PLANTED}),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_handler_raises_is_told_without_its_words(
+    lines: io.StringIO, memories: Memories, error: Exception
+) -> None:
     def refuse(event: object) -> None:
-        raise Demanding(1, 2)
+        raise error
 
     memories.on(Event, refuse)
     assert memories.view(user="ada").add("Likes tea").version == 1
-    assert [line["metadata"]["error"] for line in parsed(lines) if line["level"] == "ERROR"] == [  # type: ignore[index]
-        "Demanding"
-    ]
+    [line] = [line for line in parsed(lines) if line["level"] == "ERROR"]
+    assert line["metadata"] == {"error": type(error).__name__, "event": "MemoryStored"}
+    assert str(line["stack"]).splitlines()[-1].endswith(type(error).__name__)
+    assert PLANTED not in lines.getvalue()
+
+
+def test_a_slow_embedder_is_told(lines: io.StringIO, opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    LOG.setLevel(logging.INFO)
+    view = opener(embedder=Switched()).view(user="ada")
+    view.add("quick")
+    assert parsed(lines) == []
+    monkeypatch.setattr(embedding, "_SLOW_S", 0.0)
+    view.add_many(["one", "two"])
+    [line] = parsed(lines)
+    assert (line["level"], line["component"]) == ("WARN", "Embedder")
+    assert line["metadata"].pop("duration_ms") > 0  # type: ignore[attr-defined]
+    assert line["metadata"] == {"operation": "embed", "embedder": "hashing-16", "batch": 2}
 
 
 @pytest.mark.req("J13")
