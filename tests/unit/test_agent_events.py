@@ -75,7 +75,6 @@ def test_what_failed_is_not_told(me: AgentMemory, heard: list[Event]) -> None:
     assert heard == []
 
 
-@pytest.mark.req("P6")
 def test_snapshots_are_told_when_made_and_restored(me: AgentMemory, heard: list[Event], clock: HandClock) -> None:
     me.working.set("step", 3)
     me.working.create_scope("task").set("file", "a.py")

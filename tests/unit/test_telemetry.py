@@ -4,6 +4,7 @@ import gc
 import sys
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporte
 
 import recollect
 from recollect import ConfigurationError, InvalidLayer, Memories, NotFound
+from recollect.logs import METADATA
 from recollect.telemetry import instrument
 from tests.unit.stand_ins import CountingEmbedder, Opener
 from tests.unit.workload import PLANTED, everything
@@ -121,7 +123,7 @@ def test_size_by_layer(memories: Memories, collected: Collected) -> None:
     assert collected.values("memory.size.bytes") == {(layer.value,): one.bytes_used for layer, one in sizes.items()}
 
 
-@pytest.mark.req("H15", "W9")
+@pytest.mark.req("H15")
 def test_working_memory_and_scopes(memories: Memories, collected: Collected) -> None:
     instrument(memories, meter_provider=collected.provider)
     me, other = memories.agent("debugger"), memories.agent("writer")
@@ -213,6 +215,14 @@ def everything_and_collect(prepare: Any, collected: Collected) -> list[Any]:
 
     everything(collect_at_last)
     return found
+
+
+def test_every_metric_and_log_field_is_documented() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "observability.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1].strip() for line in guide.splitlines() if line.startswith(("| `memory.", "| `agents."))]
+    assert sorted(rows) == sorted(f"`{name}`" for name in NAMES)
+    [fields] = [line for line in guide.splitlines() if line.startswith("| `metadata`")]
+    assert [name for name in METADATA if f"`{name}`" not in fields] == []
 
 
 def test_two_databases_are_told_apart_by_name(opener: Opener, collected: Collected) -> None:
