@@ -327,7 +327,8 @@ class Level:
             slot = level._slots.get(key)
             if slot is not None:
                 if slot.expires_at is None or slot.expires_at > now:
-                    self._agent.fallbacks += level is not self
+                    if level is not self:
+                        self._agent.fallbacks += 1
                     return slot
                 level._drop(key)
             level = level._parent
