@@ -110,6 +110,29 @@ class SearchCompleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaWarning(Event):
+    """A write left little of what the plan allows: from 80 % on, each write that may grow tells so.
+
+    ``owners`` are those whose memories count together: all that the view of the writer sees.
+
+    >>> import recollect
+    >>> heard = []
+    >>> small = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=200)
+    >>> with recollect.open("ram:", embedder=None, plan=small) as memories:
+    ...     _ = memories.on(QuotaWarning, heard.append)
+    ...     _ = memories.view(user="ada").add("Prefers tea " * 10)
+    >>> heard[0].percent_used > 80, heard[0].bytes_limit
+    (True, 200)
+    """
+
+    plan: str
+    owners: tuple[Owner, ...]
+    bytes_used: int
+    bytes_limit: int
+    percent_used: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemorySet(Event):
     """An agent set a key of its working memory. Without a scope, it is the agent's own level.
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self, TypeVar
 
-from recollect import codec
+from recollect import codec, tally
 from recollect.errors import (
     ConfigurationError,
     Conflict,
     StoreClosed,
 )
-from recollect.ports import Capabilities, Embedded, Owners, Store, Stored, Write, check_vector
+from recollect.ports import Capabilities, Embedded, Owners, Quota, Store, Stored, Write, check_quota, check_vector
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 K = TypeVar("K")
@@ -85,12 +85,14 @@ class RamStore(Store):
             )
         return cls()
 
-    def apply(self, writes: Sequence[Write]) -> list[int]:
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Check the whole batch first, and only then change anything."""
         with self._opened():
             batch = _Batch(self._last, self._heads.get, self._keys.get, self._settings)
             for write in writes:
                 batch.add(write)
+            if quota is not None:
+                self._check_quota(quota, batch)
             self._last += len(batch.entries)
             self._journal += batch.entries
             if batch.erased:
@@ -109,6 +111,23 @@ class RamStore(Store):
             for memory_id in batch.erased:
                 self._accesses.pop(memory_id, None)
             return [entry.sequence for entry in batch.entries]
+
+    def _check_quota(self, quota: Quota, batch: "_Batch") -> None:
+        before = self.usage(quota.owners)
+        grown = 0
+        for memory_id, head in batch.heads.items():
+            if head.owner in quota.owners:
+                vector = batch.vectors[memory_id] if memory_id in batch.vectors else self._vectors.get(memory_id)
+                stored = self._heads.get(memory_id)
+                grown += _size(head, vector)
+                grown -= _size(stored, self._vectors.get(memory_id)) if stored else 0
+        check_quota(quota, before, before + grown)
+
+    def usage(self, owners: Owners) -> int:
+        """Add up all of the owners' memories."""
+        with self._opened():
+            ids = (memory_id for owner in owners for memory_id in self._owned.get(owner, ()))
+            return sum(_size(self._heads[one], self._vectors.get(one)) for one in ids)
 
     def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
         """Look each id up among the heads."""
@@ -366,6 +385,11 @@ def _decode(entry: _Entry, body: bytes, accesses: _Accesses | None, vector: Vect
         last_accessed_at=accesses.last_at if accesses else None,
         vector=vector,
     )
+
+
+def _size(entry: _Entry, vector: Vector | None) -> int:
+    """The bytes that a memory counts for; an erased one for none."""
+    return 0 if entry.body is None else tally.footprint_of(entry.content, entry.body, len(vector.data) if vector else 0)
 
 
 def _merge(kept: dict[K, V], changes: Mapping[K, V | None]) -> None:
