@@ -23,7 +23,9 @@ from recollect.errors import (
     MissingIdentifier,
     NotAStore,
     NotFound,
+    PlanRestriction,
     QueryTooLong,
+    QuotaExceeded,
     RateLimited,
     RecollectError,
     SchemaTooNew,
@@ -36,6 +38,7 @@ from recollect.errors import (
     StoreReadOnly,
     Unauthorized,
 )
+from recollect.plans import Plan
 from recollect.types import (
     Diagnosis,
     Filter,
@@ -103,8 +106,11 @@ __all__ = [
     "Operation",
     "Owner",
     "Page",
+    "Plan",
+    "PlanRestriction",
     "PointerType",
     "QueryTooLong",
+    "QuotaExceeded",
     "Ranking",
     "RateLimited",
     "RecollectError",

@@ -120,7 +120,7 @@ class QuotaWarning(Event):
     >>> small = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=200)
     >>> with recollect.open("ram:", embedder=None, plan=small) as memories:
     ...     _ = memories.on(QuotaWarning, heard.append)
-    ...     _ = memories.view(user="ada").add("Prefers tea " * 10)
+    ...     _ = memories.view(user="ada").add("Prefers tea " * 14)
     >>> heard[0].percent_used > 80, heard[0].bytes_limit
     (True, 200)
     """

@@ -41,6 +41,28 @@ _WORDS = {
 }
 
 
+def _feature(value: object) -> Feature:
+    try:
+        return Feature(value)  # type: ignore[arg-type]  # what is no feature is refused
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in Feature)
+        raise _wrong("plan.features", f"no feature is named {str(value)[:40]!r}", f"use {known}") from None
+
+
+def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
+    return ConfigurationError(what, details={"field": field}, hint=hint)
+
+
+def _check(name: object, features: object, limit: object) -> None:
+    """Refuse what is no plan."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise _wrong("plan.name", "the name of a plan must be a text that can be read", "pass name='Trial'")
+    if isinstance(features, str) or not isinstance(features, Collection):
+        raise _wrong("plan.features", "the features of a plan must be several", "pass a list of them")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise _wrong("plan.limit_bytes", "the limit of a plan must be a number of bytes", "pass 0 or more, or None")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is allowed, and how many bytes the memories in view may take; ``limit_bytes=None`` sets no limit.
@@ -64,13 +86,7 @@ class Plan:
     ENTERPRISE: ClassVar["Plan"]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
-            raise _wrong("plan.name", "the name of a plan must be a text that can be read", "pass name='Trial'")
-        if isinstance(self.features, str) or not isinstance(self.features, Collection):
-            raise _wrong("plan.features", "the features of a plan must be several", "pass a list of them")
-        limit = self.limit_bytes
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-            raise _wrong("plan.limit_bytes", "the limit of a plan must be a number of bytes", "pass 0 or more, or None")
+        _check(self.name, self.features, self.limit_bytes)
         object.__setattr__(self, "features", frozenset(_feature(one) for one in self.features))
 
     def allows(self, feature: Feature | str) -> bool:
@@ -132,15 +148,3 @@ def warns(used: int, limit: int) -> bool:
     (False, True)
     """
     return 100 * used >= WARNING_PERCENT * limit
-
-
-def _feature(value: object) -> Feature:
-    try:
-        return Feature(value)  # type: ignore[arg-type]  # what is no feature is refused
-    except ValueError:
-        known = ", ".join(repr(one.value) for one in Feature)
-        raise _wrong("plan.features", f"no feature is named {str(value)[:40]!r}", f"use {known}") from None
-
-
-def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
-    return ConfigurationError(what, details={"field": field}, hint=hint)

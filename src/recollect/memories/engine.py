@@ -14,6 +14,7 @@ from recollect.calibration import Calibration
 from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.ids import uuid7
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 
 ATTEMPTS = 100
@@ -76,6 +77,7 @@ class Engine:
     sleep: Callable[[float], None] = time.sleep
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
+    plan: Plan | None = None
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""
