@@ -223,6 +223,7 @@ class Quotas(Subject):
                 store.embed([later(store, known[which % len(known)], vector(*[0.5] * 4))])
             stored = [stored.memory for stored in store.scan({ours}, vectors=True)]
             assert store.usage({ours}) == store.stats({ours}, START).bytes_used == size(*stored)
+            assert Store.usage(store, {ours}) == size(*stored)
 
     def test_threads_cannot_overrun_it_together(self, store: Store) -> None:
         limit = 20 * size(memory("x" * ROUND))
