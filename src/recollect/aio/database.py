@@ -19,6 +19,7 @@ from recollect.aio.view import View
 from recollect.aio.workers import Workers
 from recollect.events import Event
 from recollect.memories import database as sync
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
 
 WORKERS = 16
@@ -35,6 +36,7 @@ def open(
     reranker: Reranker | AsyncReranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
+    plan: Plan | str | None = None,
     workers: int = WORKERS,
 ) -> "Opening":
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -60,6 +62,7 @@ def open(
                 reranker=parts.reranker(reranker, pool),
                 clock=clock,
                 durability=durability,
+                plan=plan,
             )
         )
         try:
@@ -134,6 +137,11 @@ class Memories(Facade[sync.Memories]):
         bus = memories._engine.bus
         super().__init__(memories, Opened(workers, Feed(bus)))
         self._handlers = Handlers(bus)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that the database was opened with; without one, everything is allowed."""
+        return self._sync.plan
 
     def on(
         self, kind: type[E], handler: Callable[[E], None] | Callable[[E], Coroutine[Any, Any, None]]
