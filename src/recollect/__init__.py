@@ -19,10 +19,13 @@ from recollect.errors import (
     InvalidInput,
     InvalidLayer,
     LimitReached,
+    LockTimeout,
     MissingIdentifier,
     NotAStore,
     NotFound,
+    PlanRestriction,
     QueryTooLong,
+    QuotaExceeded,
     RateLimited,
     RecollectError,
     SchemaTooNew,
@@ -35,6 +38,7 @@ from recollect.errors import (
     StoreReadOnly,
     Unauthorized,
 )
+from recollect.plans import Plan
 from recollect.types import (
     Diagnosis,
     Filter,
@@ -67,6 +71,7 @@ from recollect.types import (
 )
 
 if TYPE_CHECKING:
+    from recollect import aio as aio
     from recollect.memories import Memories, View, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
 
@@ -93,6 +98,7 @@ __all__ = [
     "Layer",
     "LayerSize",
     "LimitReached",
+    "LockTimeout",
     "Memories",
     "Memory",
     "MemoryType",
@@ -104,8 +110,11 @@ __all__ = [
     "OperationCompleted",
     "Owner",
     "Page",
+    "Plan",
+    "PlanRestriction",
     "PointerType",
     "QueryTooLong",
+    "QuotaExceeded",
     "Ranking",
     "RateLimited",
     "RecollectError",
@@ -143,4 +152,8 @@ def __getattr__(name: str) -> Any:
         from recollect import memories  # lazy: brings in msgspec
 
         return getattr(memories, name)
+    if name == "aio":
+        import recollect.aio  # lazy: brings in asyncio
+
+        return recollect.aio
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

@@ -110,6 +110,29 @@ class SearchCompleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaWarning(Event):
+    """A write left little of what the plan allows: from 80 % on, each write that may grow tells so.
+
+    ``owners`` are those whose memories count together: all that the view of the writer sees.
+
+    >>> import recollect
+    >>> heard = []
+    >>> small = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=200)
+    >>> with recollect.open("ram:", embedder=None, plan=small) as memories:
+    ...     _ = memories.on(QuotaWarning, heard.append)
+    ...     _ = memories.view(user="ada").add("Prefers tea " * 14)
+    >>> heard[0].percent_used > 80, heard[0].bytes_limit
+    (True, 200)
+    """
+
+    plan: str
+    owners: tuple[Owner, ...]
+    bytes_used: int
+    bytes_limit: int
+    percent_used: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemorySet(Event):
     """An agent set a key of its working memory. Without a scope, it is the agent's own level.
 
@@ -337,8 +360,12 @@ class EventBus:
         try:
             handler(told)
         except Exception as error:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
-            with self._lock:
-                self.failures += 1
-            from recollect import logs  # lazy: logging takes 14 ms, and handlers seldom fail
+            self.failed(told, error)
 
-            logs.handler_failed(type(told).__name__, error)
+    def failed(self, told: Event | OperationCompleted, error: Exception) -> None:
+        """Count and report an error that a handler raised over something it was told."""
+        from recollect import logs  # lazy: logging takes 14 ms, and handlers seldom fail
+
+        with self._lock:
+            self.failures += 1
+        logs.handler_failed(type(told).__name__, error)

@@ -3,14 +3,17 @@
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from recollect import codec, validation, watching
 from recollect.errors import InvalidInput
 from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
+from recollect.memories import entitlements
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
+from recollect.plans import Feature
 from recollect.tokens import TokenCounter, by_characters
-from recollect.types import Layer
+from recollect.types import Layer, Stats
 from recollect.window import Compaction, Composition, ContextWindow, RecalledMemory, WindowSnapshot
 from recollect.working import WorkingMemory, WorkingSnapshot
 
@@ -121,7 +124,12 @@ class AgentMemory:
         self.long_term = view
         self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
         self.context = ContextWindow(
-            context_tokens, counter=counter, clock=engine.clock, recall=self._recall, tell=self._tell
+            context_tokens,
+            counter=counter,
+            clock=engine.clock,
+            recall=self._recall,
+            permit=partial(entitlements.compacts, engine),
+            tell=self._tell,
         )
         self._engine = engine
         if engine.bus.watchers:
@@ -139,8 +147,9 @@ class AgentMemory:
 
     @verb
     def stats(self) -> AgentStats:
-        """Counts over working memory, long-term memory and context."""
-        working, kept = self.working.stats(), self.long_term.stats()
+        """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
+        remembers = entitlements.allows(self._engine, Feature.LONG_TERM_MEMORY)
+        working, kept = self.working.stats(), self.long_term.stats() if remembers else Stats(bytes_limit=0)
         return AgentStats(
             working_entries=working.entries,
             working_scopes=working.scopes,
@@ -172,6 +181,8 @@ class AgentMemory:
         """
         for name, value in (("working", working), ("context", context), ("long_term", long_term)):
             validation.flag(name, value)
+        if long_term:
+            entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
         if working:
             self.working.clear(scopes=True)
         if context:

@@ -9,13 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plugins, validation
+from recollect import layers, plans, plugins, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events import Event, Watcher
 from recollect.memories import reembedding
 from recollect.memories.embedding import BEHIND
 from recollect.memories.engine import GIVEN, Engine, verb
 from recollect.memories.view import View
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.types import Diagnosis, Health, Identity, Layer, LayerSize
 
@@ -42,6 +43,7 @@ def open(
     reranker: Reranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
+    plan: Plan | str | None = None,
 ) -> "Memories":
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -49,6 +51,7 @@ def open(
     that the database was filled with, or the built-in one for a new database; another one by name, such as ``"bge"``;
     one of your own; or ``None`` to go by words alone. A ``reranker`` looks at the best hits of a search again.
     ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
+    A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -57,6 +60,7 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
+        allowed = plans.named(plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
@@ -74,7 +78,12 @@ def open(
         opened.close()
         raise
     engine = Engine(
-        store=opened, clock=clock or _now, embedder=chosen, reranker=reranker, lexicon=plugins.lexicon_of(chosen)
+        store=opened,
+        clock=clock or _now,
+        embedder=chosen,
+        reranker=reranker,
+        lexicon=plugins.lexicon_of(chosen),
+        plan=allowed,
     )
     engine.embeddings.behind = bool(opened.settings().get(BEHIND))
     _log_if_asked(engine)
@@ -163,6 +172,17 @@ class Memories:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that the database was opened with; without one, everything is allowed.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", plan="teams") as memories:
+        ...     memories.plan.limit_bytes
+        1073741824
+        """
+        return self._engine.plan
 
     @verb
     def view(

@@ -55,11 +55,15 @@ def embed(engine: Engine, memories: Sequence[Memory | NewMemory]) -> list[Made]:
     return found
 
 
-def given(engine: Engine, value: Vector | Iterable[float]) -> Vector:
-    """A vector that a caller brings along: one that those of the embedder can be compared with."""
-    brought = validation.vector(value, engine.vector_name())
+def given(engine: Engine, values: Sequence[Vector | Iterable[float]]) -> list[Vector]:
+    """Vectors that a caller brings along: such as those of the embedder can be compared with."""
+    if not values:
+        return []
+    name = engine.vector_name()
+    brought = [validation.vector(value, name) for value in values]
     if engine.embedder is not None:
-        check_vector(brought, engine.embedder.name, engine.embedder.dimension)
+        for vector in brought:
+            check_vector(vector, engine.embedder.name, engine.embedder.dimension)
     return brought
 
 

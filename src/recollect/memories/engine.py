@@ -15,6 +15,7 @@ from recollect.calibration import Calibration
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 from recollect.types import Identity, Layer, Memory
 
@@ -119,6 +120,7 @@ class Engine:
     sleep: Callable[[float], None] = time.sleep
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
+    plan: Plan | None = None
     agents: "WeakValueDictionary[int, AgentMemory]" = field(default_factory=WeakValueDictionary)
 
     def new_ids(self, now: datetime, count: int) -> list[str]:

@@ -21,8 +21,8 @@ class ContextWindow:
 
     Nothing goes by itself: an item that does not fit is refused, with the numbers, and ``compact`` makes room. The
     counter and a summariser are the caller's code and run outside the lock. With a ``clock`` times need not be given;
-    with ``recall``, which finds memories for a text, ``compose`` takes a query; ``tell`` hears of what was composed and
-    compacted.
+    with ``recall``, which finds memories for a text, ``compose`` takes a query. ``permit`` raises where a strategy of
+    compaction is not allowed; ``tell`` hears of what was composed and compacted.
 
     >>> from datetime import UTC
     >>> window = ContextWindow(20)
@@ -39,6 +39,7 @@ class ContextWindow:
         clock: Callable[[], datetime] | None = None,
         recall: Callable[[str], Iterable[RecalledMemory]] | None = None,
         tell: Callable[[Composition | Compaction], None] | None = None,
+        permit: Callable[[Strategy], None] | None = None,
     ) -> None:
         self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
         Meter(counter)  # refuses what cannot be called
@@ -46,6 +47,7 @@ class ContextWindow:
         self._clock = clock
         self._recall = recall
         self._tell = tell
+        self._permit = permit
         self._lock = threading.Lock()
         self._items: dict[str, ContextItem] = {}
         self._used = 0
@@ -144,18 +146,26 @@ class ContextWindow:
 
         What is added while a summariser works is kept. If anything else happens meanwhile, nothing is changed.
         """
+        chosen = self._permitted(strategy)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
-        done = compaction.compact(before, target, strategy=strategy, summariser=summariser, counter=self._counter)
+        done = compaction.compact(before, target, strategy=chosen, summariser=summariser, counter=self._counter)
         return self._exchange(before, done)
 
     async def acompact(self, target_tokens: int | None = None, *, summariser: AsyncSummariser) -> Compaction:
         """``compact`` by a summariser that is awaited."""
+        self._permitted(Strategy.SUMMARISER)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
         return self._exchange(
             before, await compaction.asummarised_by(summariser, before, target, counter=self._counter)
         )
+
+    def _permitted(self, strategy: Strategy | str) -> Strategy:
+        chosen = validation.choice("strategy", Strategy, strategy)
+        if self._permit is not None:
+            self._permit(chosen)
+        return chosen
 
     def _time(self, field: str, given: datetime | None) -> datetime:
         if given is not None:

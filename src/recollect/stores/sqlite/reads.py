@@ -14,7 +14,8 @@ import apsw
 from recollect import codec, tally
 from recollect.errors import RecollectError
 from recollect.ports import Owners, Query, Store, Stored
-from recollect.stores.sqlite import connections, queries, rows
+from recollect.stores.sqlite import connections, queries, rows, usage
+from recollect.stores.sqlite.usage import Figure
 from recollect.types import Layer, LayerSize, Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
@@ -32,6 +33,7 @@ class SqliteReads(Store):
         # Owners are never deleted and their numbers never given twice, so what was read once stays true.
         self._numbers_of: dict[Owner, int] = {}
         self._owner_of: dict[int, Owner] = {}
+        self._figures: dict[Owner, Figure] = {}
         self._pending: dict[str, rows.Accesses] = {}
         self._pending_lock = threading.Lock()
 
@@ -183,6 +185,13 @@ class SqliteReads(Store):
         with self._snapshot(()) as (connection, _):
             found = rows.fetch(connection, _UNEMBEDDED, (embedder, embedder, limit))
             return [Stored(row[2], rows.to_memory(row, self._owner(connection, row[3]))) for row in found]
+
+    def usage(self, owners: Owners) -> int:
+        """The sum that was known, and what came behind it."""
+        with self._snapshot(owners) as (connection, numbers):
+            found = usage.measure(connection, {owner: number for number, owner in numbers.items()}, self._figures)
+        self._figures.update(found)
+        return sum(figure.used for figure in found.values())
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts, from the heads alone."""
