@@ -19,10 +19,13 @@ from recollect.errors import (
     InvalidInput,
     InvalidLayer,
     LimitReached,
+    LockTimeout,
     MissingIdentifier,
     NotAStore,
     NotFound,
+    PlanRestriction,
     QueryTooLong,
+    QuotaExceeded,
     RateLimited,
     RecollectError,
     SchemaTooNew,
@@ -35,6 +38,7 @@ from recollect.errors import (
     StoreReadOnly,
     Unauthorized,
 )
+from recollect.plans import Plan
 from recollect.types import (
     Diagnosis,
     Filter,
@@ -44,10 +48,12 @@ from recollect.types import (
     Identity,
     KnowledgePointer,
     Layer,
+    LayerSize,
     Memory,
     MemoryType,
     NewMemory,
     Operation,
+    OperationCompleted,
     Owner,
     Page,
     PointerType,
@@ -65,6 +71,7 @@ from recollect.types import (
 )
 
 if TYPE_CHECKING:
+    from recollect import aio as aio
     from recollect.memories import Memories, View, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
 
@@ -89,7 +96,9 @@ __all__ = [
     "InvalidLayer",
     "KnowledgePointer",
     "Layer",
+    "LayerSize",
     "LimitReached",
+    "LockTimeout",
     "Memories",
     "Memory",
     "MemoryType",
@@ -98,10 +107,14 @@ __all__ = [
     "NotAStore",
     "NotFound",
     "Operation",
+    "OperationCompleted",
     "Owner",
     "Page",
+    "Plan",
+    "PlanRestriction",
     "PointerType",
     "QueryTooLong",
+    "QuotaExceeded",
     "Ranking",
     "RateLimited",
     "RecollectError",
@@ -139,4 +152,8 @@ def __getattr__(name: str) -> Any:
         from recollect import memories  # lazy: brings in msgspec
 
         return getattr(memories, name)
+    if name == "aio":
+        import recollect.aio  # lazy: brings in asyncio
+
+        return recollect.aio
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import Conflict, Layer, LimitReached, Memories, Memory, MemoryType, NewMemory, SourceType, StoreClosed
-from recollect.errors import RecollectError
+from recollect import Conflict, Layer, LimitReached, Memories, Memory, MemoryType, SourceType, StoreClosed
 from recollect.events import MemoryStored
 from recollect.memories.agent import AgentMemory, AgentSnapshot
 from recollect.window import ContextItem, ContextWindow, Strategy, WindowSnapshot, fence
@@ -224,30 +223,17 @@ def test_a_window_without_memories_says_that_it_keeps_nothing() -> None:
     assert window.compact(0).receipt.memory_ids == {}
 
 
-class PlanRefusal(RecollectError):
-    """What a plan without long-term memory raises."""
-
-    code = "PLAN_RESTRICTION"
-
-
-class Refusing(recollect.View):
-    """Long-term memory under such a plan."""
-
-    def add_many(self, items: Iterable[str | NewMemory]) -> list[Memory]:
-        raise PlanRefusal("this plan has no long-term memory")
-
-
-@pytest.mark.req("C3")
-def test_a_plan_without_long_term_memory_can_make_room_and_says_what_that_costs(me: AgentMemory) -> None:
-    known = me.long_term.add("Indentation is done with tabs")
-    me.context.add("user", "We use tabs", source=known.id)
-    say(me)
-    me.long_term = Refusing(me._engine, me.long_term.identity)
-    receipt = me.context.compact(0).receipt
-    assert len(receipt.dropped) == 1 + len(TURNS)
-    assert receipt.memory_ids == {receipt.dropped[0]: (known.id,)}
-    assert receipt.not_kept == "this plan has no long-term memory"
-    assert (len(me.context), me.long_term.count()) == (0, 1)
+@pytest.mark.req("C3", "L12")
+def test_a_plan_without_long_term_memory_can_make_room_and_says_what_that_costs() -> None:
+    with recollect.open("ram:", embedder=None, plan="core") as memories:
+        me = memories.agent("debugger", user="ada")
+        me.context.add("user", "We use tabs", source="known")
+        say(me)
+        receipt = me.context.compact(0).receipt
+        assert len(receipt.dropped) == 1 + len(TURNS)
+        assert receipt.memory_ids == {receipt.dropped[0]: ("known",)}
+        assert receipt.not_kept == "the plan Core has no long-term memory"
+        assert len(me.context) == 0
 
 
 @pytest.mark.req("C3", "C1")

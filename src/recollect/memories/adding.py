@@ -5,20 +5,22 @@ from collections.abc import Callable, Container, Sequence
 
 from recollect.errors import Conflict
 from recollect.events import MemoryStored
-from recollect.memories import drafts, embedding
+from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
-from recollect.ports import Write
+from recollect.ports import Owners, Write
 from recollect.types import Memory, NewMemory, Operation, Owner, State
 
 OwnerOf = Callable[[NewMemory], Owner]
 """Whose a new memory will be, as the view that it is added to decides."""
 
 
-def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], session: str | None = None) -> list[Memory]:
+def add_all(
+    engine: Engine, owners: Owners, owner_of: OwnerOf, news: Sequence[NewMemory], session: str | None = None
+) -> list[Memory]:
     """Store new memories, all or none; those whose key is known already are returned as they are stored.
 
-    ``session`` is the one that they belong to if they name none.
+    ``owners`` are all that are in view, ``session`` is the one that the memories belong to if they name none.
     """
     now = engine.clock()
     whose = [owner_of(new) for new in news]
@@ -33,22 +35,24 @@ def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], sessio
         for memory, made in zip(wanted, vectors, strict=True)
     ]
     if any(memory.key is not None for memory in wanted):
-        written, stored = _apply_once(engine, offered)
+        written, stored = _apply_once(engine, owners, offered)
     else:
-        engine.store.apply(offered)
+        entitlements.apply(engine, owners, offered)
         written, stored = offered, wanted
     _tell(engine, written, embedding_ms)
+    if written:
+        entitlements.warn(engine, owners)
     return stored
 
 
 def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
-    brought = {place: embedding.given(engine, new.vector) for place, new in enumerate(news) if new.vector is not None}
+    brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
     made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
-    return [Made(brought[place]) if place in brought else next(made) for place in range(len(news))]
+    return [next(made) if new.vector is None else Made(next(brought)) for new in news]
 
 
-def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:
+def _apply_once(engine: Engine, owners: Owners, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:
     """Write what is not stored under its key already; return that, and the stored memory for each offer.
 
     Another writer may take a key between our look and our write; then the look is repeated.
@@ -57,7 +61,7 @@ def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], 
         known = _known(engine, [write.memory for write in offered])
         fresh = _fresh(offered, known)
         try:
-            engine.store.apply(list(fresh.values()))
+            entitlements.apply(engine, owners, list(fresh.values()))
         except Conflict:
             continue
         stored = known | {name: write.memory for name, write in fresh.items()}

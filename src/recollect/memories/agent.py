@@ -1,17 +1,29 @@
 """One agent's handle: state while it runs, knowledge that lasts, and what goes into its next call."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from recollect import codec, validation
-from recollect.errors import InvalidInput, RecollectError
-from recollect.memories import keeping
+from recollect import codec, validation, watching
+from recollect.errors import InvalidInput, PlanRestriction
+from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
+from recollect.memories import entitlements, keeping
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
+from recollect.plans import Feature
 from recollect.tokens import TokenCounter, by_characters
-from recollect.types import Layer
-from recollect.window import ContextItem, ContextWindow, Kept, RecalledMemory, WindowSnapshot
+from recollect.types import Layer, Stats
+from recollect.window import (
+    Compaction,
+    Composition,
+    ContextItem,
+    ContextWindow,
+    Kept,
+    RecalledMemory,
+    WindowSnapshot,
+)
 from recollect.window.keeping import unkept
 from recollect.working import WorkingMemory, WorkingSnapshot
 
@@ -22,7 +34,6 @@ FORMAT = 1
 """The version of a snapshot's form. A release reads its own and all earlier ones."""
 
 _RECALLED = 20
-_PLAN_RESTRICTION = "PLAN_RESTRICTION"  # the code of the error by which a plan refuses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +126,7 @@ class AgentMemory:
         context_tokens: int = CONTEXT_TOKENS,
         counter: TokenCounter = by_characters,
     ) -> None:
-        identity = view.identity
+        self.identity = identity = view.identity
         if identity.agent is None or identity.user is None:
             raise InvalidInput("an agent needs an id", details={"field": "agent"}, hint="name the agent")
         self.agent_id = identity.agent
@@ -123,9 +134,18 @@ class AgentMemory:
         self.long_term = view
         self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
         self.context = ContextWindow(
-            context_tokens, counter=counter, clock=engine.clock, recall=self._recall, keep=self._keep
+            context_tokens,
+            counter=counter,
+            clock=engine.clock,
+            recall=self._recall,
+            keep=self._keep,
+            permit=partial(entitlements.compacts, engine),
+            tell=self._tell,
         )
         self._engine = engine
+        if engine.bus.watchers:
+            watching.watch_over(self.context, engine.bus, self.agent_id)
+        engine.agents[id(self)] = self
 
     def _recall(self, query: str) -> list[RecalledMemory]:
         return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
@@ -134,15 +154,20 @@ class AgentMemory:
         """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
         try:
             return keeping.keep(self._engine, self.long_term, items)
-        except RecollectError as error:
-            if error.code != _PLAN_RESTRICTION:
-                raise
+        except PlanRestriction as error:
             return unkept(items, error.message)
+
+    def _tell(self, done: Composition | Compaction) -> None:
+        """Announce what the context did."""
+        kind = ContextComposed if isinstance(done, Composition) else ContextCompacted
+        if self._engine.bus.wants(kind):
+            self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id))
 
     @verb
     def stats(self) -> AgentStats:
-        """Counts over working memory, long-term memory and context."""
-        working, kept = self.working.stats(), self.long_term.stats()
+        """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
+        remembers = entitlements.allows(self._engine, Feature.LONG_TERM_MEMORY)
+        working, kept = self.working.stats(), self.long_term.stats() if remembers else Stats(bytes_limit=0)
         return AgentStats(
             working_entries=working.entries,
             working_scopes=working.scopes,
@@ -174,6 +199,8 @@ class AgentMemory:
         """
         for name, value in (("working", working), ("context", context), ("long_term", long_term)):
             validation.flag(name, value)
+        if long_term:
+            entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
         if working:
             self.working.clear(scopes=True)
         if context:
@@ -186,13 +213,16 @@ class AgentMemory:
     @verb
     def snapshot(self) -> AgentSnapshot:
         """The state of working memory and context, as a value."""
-        return AgentSnapshot(
+        started = time.perf_counter()
+        snapshot = AgentSnapshot(
             agent_id=self.agent_id,
             user_id=self.user_id,
             taken_at=self._engine.clock(),
             working=self.working.snapshot(),
             context=self.context.snapshot(),
         )
+        self._tell_snapshot(SnapshotCreated, snapshot, started)
+        return snapshot
 
     @verb
     def restore(self, snapshot: AgentSnapshot) -> None:
@@ -202,9 +232,47 @@ class AgentMemory:
         _readable(snapshot)
         if (snapshot.agent_id, snapshot.user_id) != (self.agent_id, self.user_id):
             raise _wrong(f"is of agent {snapshot.agent_id!r}, not of {self.agent_id!r}", "restore it to its own agent")
+        started = time.perf_counter()
         context = self.context._recounted(snapshot.context)
         self.working.restore(snapshot.working)  # checks all of it first; what follows cannot fail
         self.context._hold(context)
+        self._tell_snapshot(SnapshotRestored, snapshot, started)
+
+    def _tell_snapshot(
+        self, kind: type[SnapshotCreated] | type[SnapshotRestored], snapshot: AgentSnapshot, started: float
+    ) -> None:
+        if self._engine.bus.wants(kind):
+            working = snapshot.working
+            self._engine.bus.emit(
+                kind(
+                    at=self._engine.clock(),
+                    agent_id=self.agent_id,
+                    working_entries=len(working.entries) + sum(len(scope.entries) for scope in working.scopes),
+                    context_items=len(snapshot.context.items),
+                    duration_ms=(time.perf_counter() - started) * 1000,
+                )
+            )
+
+
+def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event:
+    if isinstance(done, Composition):
+        return ContextComposed(
+            at=at,
+            agent_id=agent_id,
+            budget_tokens=done.receipt.budget_tokens,
+            total_tokens=done.receipt.total_tokens,
+            included=len(done.receipt.included),
+            left_out=len(done.receipt.left_out),
+        )
+    return ContextCompacted(
+        at=at,
+        agent_id=agent_id,
+        strategy=done.receipt.strategy.value,
+        tokens_before=done.receipt.tokens_before,
+        tokens_after=done.receipt.tokens_after,
+        dropped=len(done.receipt.dropped),
+        summarised=len(done.receipt.summarised),
+    )
 
 
 def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:

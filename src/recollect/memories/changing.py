@@ -7,7 +7,7 @@ from datetime import datetime
 from recollect import filters, validation
 from recollect.errors import Conflict, NotFound
 from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
-from recollect.memories import drafts, embedding
+from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Owners, Write
@@ -15,9 +15,17 @@ from recollect.types import ChangedFields, Memory, Operation, State, Vector
 
 
 def _change(
-    engine: Engine, owners: Owners, id: str, decide: Callable[[Memory, datetime], Write | None]
+    engine: Engine,
+    owners: Owners,
+    id: str,
+    decide: Callable[[Memory, datetime], Write | None],
+    *,
+    grows: bool = False,
 ) -> tuple[Memory | None, Write | None]:
-    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster."""
+    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster.
+
+    Only what ``grows`` must fit into the plan: forgetting is always possible.
+    """
     validation.text_id(id)
     for _ in range(ATTEMPTS):
         memory = engine.store.get(owners, [id]).get(id)
@@ -25,7 +33,10 @@ def _change(
         if write is None:
             return memory, None
         try:
-            engine.store.apply([write])
+            if grows:
+                entitlements.apply(engine, owners, [write])
+            else:
+                engine.store.apply([write])
         except Conflict:
             continue
         return memory, write
@@ -48,7 +59,7 @@ def update(
     """Append the version that the changes lead to, unless they change nothing."""
     if if_version is not None:
         validation.integer("if_version", if_version, 1, 2**62)
-    given = None if vector is None else embedding.given(engine, vector)
+    given = None if vector is None else embedding.given(engine, [vector])[0]
     embedded: dict[tuple[str, ...], Made] = {}
 
     def embed(memory: Memory) -> Made:
@@ -78,7 +89,7 @@ def update(
             digest=made.digest,
         )
 
-    memory, write = _change(engine, owners, id, decide)
+    memory, write = _change(engine, owners, id, decide, grows=True)
     if write is None and (memory is None or not filters.visible(memory, engine.clock())):
         raise NotFound(
             f"no memory {id[:64]!r} is visible here",
@@ -89,6 +100,7 @@ def update(
         assert memory is not None  # noqa: S101  # the check above, for the type checker
         return memory
     _tell(engine, MemoryUpdated, write, version=write.memory.version)
+    entitlements.warn(engine, owners)
     return write.memory
 
 

@@ -16,7 +16,16 @@ from recollect.types.memory import (
 )
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
-from recollect.types.reports import Diagnosis, Finding, Health, Stats, Status, TagUsage
+from recollect.types.reports import (
+    Diagnosis,
+    Finding,
+    Health,
+    LayerSize,
+    OperationCompleted,
+    Stats,
+    Status,
+    TagUsage,
+)
 
 __all__ = [
     "ChangedFields",
@@ -28,11 +37,13 @@ __all__ = [
     "Identity",
     "KnowledgePointer",
     "Layer",
+    "LayerSize",
     "Memory",
     "MemoryType",
     "NewFields",
     "NewMemory",
     "Operation",
+    "OperationCompleted",
     "Owner",
     "Page",
     "PointerType",

@@ -24,7 +24,8 @@ class ContextWindow:
     Nothing goes by itself: an item that does not fit is refused, with the numbers, and ``compact`` makes room. The
     counter and a summariser are the caller's code and run outside the lock. With a ``clock`` times need not be given;
     with ``recall``, which finds memories for a text, ``compose`` takes a query. What ``compact`` takes out is given to
-    ``keep`` first, which stores it: if it fails, everything stays in.
+    ``keep`` first, which stores it: if it fails, everything stays in. ``permit`` raises where a strategy of compaction
+    is not allowed; ``tell`` hears of what was composed and compacted.
 
     >>> from datetime import UTC
     >>> window = ContextWindow(20)
@@ -41,6 +42,8 @@ class ContextWindow:
         clock: Callable[[], datetime] | None = None,
         recall: Callable[[str], Iterable[RecalledMemory]] | None = None,
         keep: Keep | None = None,
+        tell: Callable[[Composition | Compaction], None] | None = None,
+        permit: Callable[[Strategy], None] | None = None,
     ) -> None:
         self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
         Meter(counter)  # refuses what cannot be called
@@ -48,6 +51,8 @@ class ContextWindow:
         self._clock = clock
         self._recall = recall
         self._keep = keep
+        self._tell = tell
+        self._permit = permit
         self._lock = threading.Lock()
         self._items: dict[str, ContextItem] = {}
         self._used = 0
@@ -150,9 +155,10 @@ class ContextWindow:
         What is added while a summariser works stays in. If anything else happens meanwhile, nothing is changed. What
         goes is in long-term memory before it goes, if the window has one; the receipt says where.
         """
+        chosen = self._permitted(strategy)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
-        done = compaction.compact(before, target, strategy=strategy, summariser=summariser, counter=self._counter)
+        done = compaction.compact(before, target, strategy=chosen, summariser=summariser, counter=self._counter)
         self._check_same(before, done)
         return self._exchange(before, keeping.settled(done, self._kept(done)))
 
@@ -160,6 +166,7 @@ class ContextWindow:
         """``compact`` by a summariser that is awaited. What goes is stored by a thread, so that the loop runs on."""
         from asyncio import to_thread  # lazy: whoever awaits this has loaded it, and others need not
 
+        self._permitted(Strategy.SUMMARISER)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
         done = await compaction.asummarised_by(summariser, before, target, counter=self._counter)
@@ -171,6 +178,12 @@ class ContextWindow:
         if self._keep is None or not done.removed:
             return keeping.unkept(done.removed, "this window has no memories to keep them in")
         return self._keep(done.removed)
+
+    def _permitted(self, strategy: Strategy | str) -> Strategy:
+        chosen = validation.choice("strategy", Strategy, strategy)
+        if self._permit is not None:
+            self._permit(chosen)
+        return chosen
 
     def _time(self, field: str, given: datetime | None) -> datetime:
         if given is not None:
@@ -196,7 +209,7 @@ class ContextWindow:
         """
         moment = self._time("now", now)
         items = self.items
-        return composing.compose(
+        composed = composing.compose(
             budget_tokens=self._max_tokens if budget_tokens is None else budget_tokens,
             now=moment,
             recent=items,
@@ -207,6 +220,9 @@ class ContextWindow:
             message_tokens=message_tokens,
             recalled_role=recalled_role,
         )
+        if self._tell is not None:
+            self._tell(composed)
+        return composed
 
     def _recalled(self, query: str | None) -> Iterable[RecalledMemory]:
         if query is None:
@@ -288,7 +304,9 @@ class ContextWindow:
         with self._lock:
             added = self._added(before, done)
             self._set_items([*done.items, *added])
-            return done
+        if self._tell is not None:
+            self._tell(done)
+        return done
 
     def _check_same(self, before: tuple[ContextItem, ...], done: Compaction) -> None:
         """Look whether the exchange can be made, before anything is kept for it."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from recollect import codec, ids
+from recollect import codec, ids, watching
 from recollect.events import Event, EventBus
 from recollect.working.entries import Limits
 from recollect.working.flights import Flights
@@ -37,6 +37,7 @@ class AgentState:
         self.flights = Flights()
         self.scopes: dict[str, Level] = {}  # without the agent's own level: no cycle keeps it once it is let go
         self.entries = 0
+        self.fallbacks = 0  # reads that a level further down answered
         self._bus = bus
         self._entropy = entropy
         self._random: list[bytes] = []
@@ -51,6 +52,11 @@ class AgentState:
     def new_id(self, now: datetime) -> str:
         """An id that sorts by time."""
         return ids.uuid7(codec.to_micros(now) // 1000, self.random())
+
+    def watch_over(self, level: "Level") -> None:
+        """Have the operations of a level timed, if anybody watches."""
+        if self._bus is not None and self._bus.watchers:
+            watching.watch_over(level, self._bus, self.id)
 
     def wants(self, kind: type[Event]) -> bool:
         """Whether anybody listens."""

@@ -48,6 +48,7 @@ class Level:
         self._slots: dict[str, Slot] = {}
         self._mortal = False  # whether any of them may expire
         self._disposed = False
+        agent.watch_over(self)
 
     # --- writing
 
@@ -360,6 +361,8 @@ class Level:
             slot = level._slots.get(key)
             if slot is not None:
                 if slot.expires_at is None or slot.expires_at > now:
+                    if level is not self:
+                        self._agent.fallbacks += 1
                     return slot
                 level._drop(key)
             level = level._parent
