@@ -19,10 +19,13 @@ from recollect.errors import (
     InvalidInput,
     InvalidLayer,
     LimitReached,
+    LockTimeout,
     MissingIdentifier,
     NotAStore,
     NotFound,
+    PlanRestriction,
     QueryTooLong,
+    QuotaExceeded,
     RateLimited,
     RecollectError,
     SchemaTooNew,
@@ -35,6 +38,7 @@ from recollect.errors import (
     StoreReadOnly,
     Unauthorized,
 )
+from recollect.plans import Plan
 from recollect.types import (
     DecayPolicy,
     Diagnosis,
@@ -45,10 +49,12 @@ from recollect.types import (
     Identity,
     KnowledgePointer,
     Layer,
+    LayerSize,
     Memory,
     MemoryType,
     NewMemory,
     Operation,
+    OperationCompleted,
     Owner,
     Page,
     PointerType,
@@ -69,6 +75,7 @@ from recollect.types import (
 )
 
 if TYPE_CHECKING:
+    from recollect import aio as aio
     from recollect.memories import Memories, View, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
     from recollect.memories.session import Session, SessionPreferences
@@ -96,7 +103,9 @@ __all__ = [
     "InvalidLayer",
     "KnowledgePointer",
     "Layer",
+    "LayerSize",
     "LimitReached",
+    "LockTimeout",
     "Memories",
     "Memory",
     "MemoryType",
@@ -105,10 +114,14 @@ __all__ = [
     "NotAStore",
     "NotFound",
     "Operation",
+    "OperationCompleted",
     "Owner",
     "Page",
+    "Plan",
+    "PlanRestriction",
     "PointerType",
     "QueryTooLong",
+    "QuotaExceeded",
     "Ranking",
     "RateLimited",
     "RecollectError",
@@ -160,4 +173,8 @@ def __getattr__(name: str) -> Any:
         from recollect import memories  # lazy: brings in msgspec
 
         return getattr(memories, name)
+    if name == "aio":
+        import recollect.aio  # lazy: brings in asyncio
+
+        return recollect.aio
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

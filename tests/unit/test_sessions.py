@@ -16,6 +16,9 @@ from recollect import (
     MissingIdentifier,
     NotFound,
     Owner,
+    Plan,
+    PlanRestriction,
+    QuotaExceeded,
     SessionConfig,
     Sessions,
     StoreCorrupt,
@@ -417,3 +420,40 @@ def test_a_record_that_makes_no_sense_is_corrupt(memories: Memories, sessions: S
         with pytest.raises(StoreCorrupt) as caught:
             call()
         assert caught.value.hint
+
+
+@pytest.mark.req("J9")
+def test_a_session_that_is_full_takes_nothing_more_until_it_gets_more_room(sessions: Sessions) -> None:
+    session = sessions.create("monday", config={"limit_bytes": 2_000})
+    kept = session.view.add("a" * 1_000)
+    with pytest.raises(QuotaExceeded, match="limit is 2000") as caught:
+        session.view.add_many(["small", "b" * 1_000])
+    assert caught.value.details["limit"] == 2_000
+    assert "session.configure" in caught.value.hint
+    with pytest.raises(QuotaExceeded):
+        session.view.update(kept.id, content="c" * 3_000)
+    assert (session.view.count(), session.view.get(kept.id).content) == (1, "a" * 1_000)  # type: ignore[union-attr]  # it is there
+    session.configure({"limit_bytes": 10_000})
+    assert len(session.view.add_many(["small", "b" * 1_000])) == 2
+    session.configure({"limit_bytes": None})
+    session.view.add("d" * 100_000)
+
+
+@pytest.mark.req("L12", "J9")
+@pytest.mark.parametrize(("session_limit", "named"), [(10_000, "Trial"), (500, None)])
+def test_the_smaller_limit_of_plan_and_session_holds(session_limit: int, named: str | None) -> None:
+    plan = Plan(name="Trial", features=["long_term_memory"], limit_bytes=1_000)
+    with open_database("ram:", embedder=None, plan=plan) as memories:
+        session = memories.view(user="ada").sessions.create(config={"limit_bytes": session_limit})
+        with pytest.raises(QuotaExceeded) as caught:
+            session.view.add("a" * 2_000)
+        assert caught.value.details.get("plan") == named
+
+
+@pytest.mark.req("L12")
+def test_a_plan_without_long_term_memory_has_no_sessions() -> None:
+    with (
+        open_database("ram:", embedder=None, plan="core") as memories,
+        pytest.raises(PlanRestriction, match="long-term memory"),
+    ):
+        _ = memories.view(user="ada").sessions

@@ -8,17 +8,26 @@ from typing import Any
 from recollect import filters, validation
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
-from recollect.memories import drafts, embedding
+from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
+from recollect.memories.reach import Reach
 from recollect.ports import Owners, Query, Write
 from recollect.types import ChangedFields, Filter, Memory, Operation, Removal, State, Vector
 
 
 def _change(
-    engine: Engine, owners: Owners, id: str, decide: Callable[[Memory, datetime], Write | None]
+    engine: Engine,
+    owners: Owners,
+    id: str,
+    decide: Callable[[Memory, datetime], Write | None],
+    *,
+    within: Reach | None = None,
 ) -> tuple[Memory | None, Write | None]:
-    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster."""
+    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster.
+
+    What may grow must stay ``within`` the limits of a reach; forgetting is always possible.
+    """
     validation.text_id(id)
     for _ in range(ATTEMPTS):
         memory = engine.store.get(owners, [id]).get(id)
@@ -26,7 +35,10 @@ def _change(
         if write is None:
             return memory, None
         try:
-            engine.store.apply([write])
+            if within is not None:
+                entitlements.apply(engine, within, [write])
+            else:
+                engine.store.apply([write])
         except Conflict:
             continue
         return memory, write
@@ -39,7 +51,7 @@ def _change(
 
 def update(
     engine: Engine,
-    owners: Owners,
+    reach: Reach,
     id: str,
     changes: ChangedFields,
     *,
@@ -49,7 +61,7 @@ def update(
     """Append the version that the changes lead to, unless they change nothing."""
     if if_version is not None:
         validation.integer("if_version", if_version, 1, 2**62)
-    given = None if vector is None else embedding.given(engine, vector)
+    given = None if vector is None else embedding.given(engine, [vector])[0]
     embedded: dict[tuple[str, ...], Made] = {}
 
     def embed(memory: Memory) -> Made:
@@ -79,7 +91,7 @@ def update(
             digest=made.digest,
         )
 
-    memory, write = _change(engine, owners, id, decide)
+    memory, write = _change(engine, reach.owners, id, decide, within=reach)
     if write is None and (memory is None or not filters.visible(memory, engine.clock())):
         raise NotFound(
             f"no memory {id[:64]!r} is visible here",
@@ -90,6 +102,7 @@ def update(
         assert memory is not None  # noqa: S101  # the check above, for the type checker
         return memory
     _tell(engine, MemoryUpdated, write, version=write.memory.version)
+    entitlements.warn(engine, reach.owners)
     return write.memory
 
 

@@ -11,7 +11,7 @@ Policies = Mapping[Owner, DecayPolicy]
 
 
 class Reach:
-    """The owners of an identity; or only some of them, each fading as its policy says.
+    """The owners of an identity; or only some of them, each fading as its policy says, together within a limit.
 
     >>> [owner.layer.value for owner in Reach(Identity(user="ada", team="core")).owners_in(["team"])]
     ['team']
@@ -22,12 +22,14 @@ class Reach:
         identity: Identity,
         only: Iterable[Owner] | None = None,
         policies: Callable[[], Policies] = dict,
+        limit_bytes: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._identity = identity
         self._narrowed = only is not None
         given = layers.owners_of(identity) if only is None else tuple(only)
         self.owners = frozenset(given)
         self.policies = policies
+        self.limit_bytes = limit_bytes
         self._in_layer: dict[str, Owner] = {owner.layer.value: owner for owner in given}
 
     @property

@@ -34,7 +34,8 @@ class SessionPreferences:
     {'language': 'de', 'theme': 'dark', 'units': 'metric'}
     """
 
-    def __init__(self, records: SessionRecords, session: str) -> None:
+    def __init__(self, engine: Engine, records: SessionRecords, session: str) -> None:
+        self._engine = engine
         self._records = records
         self._session = session
 
@@ -53,6 +54,7 @@ class SessionPreferences:
         """All others, by name; a copy."""
         return self._records.get(self._session).preferences.custom
 
+    @verb
     def all(self) -> dict[str, Any]:
         """Every preference that is set, by name; a copy."""
         return self._records.get(self._session).preferences.flat()
@@ -128,7 +130,10 @@ class Session:
         use ``memories.view(user=..., session=session.id)``.
         """
         identity = Identity(user=self._records.user, session=self.id)
-        return View(self._engine, identity, reach=Reach(identity, [self.owner], self._policies))
+        return View(self._engine, identity, reach=Reach(identity, [self.owner], self._policies, self._limit_bytes))
+
+    def _limit_bytes(self) -> int | None:
+        return self._described().config.limit_bytes
 
     def _policies(self) -> Policies:
         return {self.owner: self._described().decay_config}
@@ -139,7 +144,7 @@ class Session:
     @property
     def preferences(self) -> SessionPreferences:
         """What the user prefers in this session."""
-        return SessionPreferences(self._records, self.id)
+        return SessionPreferences(self._engine, self._records, self.id)
 
     @property
     def config(self) -> SessionConfig:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from recollect import filters, validation
 from recollect.events import MemoryRetrieved
-from recollect.memories import changing, drafts, listing
+from recollect.memories import changing, drafts, entitlements, listing
 from recollect.memories.adding import add_all
-from recollect.memories.engine import Engine, verb
+from recollect.memories.engine import Engine
+from recollect.memories.entitlements import long_term
 from recollect.memories.reach import Reach
+from recollect.plans import Feature
 from recollect.ports import Query
 from recollect.types import (
     ChangedFields,
@@ -76,11 +78,12 @@ class View:
         """
         from recollect.memories.sessions import Sessions  # lazy: builds on views
 
+        entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
         return Sessions(self._engine, self.identity)
 
     # -- adding -----------------------------------------------------------------------------------------------
 
-    @verb
+    @long_term
     def add(
         self,
         content: str,
@@ -117,9 +120,9 @@ class View:
             key=key,
             **fields,
         )
-        return add_all(self._engine, self._reach.owner_of, [new], self.identity.session)[0]
+        return add_all(self._engine, self._reach, [new], self.identity.session)[0]
 
-    @verb
+    @long_term
     def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
         """Remember many things: one batch of embeddings, one transaction, all or none.
 
@@ -131,11 +134,11 @@ class View:
         """
         given = validation.several("items", items)
         news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return add_all(self._engine, self._reach.owner_of, news, self.identity.session)
+        return add_all(self._engine, self._reach, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    @verb
+    @long_term
     def get(
         self,
         id: str,
@@ -161,7 +164,7 @@ class View:
         found = self._get([id], as_of, include_forgotten=include_forgotten, include_vector=include_vector)
         return found.get(id)
 
-    @verb
+    @long_term
     def get_many(
         self,
         ids: Iterable[str],
@@ -217,7 +220,7 @@ class View:
         until = [version for version in versions if version.sequence <= sequence]
         return until[-1].memory if until else None
 
-    @verb
+    @long_term
     def list(
         self,
         *,
@@ -258,7 +261,7 @@ class View:
         sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
         return Query(owners=owners, where=listing.resolve(store, owners, listing.to_filter(filter), at), as_of=sequence)
 
-    @verb
+    @long_term
     def count(
         self,
         *,
@@ -277,7 +280,7 @@ class View:
         """
         return self._engine.store.count(self._query(filter, layers, as_of))
 
-    @verb
+    @long_term
     def stats(self, *, layers: Iterable[Layer | str] | None = None) -> Stats:
         """Counts, sizes, types and tags of the memories in view.
 
@@ -291,9 +294,10 @@ class View:
         found = self._engine.store.stats(self._reach.owners_in(layers), self._engine.clock())
         times = self._engine.embeddings
         average = 1000 * times.seconds / times.made if times.made else 0.0
-        return replace(found, embeddings_made=times.made, average_embedding_ms=average)
+        limit = self._engine.plan.limit_bytes if self._engine.plan else None
+        return replace(found, bytes_limit=limit, embeddings_made=times.made, average_embedding_ms=average)
 
-    @verb
+    @long_term
     def history(self, id: str) -> builtins.list[Version]:
         """Every version of a memory, the oldest first; of an erased one, only that it was erased.
 
@@ -307,7 +311,7 @@ class View:
         """
         return self._engine.store.versions(self._owners, memory_id=validation.text_id(id))
 
-    @verb
+    @long_term
     def changes(
         self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
     ) -> builtins.list[Version]:
@@ -328,7 +332,7 @@ class View:
         validation.integer("limit", limit, 1, _CHANGES)
         return self._engine.store.versions(self._reach.owners_in(layers), after=after, limit=limit)
 
-    @verb
+    @long_term
     def search(
         self,
         query: str,
@@ -374,7 +378,7 @@ class View:
 
     # -- changing ---------------------------------------------------------------------------------------------
 
-    @verb
+    @long_term
     def update(
         self,
         id: str,
@@ -397,9 +401,9 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
-        return changing.update(self._engine, self._owners, id, changes, if_version=if_version, vector=vector)
+        return changing.update(self._engine, self._reach, id, changes, if_version=if_version, vector=vector)
 
-    @verb
+    @long_term
     def forget(self, id: str, *, permanent: bool = False, reason: str | None = None) -> bool:
         """Forget a memory; ``False`` if there is nothing to forget.
 
@@ -415,7 +419,7 @@ class View:
         """
         return changing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
 
-    @verb
+    @long_term
     def forget_many(
         self,
         *,
@@ -441,7 +445,7 @@ class View:
         query = self._query(changing.required(filter), layers, None)
         return changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
 
-    @verb
+    @long_term
     def restore(self, id: str) -> bool:
         """Bring a forgotten memory back; ``False`` if none of that id is forgotten.
 

@@ -294,6 +294,7 @@ class Queries(Subject):
             stats = store.stats(owners, now)
             assert stats == Store.stats(store, owners, now)
             assert stats == tally.tally(counted, now)
+        assert store.sizes(now) == Store.sizes(store, now)
 
 
 def stored(store: Store, drafts: list[Draft]) -> tuple[Owner, list[Memory]]:

@@ -16,7 +16,17 @@ from recollect.types.memory import (
 )
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
-from recollect.types.reports import Diagnosis, Finding, Health, Removal, Stats, Status, TagUsage
+from recollect.types.reports import (
+    Diagnosis,
+    Finding,
+    Health,
+    LayerSize,
+    OperationCompleted,
+    Removal,
+    Stats,
+    Status,
+    TagUsage,
+)
 from recollect.types.sessions import DecayPolicy, SessionConfig, SessionStats
 
 __all__ = [
@@ -30,11 +40,13 @@ __all__ = [
     "Identity",
     "KnowledgePointer",
     "Layer",
+    "LayerSize",
     "Memory",
     "MemoryType",
     "NewFields",
     "NewMemory",
     "Operation",
+    "OperationCompleted",
     "Owner",
     "Page",
     "PointerType",

@@ -11,7 +11,7 @@ from typing import Any, Self
 import apsw
 
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.ports import Capabilities, Embedded, Record, Write
+from recollect.ports import Capabilities, Embedded, Quota, Record, Write
 from recollect.stores.sqlite import connections, embedding, records, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.forking import forks
@@ -88,11 +88,11 @@ class SqliteStore(SqliteReads):
 
     # -- writing ----------------------------------------------------------------------------------------------
 
-    def apply(self, writes: Sequence[Write]) -> list[int]:
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Append versions, in a transaction that may be shared with other threads."""
         if not writes:
             return []
-        sequences: list[int] = self._write(lambda transaction: transaction.append(writes))
+        sequences: list[int] = self._write(lambda transaction: transaction.append(writes, quota))
         erases = any(write.operation is Operation.ERASED for write in writes)
         if self._log_to_empty or erases:
             self._empty_log(loudly=erases)
@@ -122,7 +122,7 @@ class SqliteStore(SqliteReads):
             raise connections.translate(error, self.path) from error
 
     def _begin(self, connection: apsw.Connection) -> Transaction:
-        transaction = Transaction(connection, self._numbers_of)
+        transaction = Transaction(connection, self._numbers_of, self._figures)
         with self._pending_lock:
             accesses, self._pending = self._pending, {}
         if accesses:
@@ -131,6 +131,7 @@ class SqliteStore(SqliteReads):
 
     def _committed(self, transaction: Transaction) -> None:
         self._numbers_of.update(transaction.new_owners)
+        self._figures.update(transaction.figures)
 
     def _rolled_back(self, transaction: Transaction) -> None:
         with self._pending_lock:

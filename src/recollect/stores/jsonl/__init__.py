@@ -1,0 +1,1 @@
+"""A store of JSON Lines in folders that a person can read."""
