@@ -14,7 +14,7 @@ DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench bench-aio bench-quality bench-speed faults docs constraints clean
+.PHONY: demo test lint bench bench-aio bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
@@ -41,6 +41,9 @@ bench-quality: $(VENV)/.dev
 
 bench-speed: $(VENV)/.dev
 	$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
+
+bench-working: $(VENV)/.dev
+	$(BIN)/python benchmarks/working.py
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)

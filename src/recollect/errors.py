@@ -12,6 +12,8 @@
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
+    ├── PlanRestriction (PermissionError)      PLAN_RESTRICTION
+    ├── QuotaExceeded                          QUOTA_EXCEEDED
     ├── ConfigurationError (ValueError)        CONFIGURATION_ERROR
     │   └── EmbedderMismatch                   EMBEDDER_MISMATCH
     ├── EmbeddingFailed (RuntimeError)         EMBEDDING_FAILED   retryable
@@ -163,6 +165,28 @@ class Unauthorized(RecollectError, PermissionError):
     """
 
     code = "UNAUTHORIZED"
+
+
+class PlanRestriction(RecollectError, PermissionError):
+    """The plan of the database does not include this; ``details`` has the ``plan`` and the ``feature``.
+
+    >>> PlanRestriction("the plan Core has no long-term memory", hint="upgrade to WriterPro").code
+    'PLAN_RESTRICTION'
+    """
+
+    code = "PLAN_RESTRICTION"
+
+
+class QuotaExceeded(RecollectError):
+    """What was to be written does not fit into the plan; nothing of it was kept.
+
+    ``details`` has the ``usage`` before the write, what it ``needed``, the ``limit``, all in bytes, and the ``plan``.
+
+    >>> QuotaExceeded("the memories would take 120 bytes, the limit is 100").code
+    'QUOTA_EXCEEDED'
+    """
+
+    code = "QUOTA_EXCEEDED"
 
 
 class ConfigurationError(RecollectError, ValueError):

@@ -3,6 +3,7 @@
 from recollect.aio.facade import Facade, Opened, at_once, hop
 from recollect.aio.view import View
 from recollect.memories import agent as sync
+from recollect.types import Identity
 from recollect.window import (
     AsyncSummariser,
     Compaction,
@@ -103,6 +104,7 @@ class AgentMemory(Facade[sync.AgentMemory]):
         super().__init__(agent, opened)
         self.agent_id: str = agent.agent_id
         self.user_id: str = agent.user_id
+        self.identity: Identity = agent.identity
         self.long_term = View(agent.long_term, opened)
         self.working: WorkingMemory = agent.working
         self.context = ContextWindow(agent.context, opened)

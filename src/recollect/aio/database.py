@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, cast
 from recollect import validation
 from recollect.aio import parts
 from recollect.aio.agent import AgentMemory
-from recollect.aio.facade import Facade, Opened, facing, hop
+from recollect.aio.facade import Facade, Opened, at_once, facing, hop
 from recollect.aio.following import Feed
 from recollect.aio.handlers import Handlers
 from recollect.aio.parts import AsyncEmbedder, AsyncReranker
@@ -19,6 +19,7 @@ from recollect.aio.view import View
 from recollect.aio.workers import Workers
 from recollect.events import Event
 from recollect.memories import database as sync
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
 
 WORKERS = 16
@@ -35,6 +36,7 @@ def open(
     reranker: Reranker | AsyncReranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
+    plan: Plan | str | None = None,
     workers: int = WORKERS,
 ) -> "Opening":
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -60,6 +62,7 @@ def open(
                 reranker=parts.reranker(reranker, pool),
                 clock=clock,
                 durability=durability,
+                plan=plan,
             )
         )
         try:
@@ -124,6 +127,8 @@ class Memories(Facade[sync.Memories]):
 
     view = facing(sync.Memories.view, View)
     agent = facing(sync.Memories.agent, AgentMemory)
+    watch = at_once(sync.Memories.watch)
+    sizes = hop(sync.Memories.sizes)
     health = hop(sync.Memories.health)
     settings = hop(sync.Memories.settings)
     configure = hop(sync.Memories.configure)
@@ -134,6 +139,20 @@ class Memories(Facade[sync.Memories]):
         bus = memories._engine.bus
         super().__init__(memories, Opened(workers, Feed(bus)))
         self._handlers = Handlers(bus)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that the database was opened with; without one, everything is allowed."""
+        return self._sync.plan
+
+    @property
+    def sync(self) -> sync.Memories:
+        """The database as synchronous code sees it: for ``telemetry.instrument``, and for threads of your own."""
+        return self._sync
+
+    def agents(self) -> tuple[AgentMemory, ...]:
+        """The handles of agents that are in use in this process."""
+        return tuple(AgentMemory(agent, self._opened) for agent in self._sync.agents())
 
     def on(
         self, kind: type[E], handler: Callable[[E], None] | Callable[[E], Coroutine[Any, Any, None]]

@@ -64,3 +64,15 @@ def facing(
         return facade(method(self._sync, *args, **kwargs), self._opened)
 
     return calling
+
+
+def hop_facing(
+    method: Callable[Concatenate[S, P], R], facade: Callable[[R, Opened], F]
+) -> Callable[Concatenate[Facade[S], P], Coroutine[Any, Any, F]]:
+    """The method, awaited, with an async class around what it returns."""
+
+    @wraps(method)
+    async def hopping(self: Facade[S], /, *args: P.args, **kwargs: P.kwargs) -> F:
+        return facade(await self._opened.workers.run(method, self._sync, *args, **kwargs), self._opened)
+
+    return hopping

@@ -34,8 +34,8 @@ class Handlers:
     async def _call(self, handler: Callable[[E], Coroutine[Any, Any, None]], event: E) -> None:
         try:
             await handler(event)
-        except Exception:  # noqa: BLE001  # reason: as the bus does, a listener fails nothing but itself
-            self._bus.failed(event)
+        except Exception as error:  # noqa: BLE001  # reason: as the bus does, a listener fails nothing but itself
+            self._bus.failed(event, error)
 
     async def finished(self) -> None:
         """Wait for the handlers that run on this loop, save one that waits for this itself."""

@@ -2,12 +2,15 @@
 
 import builtins
 from collections.abc import Coroutine, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.aio.facade import Facade, hop
 from recollect.aio.following import POLL_S, Changes
 from recollect.memories import view as sync
 from recollect.types import Identity, Layer, Version
+
+if TYPE_CHECKING:
+    from recollect.aio.sessions import Sessions
 
 
 class View(Facade[sync.View]):
@@ -35,12 +38,20 @@ class View(Facade[sync.View]):
     search = hop(sync.View.search)
     update = hop(sync.View.update)
     forget = hop(sync.View.forget)
+    forget_many = hop(sync.View.forget_many)
     restore = hop(sync.View.restore)
 
     @property
     def identity(self) -> Identity:
         """The ids that the view was made for."""
         return self._sync.identity
+
+    @property
+    def sessions(self) -> "Sessions":
+        """The sessions of the user; ``MissingIdentifier`` if the identity names none."""
+        from recollect.aio.sessions import Sessions  # lazy: builds on views
+
+        return Sessions(self._sync.sessions, self._opened)
 
     @property
     def layers(self) -> tuple[Layer, ...]:

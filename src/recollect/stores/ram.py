@@ -4,19 +4,32 @@ Other stores are compared with it, so it is written to be read, not to be fast.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self, TypeVar
 
-from recollect import codec
+from recollect import codec, tally
 from recollect.errors import (
     ConfigurationError,
     Conflict,
     StoreClosed,
 )
-from recollect.ports import Capabilities, Embedded, Owners, Store, Stored, Write, check_vector
+from recollect.ports import (
+    Capabilities,
+    Embedded,
+    Owners,
+    Quota,
+    Record,
+    Store,
+    Stored,
+    Write,
+    check_quota,
+    check_record,
+    check_vector,
+)
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 K = TypeVar("K")
@@ -74,6 +87,8 @@ class RamStore(Store):
         self._renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self._accesses: dict[str, _Accesses] = {}
         self._settings: dict[str, str] = {}
+        self._records: dict[tuple[Owner, str, str], Record] = {}
+        self._used: dict[Owner, int] = {}  # bytes, of owners whom somebody asked about
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -85,12 +100,18 @@ class RamStore(Store):
             )
         return cls()
 
-    def apply(self, writes: Sequence[Write]) -> list[int]:
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Check the whole batch first, and only then change anything."""
         with self._opened():
             batch = _Batch(self._last, self._heads.get, self._keys.get, self._settings)
             for write in writes:
                 batch.add(write)
+            growth = self._growth(batch) if quota is not None or self._used else Counter()
+            if quota is not None:
+                before = self.usage(quota.owners)
+                check_quota(quota, before, before + sum(growth[owner] for owner in quota.owners))
+            for owner in growth.keys() & self._used.keys():
+                self._used[owner] += growth[owner]
             self._last += len(batch.entries)
             self._journal += batch.entries
             if batch.erased:
@@ -109,6 +130,24 @@ class RamStore(Store):
             for memory_id in batch.erased:
                 self._accesses.pop(memory_id, None)
             return [entry.sequence for entry in batch.entries]
+
+    def _growth(self, batch: "_Batch") -> Counter[Owner]:
+        """How much more the memories of each owner will take."""
+        growth: Counter[Owner] = Counter()
+        for memory_id, head in batch.heads.items():
+            stored, kept = self._heads.get(memory_id), self._vectors.get(memory_id)
+            growth[head.owner] += _size(head, batch.vectors.get(memory_id, kept))
+            growth[head.owner] -= _size(stored, kept) if stored else 0
+        return growth
+
+    def usage(self, owners: Owners) -> int:
+        """Add up an owner's memories once; ``apply`` keeps the sum."""
+        with self._opened():
+            for owner in owners:
+                if owner not in self._used:
+                    ids = self._owned.get(owner, ())
+                    self._used[owner] = sum(_size(self._heads[one], self._vectors.get(one)) for one in ids)
+            return sum(self._used[owner] for owner in owners)
 
     def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
         """Look each id up among the heads."""
@@ -214,6 +253,7 @@ class RamStore(Store):
                 if settings.setdefault("embedder", vector.embedder) == vector.embedder:
                     check_vector(vector, vector.embedder, int(settings.setdefault("dimension", str(vector.dimension))))
             self._settings = settings
+            self._used.clear()
             for memory_id, vector in fitting:
                 kept = self._vectors if vector.embedder == settings["embedder"] else self._renewed
                 kept[memory_id] = vector
@@ -227,6 +267,7 @@ class RamStore(Store):
             if any(entry.body is not None and entry.memory_id not in renewed for entry in self._heads.values()):
                 return False
             self._vectors, self._renewed = renewed, {}
+            self._used.clear()
             self._settings |= {"embedder": embedder, "dimension": str(dimension)}
             self._settings.pop("calibration", None)  # what the cosines of the former one meant
             return True
@@ -241,6 +282,30 @@ class RamStore(Store):
         with self._opened():
             self._settings |= values
 
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """Look at every record."""
+        with self._opened():
+            found = [one for one in self._records.values() if one.kind == kind and one.owner in owners]
+        return sorted(found, key=lambda one: one.name)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """Look it up."""
+        with self._opened():
+            return self._records.get((owner, kind, name))
+
+    def put_record(self, record: Record) -> None:
+        """Take the place of the version before."""
+        place = (record.owner, record.kind, record.name)
+        with self._opened():
+            known = self._records.get(place)
+            check_record(record, known.version if known else 0)
+            self._records[place] = record
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Forget it."""
+        with self._opened():
+            return self._records.pop((owner, kind, name), None) is not None
+
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Look each key up."""
         wanted = list(keys)
@@ -251,7 +316,10 @@ class RamStore(Store):
         """Drop everything."""
         with self._lock:
             self._closed = True
-            for kept in (self._journal, self._heads, self._owned, self._keys, self._vectors, self._renewed):
+            for kept in (
+                *(self._journal, self._heads, self._owned, self._keys),
+                *(self._vectors, self._renewed, self._records),
+            ):
                 kept.clear()
 
     @contextmanager
@@ -366,6 +434,11 @@ def _decode(entry: _Entry, body: bytes, accesses: _Accesses | None, vector: Vect
         last_accessed_at=accesses.last_at if accesses else None,
         vector=vector,
     )
+
+
+def _size(entry: _Entry, vector: Vector | None) -> int:
+    """The bytes that a memory counts for; an erased one for none."""
+    return 0 if entry.body is None else tally.footprint_of(entry.content, entry.body, len(vector.data) if vector else 0)
 
 
 def _merge(kept: dict[K, V], changes: Mapping[K, V | None]) -> None:
