@@ -211,15 +211,17 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + timedelta(0, 0, micros)
 
 
-Cursor = tuple[str, float, int, int | None]
-"""A fingerprint of a listing, the value and number of the last memory taken, and the sequence it is as of."""
+Cursor = tuple[str, float, int, int | None, int | None]
+"""A fingerprint of a listing, the value and number of the last memory taken, the sequence it is as of, and the time by
+which its values were judged, in microseconds, where they change with time.
+"""
 
 _cursor_decoder: msgspec.json.Decoder[Cursor] = msgspec.json.Decoder(Cursor)
 
 
-def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None) -> str:
+def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None, judged_at: int | None = None) -> str:
     """An opaque, URL-safe text for a position in a listing."""
-    position: Cursor = (fingerprint, value, number, as_of)
+    position: Cursor = (fingerprint, value, number, as_of, judged_at)
     return base64.urlsafe_b64encode(_encoder.encode(position)).decode().rstrip("=")
 
 

@@ -12,6 +12,7 @@
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
+    ├── PlanRestriction (PermissionError)      PLAN_RESTRICTION
     ├── QuotaExceeded                          QUOTA_EXCEEDED
     ├── ConfigurationError (ValueError)        CONFIGURATION_ERROR
     │   └── EmbedderMismatch                   EMBEDDER_MISMATCH
@@ -164,6 +165,16 @@ class Unauthorized(RecollectError, PermissionError):
     """
 
     code = "UNAUTHORIZED"
+
+
+class PlanRestriction(RecollectError, PermissionError):
+    """The plan of the database does not include this; ``details`` has the ``plan`` and the ``feature``.
+
+    >>> PlanRestriction("the plan Core has no long-term memory", hint="upgrade to WriterPro").code
+    'PLAN_RESTRICTION'
+    """
+
+    code = "PLAN_RESTRICTION"
 
 
 class QuotaExceeded(RecollectError):
