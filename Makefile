@@ -14,7 +14,7 @@ DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench bench-quality bench-speed faults docs constraints clean
+.PHONY: demo test lint bench bench-aio bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
@@ -31,6 +31,9 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/core.py
 
+bench-aio: $(VENV)/.dev
+	$(BIN)/python benchmarks/aio.py
+
 # DATA is the folder with LoCoMo and LongMemEval; see docs/benchmarks.md. BENCH_ARGS goes to the command.
 bench-quality: $(VENV)/.dev
 	@test -n "$(DATA)" || { echo "make bench-quality DATA=folder-with-the-benchmarks" >&2; exit 1; }
@@ -39,12 +42,16 @@ bench-quality: $(VENV)/.dev
 bench-speed: $(VENV)/.dev
 	$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
 
+bench-working: $(VENV)/.dev
+	$(BIN)/python benchmarks/working.py
+
 faults: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
 
 docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py
-	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/verbs_reference.py
+	$(BIN)/python tools/library_reference.py
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of
 # every file of each release. The last line refuses a result that names a host or a path.

@@ -253,13 +253,18 @@ def cold_start(folder: Path, rows: list[Row], count: int) -> Figure:
         for start in range(0, count, len(rows)):
             view.add_many([new_memory(row) for row in rows[: count - start]])
         memory_id = view.list(limit=1).memories[0].id
-    script = [sys.executable, "-c", OPEN_AND_READ, str(folder / "large.db"), memory_id]
-    empty = [sys.executable, "-c", "pass"]
-    pairs = [
-        (seconds(lambda: subprocess.run(script, check=True)), seconds(lambda: subprocess.run(empty, check=True)))
-        for _ in range(7)
-    ]
-    beyond = statistics.median(full - least for full, least in pairs) * 1000
+    # As an installed package runs: compiled once, by the first of these processes.
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    full = partial(
+        subprocess.run,
+        [sys.executable, "-c", OPEN_AND_READ, str(folder / "large.db"), memory_id],
+        check=True,
+        env=compiled,
+    )
+    empty = partial(subprocess.run, [sys.executable, "-c", "pass"], check=True, env=compiled)
+    full()
+    pairs = [(seconds(full), seconds(empty)) for _ in range(7)]
+    beyond = statistics.median(ours - least for ours, least in pairs) * 1000
     return Figure(f"open {count} memories and read one", f"{beyond:.0f} ms", "< 150 ms", beyond < 150)
 
 

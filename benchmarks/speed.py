@@ -96,9 +96,13 @@ def cold_start(command: list[str]) -> Figures:
     """From starting an interpreter to the first answer, and the memory that some searches take."""
     times = []
     figures: Figures = {}
-    for _ in range(COLD_STARTS):
+    # As installed packages run: compiled once, by the first of these processes, which does not count.
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(1 + COLD_STARTS):
         started = time.perf_counter()
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        with subprocess.Popen(
+            command, cwd=ROOT, env=compiled, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as child:
             for line in child.stdout or ():
                 if line.startswith("{"):
                     told = json.loads(line)
@@ -106,7 +110,7 @@ def cold_start(command: list[str]) -> Figures:
                         times.append(time.perf_counter() - started)
                     figures |= told
     figures.pop("answered", None)
-    return figures | ({"cold_start_ms": statistics.median(times) * 1000} if times else {})
+    return figures | ({"cold_start_ms": statistics.median(times[1:]) * 1000} if times[1:] else {})
 
 
 def bytes_on_disk(folder: Path) -> int:

@@ -324,7 +324,7 @@ def main() -> None:
             isolate(story)
             follow(story, bookmark)
         close_and_check(path, clock)
-    print(f"\n{styled('Everything held.', '1;32')} Next: README.md, then docs/guide.md.")
+    print(f"\n{styled('Everything held.', '1;32')} Next: docs/guides/quickstart.md.")
 
 
 if __name__ == "__main__":

@@ -19,10 +19,13 @@ from recollect.errors import (
     InvalidInput,
     InvalidLayer,
     LimitReached,
+    LockTimeout,
     MissingIdentifier,
     NotAStore,
     NotFound,
+    PlanRestriction,
     QueryTooLong,
+    QuotaExceeded,
     RateLimited,
     RecollectError,
     SchemaTooNew,
@@ -35,7 +38,9 @@ from recollect.errors import (
     StoreReadOnly,
     Unauthorized,
 )
+from recollect.plans import Plan
 from recollect.types import (
+    DecayPolicy,
     Diagnosis,
     Filter,
     Finding,
@@ -44,15 +49,20 @@ from recollect.types import (
     Identity,
     KnowledgePointer,
     Layer,
+    LayerSize,
     Memory,
     MemoryType,
     NewMemory,
     Operation,
+    OperationCompleted,
     Owner,
     Page,
     PointerType,
     Ranking,
+    Removal,
     Results,
+    SessionConfig,
+    SessionStats,
     Sort,
     Source,
     SourceType,
@@ -65,8 +75,11 @@ from recollect.types import (
 )
 
 if TYPE_CHECKING:
+    from recollect import aio as aio
     from recollect.memories import Memories, View, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
+    from recollect.memories.session import Session, SessionPreferences
+    from recollect.memories.sessions import Sessions
 
 __version__ = "0.1.0"
 
@@ -77,6 +90,7 @@ __all__ = [
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
+    "DecayPolicy",
     "Diagnosis",
     "EmbedderMismatch",
     "EmbeddingFailed",
@@ -89,7 +103,9 @@ __all__ = [
     "InvalidLayer",
     "KnowledgePointer",
     "Layer",
+    "LayerSize",
     "LimitReached",
+    "LockTimeout",
     "Memories",
     "Memory",
     "MemoryType",
@@ -98,16 +114,26 @@ __all__ = [
     "NotAStore",
     "NotFound",
     "Operation",
+    "OperationCompleted",
     "Owner",
     "Page",
+    "Plan",
+    "PlanRestriction",
     "PointerType",
     "QueryTooLong",
+    "QuotaExceeded",
     "Ranking",
     "RateLimited",
     "RecollectError",
+    "Removal",
     "Results",
     "SchemaTooNew",
     "ScopeDisposed",
+    "Session",
+    "SessionConfig",
+    "SessionPreferences",
+    "SessionStats",
+    "Sessions",
     "Sort",
     "Source",
     "SourceType",
@@ -135,8 +161,20 @@ def __getattr__(name: str) -> Any:
         from recollect.memories import agent  # lazy: who only stores and searches needs none of it
 
         return getattr(agent, name)
+    if name in ("Session", "SessionPreferences"):
+        from recollect.memories import session  # lazy: as above
+
+        return getattr(session, name)
+    if name == "Sessions":
+        from recollect.memories.sessions import Sessions  # lazy: as above
+
+        return Sessions
     if name in ("Memories", "View", "open"):
         from recollect import memories  # lazy: brings in msgspec
 
         return getattr(memories, name)
+    if name == "aio":
+        import recollect.aio  # lazy: brings in asyncio
+
+        return recollect.aio
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

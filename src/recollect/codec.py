@@ -61,7 +61,12 @@ class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
 
 
 _encoder = msgspec.json.Encoder()
+_sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
+
+
+UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
+"""What reading something damaged may raise."""
 
 
 def encode_body(memory: Memory) -> bytes:
@@ -160,6 +165,15 @@ def encode_json(value: object) -> bytes:
     return _encoder.encode(value)
 
 
+def encode_sorted(value: object) -> bytes:
+    """A value as compact JSON with the names of every object in order: equal values, equal bytes.
+
+    >>> encode_sorted({"b": {"d": 1, "c": 2}, "a": 0})
+    b'{"a":0,"b":{"c":2,"d":1}}'
+    """
+    return _sorting_encoder.encode(value)
+
+
 def decode_json(data: bytes | str) -> Any:
     """The plain value of a JSON text."""
     return msgspec.json.decode(data)
@@ -207,15 +221,17 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + timedelta(0, 0, micros)
 
 
-Cursor = tuple[str, float, int, int | None]
-"""A fingerprint of a listing, the value and number of the last memory taken, and the sequence it is as of."""
+Cursor = tuple[str, float, int, int | None, int | None]
+"""A fingerprint of a listing, the value and number of the last memory taken, the sequence it is as of, and the time by
+which its values were judged, in microseconds, where they change with time.
+"""
 
 _cursor_decoder: msgspec.json.Decoder[Cursor] = msgspec.json.Decoder(Cursor)
 
 
-def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None) -> str:
+def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None, judged_at: int | None = None) -> str:
     """An opaque, URL-safe text for a position in a listing."""
-    position: Cursor = (fingerprint, value, number, as_of)
+    position: Cursor = (fingerprint, value, number, as_of, judged_at)
     return base64.urlsafe_b64encode(_encoder.encode(position)).decode().rstrip("=")
 
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain, islice
@@ -39,6 +39,14 @@ _NUMBERS = MappingProxyType(
         for number, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
     }
     | {"a": 1, "an": 1, "couple": 2, "few": 3}
+)
+_TIME_WORDS = frozenset(
+    word.encode()
+    for word in (
+        *"yesterday today tonight tomorrow ago last next week weekend month year morning recently since".split(),
+        *_WEEKDAYS,
+        *_MONTHS,
+    )
 )
 _UNITS = MappingProxyType({"day": _DAY, "week": 7 * _DAY, "month": 30.4 * _DAY, "year": 365 * _DAY})
 _LATELY = MappingProxyType({"weekend": 8 * _DAY, "week": 10 * _DAY, "month": 45 * _DAY, "year": 400 * _DAY})
@@ -95,13 +103,14 @@ def nearness(moment: float, ranges: Iterable[DateRange]) -> float:
     return max((one.weight * math.exp(-_outside(moment, one) / _scale(one)) for one in ranges), default=0.0)
 
 
-def mentions_time(text: str) -> bool:
-    """Whether a text says anything about when: a date, a weekday, a number, a word such as "recently".
+def tell_time(said: Sequence[bytes]) -> bool:
+    """Whether ``words.folded`` say anything about when: a date, a weekday, a number, a word such as "recently".
 
-    >>> mentions_time("Ada moved last week"), mentions_time("Ada moved")
-    (True, False)
+    >>> tell_time([b"ada", b"moved", b"last", b"week"]), tell_time([b"in", b"2023"]), tell_time([b"ada", b"moved"])
+    (True, True, False)
     """
-    return _time_words().search(text.lower()) is not None  # ignoring case takes four times as long
+    # A look at a set takes a fifth of the time of a pattern with as many words.
+    return not _TIME_WORDS.isdisjoint(said) or any(len(word) <= 4 for word in filter(bytes.isdigit, said))
 
 
 def asks_when(question: str) -> bool:
@@ -234,12 +243,6 @@ def _lately() -> re.Pattern[str]:
 @cache
 def _last_weekday() -> re.Pattern[str]:
     return re.compile(rf"\b(?:last|past|previous) ({'|'.join(_WEEKDAYS)})\b")
-
-
-@cache
-def _time_words() -> re.Pattern[str]:
-    words = "yesterday today tonight tomorrow ago last next week weekend month year morning recently since".split()
-    return re.compile(rf"\b(?:{'|'.join([*words, *_WEEKDAYS, *_MONTHS])}|\d{{1,4}})\b")
 
 
 @cache

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from recollect.types import Memory, MemoryType
+from recollect.types import DecayPolicy, Memory, MemoryType
 
-FLOOR = 0.1
-"""What remains at least."""
+USUAL = DecayPolicy()
+"""How memories fade unless their session says otherwise."""
 
 HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
     {
@@ -25,8 +25,11 @@ HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
 """The time in which a memory fades by half; what people prefer, and what they corrected, does not fade."""
 
 
-def factor(memory: Memory, now: datetime) -> float:
-    """What is left of a memory, from ``FLOOR`` to 1. A factor that the memory was given itself stands.
+_HOUR = timedelta(hours=1)
+
+
+def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
+    """What is left of a memory, from the policy's floor to 1. A factor that the memory was given itself stands.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -37,8 +40,11 @@ def factor(memory: Memory, now: datetime) -> float:
     if memory.decay_factor is not None:
         return memory.decay_factor
     half_life = HALF_LIVES[memory.type]
-    age = max(timedelta(0), now - memory.created_at)
-    return 1.0 if half_life is None else max(FLOOR, math.pow(0.5, age / half_life))
+    if half_life is None or not policy.enabled:
+        return 1.0
+    hours = policy.half_life_hours or half_life / _HOUR
+    age = max(timedelta(0), now - memory.created_at) / _HOUR
+    return max(policy.min_decay_factor, math.pow(0.5, age / hours))
 
 
 def recency(memory: Memory, now: datetime) -> float:
@@ -52,3 +58,22 @@ def recency(memory: Memory, now: datetime) -> float:
     """
     used = memory.last_accessed_at or memory.created_at
     return 1.0 + 0.5 * math.pow(0.5, max(timedelta(0), now - used) / timedelta(days=1))
+
+
+def relevance(memory: Memory, now: datetime, policy: DecayPolicy = USUAL, *, match: float = 1.0) -> dict[str, float]:
+    """The factors of a memory's relevance; their product is the relevance itself, up to 1.5.
+
+    ``match`` is how well it fits what was asked: 1 where nothing was.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     memory = memories.view(user="ada").add("Likes tea", importance=0.8)
+    >>> relevance(memory, memory.created_at)
+    {'importance': 0.8, 'decay': 1.0, 'recency': 1.5, 'match': 1.0}
+    """
+    return {
+        "importance": memory.importance,
+        "decay": factor(memory, now, policy),
+        "recency": recency(memory, now),
+        "match": match,
+    }

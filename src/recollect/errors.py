@@ -12,6 +12,8 @@
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
+    ├── PlanRestriction (PermissionError)      PLAN_RESTRICTION
+    ├── QuotaExceeded                          QUOTA_EXCEEDED
     ├── ConfigurationError (ValueError)        CONFIGURATION_ERROR
     │   └── EmbedderMismatch                   EMBEDDER_MISMATCH
     ├── EmbeddingFailed (RuntimeError)         EMBEDDING_FAILED   retryable
@@ -19,6 +21,7 @@
     ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
+        │   └── LockTimeout                    CONCURRENCY        retryable
         ├── StoreFull                          STORE_FULL         retryable
         ├── StoreReadOnly                      STORE_READ_ONLY
         ├── StoreCorrupt                       STORE_CORRUPT
@@ -164,6 +167,28 @@ class Unauthorized(RecollectError, PermissionError):
     code = "UNAUTHORIZED"
 
 
+class PlanRestriction(RecollectError, PermissionError):
+    """The plan of the database does not include this; ``details`` has the ``plan`` and the ``feature``.
+
+    >>> PlanRestriction("the plan Core has no long-term memory", hint="upgrade to WriterPro").code
+    'PLAN_RESTRICTION'
+    """
+
+    code = "PLAN_RESTRICTION"
+
+
+class QuotaExceeded(RecollectError):
+    """What was to be written does not fit into the plan; nothing of it was kept.
+
+    ``details`` has the ``usage`` before the write, what it ``needed``, the ``limit``, all in bytes, and the ``plan``.
+
+    >>> QuotaExceeded("the memories would take 120 bytes, the limit is 100").code
+    'QUOTA_EXCEEDED'
+    """
+
+    code = "QUOTA_EXCEEDED"
+
+
 class ConfigurationError(RecollectError, ValueError):
     """A setting, a URL or a plug-in that does not fit.
 
@@ -239,6 +264,17 @@ class StoreBusy(StoreError, TimeoutError):
     """
 
     code = "STORE_BUSY"
+
+
+class LockTimeout(StoreBusy):
+    """Others held a lock of the JSON Lines store for the whole waiting time. If one of them writes, ``details`` names
+    it: ``pid``, ``operation`` and ``since``.
+
+    >>> LockTimeout("'notes/lock' was held for all of 5000 ms", details={"pid": 4711}).code
+    'CONCURRENCY'
+    """
+
+    code = "CONCURRENCY"
 
 
 class StoreFull(StoreError):

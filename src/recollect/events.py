@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from recollect.errors import InvalidInput
-from recollect.types import Layer, MemoryType, Owner
+from recollect.types import Layer, MemoryType, OperationCompleted, Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +110,29 @@ class SearchCompleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaWarning(Event):
+    """A write left little of what the plan allows: from 80 % on, each write that may grow tells so.
+
+    ``owners`` are those whose memories count together: all that the view of the writer sees.
+
+    >>> import recollect
+    >>> heard = []
+    >>> small = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=200)
+    >>> with recollect.open("ram:", embedder=None, plan=small) as memories:
+    ...     _ = memories.on(QuotaWarning, heard.append)
+    ...     _ = memories.view(user="ada").add("Prefers tea " * 14)
+    >>> heard[0].percent_used > 80, heard[0].bytes_limit
+    (True, 200)
+    """
+
+    plan: str
+    owners: tuple[Owner, ...]
+    bytes_used: int
+    bytes_limit: int
+    percent_used: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemorySet(Event):
     """An agent set a key of its working memory. Without a scope, it is the agent's own level.
 
@@ -179,8 +202,73 @@ class WorkingScopeDisposed(Event):
     entries_cleared: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextComposed(Event):
+    """A prompt was put together; ``included`` and ``left_out`` count items and recalled memories.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     _ = memories.on(ContextComposed, lambda event: print(event.included, event.left_out))
+    ...     me = memories.agent("debugger")
+    ...     _ = me.context.add("user", "Tea or coffee?")
+    ...     _ = me.context.compose()
+    1 0
+    """
+
+    agent_id: str
+    budget_tokens: int
+    total_tokens: int
+    included: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextCompacted(Event):
+    """Room was made in a context; ``dropped`` and ``summarised`` count items.
+
+    >>> ContextCompacted.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    strategy: str
+    tokens_before: int
+    tokens_after: int
+    dropped: int
+    summarised: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotCreated(Event):
+    """An agent's state was taken as a value; ``working_entries`` counts those of all scopes.
+
+    >>> SnapshotCreated.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    working_entries: int
+    context_items: int
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRestored(Event):
+    """An agent went back to a snapshot.
+
+    >>> SnapshotRestored.__mro__[1] is Event
+    True
+    """
+
+    agent_id: str
+    working_entries: int
+    context_items: int
+    duration_ms: float
+
+
 E = TypeVar("E", bound=Event)
 Handler = Callable[[Any], None]
+Watcher = Callable[[OperationCompleted], None]
 
 
 def _check(kind: object, handler: object) -> None:
@@ -195,11 +283,22 @@ def _check(kind: object, handler: object) -> None:
         )
 
 
+def _check_watcher(watcher: object) -> None:
+    if not callable(watcher):
+        raise InvalidInput(
+            "a watcher must be callable",
+            operation="watch",
+            details={"field": "watcher"},
+            hint="pass a function of one argument, an OperationCompleted",
+        )
+
+
 class EventBus:
     """Calls the handlers of an event, in the order they asked, in the thread of the caller.
 
     A handler that raises is reported to the log ``recollect.events`` and counted; it fails neither the write that
-    it was told of nor the other handlers.
+    it was told of nor the other handlers. Watchers are told of operations, reads and failures too; see
+    :mod:`recollect.watching`.
 
     >>> bus = EventBus()
     >>> stop = bus.on(Event, print)
@@ -214,6 +313,7 @@ class EventBus:
         self._lock = threading.Lock()
         # Replaced as a whole on every change, so that emitting needs no lock.
         self._handlers: tuple[tuple[type[Event], Handler], ...] = ()
+        self.watchers: tuple[Watcher, ...] = ()
         self.failures = 0
 
     def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
@@ -229,6 +329,18 @@ class EventBus:
 
         return stop
 
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call ``watcher`` after each operation, once however often it asks; the returned function ends it."""
+        _check_watcher(watcher)
+        with self._lock:
+            self.watchers = (*(kept for kept in self.watchers if kept != watcher), watcher)
+
+        def stop() -> None:
+            with self._lock:
+                self.watchers = tuple(kept for kept in self.watchers if kept != watcher)
+
+        return stop
+
     def wants(self, kind: type[Event]) -> bool:
         """Whether anybody listens, so that an event need not be built for nobody."""
         return bool(self._handlers) and any(issubclass(kind, wanted) for wanted, _ in self._handlers)
@@ -237,15 +349,23 @@ class EventBus:
         """Tell everybody who asked for this kind of event."""
         for wanted, handler in self._handlers:
             if isinstance(event, wanted):
-                try:
-                    handler(event)
-                except Exception:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
-                    with self._lock:
-                        self.failures += 1
-                    _report(event)
+                self._tell(handler, event)
 
+    def report(self, done: OperationCompleted) -> None:
+        """Tell all watchers how an operation went."""
+        for watcher in self.watchers:
+            self._tell(watcher, done)
 
-def _report(event: Event) -> None:
-    import logging  # lazy: takes 14 ms, and handlers seldom fail
+    def _tell(self, handler: Handler, told: Event | OperationCompleted) -> None:
+        try:
+            handler(told)
+        except Exception as error:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
+            self.failed(told, error)
 
-    logging.getLogger("recollect.events").exception("handler failed for %s", type(event).__name__)
+    def failed(self, told: Event | OperationCompleted, error: Exception) -> None:
+        """Count and report an error that a handler raised over something it was told."""
+        from recollect import logs  # lazy: logging takes 14 ms, and handlers seldom fail
+
+        with self._lock:
+            self.failures += 1
+        logs.handler_failed(type(told).__name__, error)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -30,6 +31,9 @@ _UNITS = MappingProxyType(
         "year": timedelta(days=365),
     }
 )
+_PATTERNS = 20
+_PATTERN = re.compile(r"(?:[^\W_]|\*)+")
+_STARS = re.compile(r"\*+")
 _RELATIVE = re.compile(r"(?:last\s+)?(\d{1,6})?\s*([a-z]+)", re.IGNORECASE)
 
 
@@ -48,6 +52,7 @@ class Where:
     occurred_after: datetime | None = None
     occurred_before: datetime | None = None
     content_contains: str | None = None
+    text: tuple[str, ...] = ()
     authors: frozenset[str] | None = None
     source_type: SourceType | None = None
     has_pointer: bool | None = None
@@ -78,6 +83,7 @@ def resolve(wanted: Filter, now: datetime) -> Where:
         occurred_after=validation.optional_moment("filter.occurred_after", wanted.occurred_after),
         occurred_before=validation.optional_moment("filter.occurred_before", wanted.occurred_before),
         content_contains=_needle(wanted.content_contains),
+        text=() if wanted.text is None else patterns(wanted.text),
         authors=None
         if wanted.authors is None
         else frozenset(validation.lines("filter.authors", wanted.authors, _AUTHORS)),
@@ -106,6 +112,31 @@ def _types(values: Iterable[MemoryType | str] | None) -> frozenset[MemoryType] |
 
 def _needle(value: str | None) -> str | None:
     return None if value is None else validation.content(value, "filter.content_contains").casefold()
+
+
+def patterns(value: object) -> tuple[str, ...]:
+    """The words of a text as recall folds them, each once; those with a ``*`` in them keep it.
+
+    >>> patterns("Secur* of the Caf\u00e9")
+    ('secur*', 'of', 'the', 'cafe')
+    """
+    from recollect import words  # lazy: brings in the stemmer, which most filters do not need
+
+    found: dict[str, None] = {}
+    for word in _PATTERN.findall(words.unmarked(validation.line("filter.text", value))):
+        if "*" in word:
+            pieces = "*".join("".join(words.words(piece)) for piece in word.split("*"))
+            found[_STARS.sub("*", pieces)] = None
+        else:
+            found.update(dict.fromkeys(words.words(word)))
+    found.pop("*", None)  # any word at all
+    if not 1 <= len(found) <= _PATTERNS:
+        raise InvalidInput(
+            f"filter.text has {len(found)} words, from 1 to {_PATTERNS} are possible",
+            details={"field": "filter.text"},
+            hint="use words such as 'oauth' or 'secur*'",
+        )
+    return tuple(found)
 
 
 def relative(value: object) -> timedelta:
@@ -161,6 +192,7 @@ def matches(memory: Memory, where: Where) -> bool:
         and (where.has_pointer is None or (memory.pointer is not None) is where.has_pointer)
         and has_fields(memory.metadata, where.metadata)
         and (where.content_contains is None or contains(memory.content, where.content_contains))
+        and (not where.text or has_words(memory.content, where.text))
     )
 
 
@@ -186,6 +218,40 @@ def contains(content: str, folded: str) -> bool:
     return folded in content.casefold()
 
 
+def has_words(content: str, wanted: Iterable[str]) -> bool:
+    """Whether the content has a word for each of the ``patterns``.
+
+    >>> has_words("Security first", ("first", "sec*ty")), has_words("Security", ("cur*",))
+    (True, False)
+    """
+    from recollect import words  # lazy: as above
+
+    said = set(words.words(content))
+    return all(_has_word(said, pattern) for pattern in wanted)
+
+
+def _has_word(said: AbstractSet[str], pattern: str) -> bool:
+    if "*" not in pattern:
+        return pattern in said
+    first, *middle, last = pattern.split("*")
+    return any(_fits(word, first, middle, last) for word in said)
+
+
+def _fits(word: str, first: str, middle: Iterable[str], last: str) -> bool:
+    """Whether the pieces stand in a word, in their order. Taking the earliest place for each is enough, so that no
+    pattern takes longer than reading the word once.
+    """
+    at, end = len(first), len(word) - len(last)
+    if at > end or not (word.startswith(first) and word.endswith(last)):
+        return False
+    for piece in middle:
+        place = word.find(piece, at, end)
+        if place < 0:
+            return False
+        at = place + len(piece)
+    return True
+
+
 def has_fields(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether the metadata has every wanted field with exactly that JSON value."""
     return all(name in metadata and same_json(metadata[name], value) for name, value in wanted.items())
@@ -204,6 +270,10 @@ def same_json(left: Any, right: Any) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_json, left, right))
     return bool(left == right)
+
+
+STORED_ORDERS = tuple(sort for sort in Sort if sort is not Sort.RELEVANCE)
+"""The orders that stores know. Relevance changes with time, and the engine works it out."""
 
 
 def sort_value(memory: Memory, sort: Sort) -> float:

@@ -87,28 +87,30 @@ def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
 
     The same words of two speakers are two things said.
     """
-    kept: list[tuple[int, str | None, Said, Found]] = []
+    kept: list[Found] = []
+    before: list[tuple[Said, str | None, frozenset[str], int]] = []
     for one in found:
         one.duplicates.clear()
         said, author = Said(one.memory.content), one.memory.author
-        length = len(said.text)
-        for other_length, other_author, other, first in kept:
-            # Texts that differ much in length cannot agree so far: most pairs are told apart by that alone.
-            near = abs(length - other_length) * _FAR <= length
+        parts, length = said.parts, len(said.text)
+        shared = _SOME * len(parts) if length > _LONG else 0
+        for place, (other, other_author, other_parts, other_length) in enumerate(before):
+            # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two
+            # looks tell nearly all pairs apart, and there are many pairs.
+            near = abs(length - other_length) * _FAR <= length and len(parts & other_parts) >= shared
             if near and author == other_author and _same(said, other):
-                first.duplicates.append(one.memory.id)
+                kept[place].duplicates.append(one.memory.id)
                 break
         else:
             if len(kept) < limit:
-                kept.append((length, author, said, one))
-    return [one for _, _, _, one in kept]
+                kept.append(one)
+                before.append((said, author, parts, length))
+    return kept
 
 
 def _same(left: Said, right: Said) -> bool:
     if left.text == right.text:
         return True
-    if len(left.text) > _LONG and len(left.parts & right.parts) < _SOME * len(left.parts):
-        return False
     if len(left.raw & right.raw) < _ALIKE * len(left.raw) or agreement(left, right) < DUPLICATE:
         return False
     return not any(word in _TELLING or not word.isalpha() for word in left.raw ^ right.raw)

@@ -17,6 +17,7 @@ OWN: Mapping[str, str] = MappingProxyType(
     {
         "sqlite": "recollect.stores.sqlite:SqliteStore",
         "ram": "recollect.stores.ram:RamStore",
+        "jsonl": "recollect.stores.jsonl:JsonlStore",
     }
 )
 DEFAULT_EMBEDDER = "static"

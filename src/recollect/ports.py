@@ -13,11 +13,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from recollect import filters
-from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError
+from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, RecollectError
 from recollect.filters import Where
 from recollect.types import (
     Diagnosis,
     Health,
+    Layer,
+    LayerSize,
     Memory,
     Operation,
     Owner,
@@ -129,6 +131,14 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """How much some owners' memories may take together, in bytes as ``Stats.bytes_used`` counts them."""
+
+    owners: Owners
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
     """A vector for a memory that is stored already, if it is still at that version."""
 
@@ -136,6 +146,22 @@ class Embedded:
     version: int
     vector: Vector
     digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A named JSON document that an owner keeps beside its memories, such as the description of a session.
+
+    ``version`` is that of the state it leaves, as with a ``Write``: accepted only if the one stored now is one less
+    (0: none of that owner, kind and name). Only the newest version is kept.
+    """
+
+    owner: Owner
+    kind: str
+    name: str
+    body: bytes
+    version: int
+    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +177,8 @@ class Query:
     """A listing as a store sees it.
 
     ``after`` is the position behind which to go on: the value of ``filters.sort_value`` and the number of the last
-    memory taken. ``as_of`` is a sequence: the store as it was when that version had just been written.
+    memory taken. ``as_of`` is a sequence: the store as it was when that version had just been written. ``sort`` is one
+    of ``filters.STORED_ORDERS``.
     """
 
     owners: Owners
@@ -181,7 +208,7 @@ class Store(ABC):
     # -- the narrow waist -------------------------------------------------------------------------------------
 
     @abstractmethod
-    def apply(self, writes: Sequence[Write]) -> list[int]:
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Append versions, all or none, and return their sequences.
 
         ``Conflict`` if a version is not the one expected, if the memory is another owner's or was erased (owners never
@@ -189,6 +216,9 @@ class Store(ABC):
         forgotten, has the same key. The first vector ever stored decides on embedder and dimension: another embedder
         is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes visible after a higher
         one. One batch may hold several versions of one memory, and may free a key and take it again.
+
+        With a ``quota``, ``QuotaExceeded`` if the writes would leave its owners with more than the limit and with more
+        than before (``check_quota`` raises it). Nobody may write between the check and the append.
         """
 
     @abstractmethod
@@ -244,6 +274,25 @@ class Store(ABC):
     @abstractmethod
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change settings, all or none."""
+
+    @abstractmethod
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """The records of a kind that belong to one of the owners, ordered by name (by its code points)."""
+
+    @abstractmethod
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """One record; ``None`` if the owner has none of that kind and name."""
+
+    @abstractmethod
+    def put_record(self, record: Record) -> None:
+        """Keep a record, as durably as a memory; ``Conflict`` if its version is not the one expected.
+
+        Records are the truth, not derived from the journal: ``rebuild`` leaves them as they are.
+        """
+
+    @abstractmethod
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Remove a record for good; ``False`` if there is none. A store that erases leaves no byte of it."""
 
     @abstractmethod
     def close(self) -> None:
@@ -304,11 +353,25 @@ class Store(ABC):
         """Vectors that were stored with these digests: the same text need not be embedded twice."""
         return {}
 
+    def usage(self, owners: Owners) -> int:
+        """The bytes that the owners' memories take together: ``Stats.bytes_used`` alone."""
+        from recollect import tally  # lazy: as above
+
+        return sum(tally.footprint(stored.memory) for stored in self.scan(owners, vectors=True))
+
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts over all memories of the owners."""
         from recollect import tally  # lazy: as above
 
         return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
+
+    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+        """What each layer that is in use holds, whoever's it is: for those who run the database, not for a view."""
+        # No embedder has an empty name, so that every memory lacks its vector.
+        owners = {stored.memory.owner for stored in self.unembedded("", 2**62)}
+        used = {layer: {owner for owner in owners if owner.layer is layer} for layer in Layer}
+        found = {layer: self.stats(theirs, now) for layer, theirs in used.items() if theirs}
+        return {layer: LayerSize(active=stats.active, bytes_used=stats.bytes_used) for layer, stats in found.items()}
 
     def health(self) -> Health:
         """Whether the store can work now: by default, whether it answers."""
@@ -328,6 +391,16 @@ class Store(ABC):
         self.sequence()  # a store without projections has only to be there
 
 
+def check_record(record: Record, stored: int) -> None:
+    """Whether a record follows the version that is stored (0: none)."""
+    if record.version != stored + 1:
+        raise Conflict(
+            f"the {record.kind} {record.name[:64]!r} is at version {stored}, not {record.version - 1}",
+            details={"kind": record.kind, "name": record.name[:64], "stored": stored, "expected": record.version - 1},
+            hint="read it again, then decide",
+        )
+
+
 def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
     """A store holds the vectors of one embedder only: others cannot be compared with them."""
     if vector.embedder != embedder:
@@ -341,6 +414,16 @@ def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
             f"vector has {vector.dimension} dimensions, the store's have {dimension}",
             details={"field": "vector", "given": vector.dimension, "expected": dimension},
             hint="use the embedder that the store was filled with",
+        )
+
+
+def check_quota(quota: Quota, before: int, after: int) -> None:
+    """Refuse what would leave too much, unless it leaves no more than there was."""
+    if after > quota.limit_bytes and after > before:
+        raise QuotaExceeded(
+            f"the memories would take {after} bytes, the limit is {quota.limit_bytes}",
+            details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
+            hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
         )
 
 

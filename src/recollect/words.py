@@ -100,9 +100,27 @@ def terms(text: str) -> list[int]:
     >>> terms("prefers tea") == terms("Preferred: tea!"), len(terms("tea, tea, coffee"))
     (True, 3)
     """
+    return numbered(folded(text))
+
+
+def folded(text: str) -> list[bytes]:
+    """The ``words`` of a text as bytes, which are faster to look up.
+
+    >>> folded("Dark-mode!")
+    [b'dark', b'mode']
+    """
     if text.isascii():  # the same words, in a tenth of the time that the pattern takes
-        return list(map(_TERMS.__getitem__, text.encode().translate(_FOLDED).split()))
-    return [_TERMS[word.encode()] for word in words(text)]
+        return text.encode().translate(_FOLDED).split()
+    return [word.encode() for word in words(text)]
+
+
+def numbered(said: Iterable[bytes]) -> list[int]:
+    """The terms of ``folded`` words.
+
+    >>> numbered(folded("prefers tea")) == terms("prefers tea")
+    True
+    """
+    return [_TERMS[word] for word in said]
 
 
 def asked(query: str) -> Sequence[int]:

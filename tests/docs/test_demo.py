@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     demo = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py")],
         cwd=tmp_path_factory.mktemp("elsewhere"),
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},  # of this checkout, whatever is installed
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -101,9 +101,11 @@ class Strace:
         options = self._options((call,), "-e", f"inject={call}:error=EIO:when={when}")
         return run(what, *arguments, prefix=options)
 
-    def calls(self, log: Path, what: str, *arguments: object) -> list[tuple[str, str]]:
+    def calls(
+        self, log: Path, what: str, *arguments: object, traced: tuple[str, ...] = (*WRITES, "write")
+    ) -> list[tuple[str, str]]:
         """The calls of a child that nothing happens to, in order, each with the file or pipe it went to."""
-        told = run(what, *arguments, prefix=self._options((*WRITES, "write"), log=str(log)))
+        told = run(what, *arguments, prefix=self._options(traced, log=str(log)))
         assert told.returncode == 0, told.errors
         found = re.findall(r'^\d+ +(\w+)\((?:\d+<([^>]*)>|"([^"]*)")', log.read_text(), re.MULTILINE)
         return [(call, by_number or by_name) for call, by_number, by_name in found]

@@ -99,6 +99,21 @@ def add_some(database: str, prefix: str, count: str = "4") -> None:
             tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
 
 
+def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
+    """When told to begin, write until the plan refuses."""
+    plan = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=int(limit_bytes))
+    with recollect.open(database, embedder=None, plan=plan) as memories:
+        view, number = view_of(memories), 0
+        tell("ready")
+        sys.stdin.readline()
+        try:
+            while True:
+                tell_added(view.add_many([new(f"{prefix}/{number}")]))
+                number += 1
+        except recollect.QuotaExceeded as error:
+            tell("refused", details=dict(error.details))
+
+
 def add_batch(database: str, prefix: str) -> None:
     """Write several in one transaction."""
     with recollect.open(database, embedder=None) as memories:
@@ -295,6 +310,7 @@ CHILDREN: dict[str, Callable[..., None]] = {
     for child in (
         add_forever,
         add_some,
+        fill_up,
         add_batch,
         add_stubbornly,
         erase,

@@ -30,7 +30,7 @@ def everything(view: View) -> list[recollect.Memory]:
 
 
 def assert_sound(
-    database: Path, acknowledged: Mapping[str, str], *, erased: Collection[str] = (), note: object = ""
+    database: Path | str, acknowledged: Mapping[str, str], *, erased: Collection[str] = (), note: object = ""
 ) -> list[recollect.Memory]:
     """Open the file as the next process would, and look at all of it; then write to it."""
     with recollect.open(database, embedder=None) as memories:
@@ -94,7 +94,7 @@ def bytes_of(database: Path) -> bytes:
     return b"".join(part.read_bytes() for part in parts if part.exists())
 
 
-def fill(database: Path, prefix: str = "base", count: int = 12) -> dict[str, str]:
+def fill(database: Path | str, prefix: str = "base", count: int = 12) -> dict[str, str]:
     """Make a database with some memories in it; returns their ids by key."""
     with recollect.open(database, embedder=None) as memories:
         added = view_of(memories).add_many(new(f"{prefix}/{number}") for number in range(count))

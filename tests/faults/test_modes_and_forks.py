@@ -77,8 +77,7 @@ def _succeeded(child: int) -> bool:
 
 
 @pytest.mark.req("L1", "L3")
-def test_a_forked_child_reads_and_writes(tmp_path: Path) -> None:
-    database = tmp_path / "memory.db"
+def test_a_forked_child_reads_and_writes(database: str) -> None:
     known = fill(database)
     with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
@@ -106,9 +105,8 @@ def test_a_forked_child_reads_and_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("L1")
-def test_a_child_that_outlives_its_parent_loses_nothing(tmp_path: Path) -> None:
+def test_a_child_that_outlives_its_parent_loses_nothing(database: str) -> None:
     """The last one to close a file removes its log. The parent must not take itself for the last one."""
-    database = tmp_path / "memory.db"
     written, closed = Pipe(), Pipe()
     memories = recollect.open(database, embedder=None)
     view = view_of(memories)
@@ -133,8 +131,7 @@ def test_a_child_that_outlives_its_parent_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("L3")
-def test_accesses_counted_before_a_fork_are_counted_once(tmp_path: Path) -> None:
-    database = tmp_path / "memory.db"
+def test_accesses_counted_before_a_fork_are_counted_once(database: str) -> None:
     with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         memory = view.add_many([new("a/0")])[0]
@@ -153,8 +150,7 @@ def test_accesses_counted_before_a_fork_are_counted_once(tmp_path: Path) -> None
 
 @pytest.mark.req("L1", "W7")
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 and later warn of forks with threads")
-def test_forks_while_other_threads_write(tmp_path: Path) -> None:
-    database = tmp_path / "memory.db"
+def test_forks_while_other_threads_write(database: str) -> None:
     ended = threading.Event()
     known: dict[str, str] = {}
     with recollect.open(database, embedder=None) as memories:

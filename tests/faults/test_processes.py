@@ -12,6 +12,7 @@ import pytest
 
 import recollect
 from tests.faults import processes
+from tests.faults.conftest import Named
 from tests.faults.processes import Told
 from tests.faults.script import view_of
 from tests.faults.soundness import assert_sound, fill
@@ -54,10 +55,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
             pass
 
 
-@pytest.mark.req("L1", "L2", "L3", "L15")
-def test_two_writers_and_a_reader(tmp_path: Path, start: Start, long_run: bool) -> None:
+@pytest.mark.req("L1", "L2", "L3", "L15", "J3")
+def test_two_writers_and_a_reader(database: str, start: Start, long_run: bool) -> None:
     seconds = 60 if long_run else 5
-    database = tmp_path / "memory.db"
     base = fill(database)
     reader = start("follow", database, "", stdin=subprocess.PIPE)
     writers = [start("write_with_threads", database, name, 3, seconds) for name in ("left", "right")]
@@ -83,7 +83,7 @@ def test_two_writers_and_a_reader(tmp_path: Path, start: Start, long_run: bool) 
     assert len(watched.of("paged")) > 3, "the reader was read while others wrote"
 
 
-def _feed(database: Path) -> list[tuple[int, str, int, str]]:
+def _feed(database: str) -> list[tuple[int, str, int, str]]:
     with recollect.open(database, embedder=None) as memories:
         view, after = view_of(memories), 0
         found: list[tuple[int, str, int, str]] = []
@@ -93,11 +93,11 @@ def _feed(database: Path) -> list[tuple[int, str, int, str]]:
         return found
 
 
-@pytest.mark.req("L1")
-def test_many_processes_make_one_file(tmp_path: Path, start: Start, long_run: bool) -> None:
+@pytest.mark.req("L1", "J3")
+def test_many_processes_make_one_file(named: Named, start: Start, long_run: bool) -> None:
     """All of them find no file, and all of them make it: one wins, nobody fails, nothing is lost."""
     for attempt in range(10 if long_run else 1):
-        database = tmp_path / f"memory{attempt}.db"
+        database = named(f"memory{attempt}")
         children = [start("add_some", database, f"child{number}", 3) for number in range(6)]
         added: dict[str, str] = {}
         for child in children:
@@ -106,9 +106,8 @@ def test_many_processes_make_one_file(tmp_path: Path, start: Start, long_run: bo
         assert_sound(database, added)
 
 
-@pytest.mark.req("L1")
-def test_one_key_from_many_processes_is_one_memory(tmp_path: Path, start: Start) -> None:
-    database = tmp_path / "memory.db"
+@pytest.mark.req("L1", "J3")
+def test_one_key_from_many_processes_is_one_memory(database: str, start: Start) -> None:
     fill(database)
     children = [start("add_some", database, "same", 5) for _ in range(4)]
     told = [child.told().added for child in children]

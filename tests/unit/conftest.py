@@ -10,7 +10,7 @@ from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal, light_database
 
 
-@pytest.fixture(params=["ram", "sqlite"])
+@pytest.fixture(params=["ram", "sqlite", "jsonl"])
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens databases; called again, it opens the same one if the store keeps it."""
     opener = Opener(request.param, tmp_path)

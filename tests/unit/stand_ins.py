@@ -96,14 +96,15 @@ class Opener:
         clock: Callable[[], datetime] | None = None,
         embedder: Embedder | str | None = None,
         name: str = "memory",
+        plan: recollect.Plan | str | None = None,
     ) -> recollect.Memories:
         path = self._folder / f"{name}.db"
         # How durable a write is, other tests find out; these need only be fast.
         relaxed = None if path.exists() else "relaxed"
         memories = (
-            recollect.open("ram:", clock=clock, embedder=embedder)
+            recollect.open("ram:", clock=clock, embedder=embedder, plan=plan)
             if self.kind == "ram"
-            else recollect.open(path, clock=clock, embedder=embedder, durability=relaxed)
+            else recollect.open(f"{self.kind}:{path}", clock=clock, embedder=embedder, durability=relaxed, plan=plan)
         )
         self._opened.append(memories)
         return memories

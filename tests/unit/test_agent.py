@@ -106,6 +106,32 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(me: AgentMemory, what:
     assert len(me.context) == 2
 
 
+@pytest.mark.req("W1", "P9")
+@pytest.mark.parametrize("counts", [0, 1, 2, 3])
+def test_a_counter_that_fails_at_any_moment_leaves_the_state_as_it_was(memories: Memories, counts: int) -> None:
+    left = [100]
+
+    def counter(text: str) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise TimeoutError("tokeniser")
+        return len(text)
+
+    me = memories.agent("debugger", counter=counter)
+    me.working.set("step", 3)
+    me.context.add("user", "one")
+    me.context.add("user", "two")
+    saved = me.snapshot()
+    wrong = replace(saved, working=replace(saved.working, agent_id="writer"))
+    me.working.set("step", 4)
+    me.context.add("user", "three")
+    before = me.snapshot()
+    left[0] = counts
+    with pytest.raises((TimeoutError, InvalidInput)):
+        me.restore(wrong if counts >= 2 else saved)
+    assert me.snapshot() == before
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense", b"\xff", '{"format": 1}', "[" * 100_000])
 def test_a_text_that_is_no_snapshot(text: str | bytes) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -175,6 +175,12 @@ def calls() -> Iterator[Call]:
     yield from each("list", "offset", no_counts)
     yield from each("list", "sort_by", ["", "age", None, 5, [], 10**5000])
     yield from each("list", "cursor", ["", "x", 5, b"x", ["x"]])
+    yield from each("forget_many", "filter", [None, 5, "text", ["x"], True])
+    yield from each("forget_many", "filter", [{"tags": bad} for bad in ("x", 5, [5])], "filter.tags")
+    for name in ("permanent", "dry_run"):
+        yield from each("forget_many", name, ["no", 1, None], filter={})
+    yield from each("forget_many", "reason", ["", "a\nb", 5, "x" * 1001], filter={})
+    yield from each("forget_many", "layers", [["planet"]], "layer", filter={})
     yield from each("changes", "after", no_counts)
     yield from each("changes", "limit", [0, 10_001, *no_counts])
     yield from each("search", "query", ["", " ", None, 5, b"x", "\ud800", "x" * 32_769])

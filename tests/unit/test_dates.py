@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import dates
+from recollect import dates, words
 from recollect.dates import DateRange
 
 DAY = 86_400.0
@@ -126,7 +126,7 @@ def test_no_question_and_no_time_is_too_strange(
         assert 0 < one.weight <= 1
         assert 0 < dates.nearness(one.start, found) <= 1
     assert asked_at is not None or all(one.weight == 1 for one in found)
-    dates.mentions_time(question)
+    dates.tell_time(words.folded(question))
     dates.asks_when(question)
 
 
@@ -194,7 +194,7 @@ def test_nearness_fades() -> None:
     ],
 )
 def test_mentions_of_time(text: str, timely: bool) -> None:
-    assert dates.mentions_time(text) is timely
+    assert dates.tell_time(words.folded(text)) is timely
 
 
 @pytest.mark.parametrize(
@@ -234,6 +234,6 @@ def test_hostile_questions_come_to_an_end(text: str) -> None:
     found = dates.ranges(
         text, asked_at=ASKED, first=datetime.min.replace(tzinfo=UTC), last=datetime.max.replace(tzinfo=UTC)
     )
-    dates.mentions_time(text)
+    dates.tell_time(words.folded(text))
     dates.asks_when(text)
     assert len(found) <= dates.RANGES

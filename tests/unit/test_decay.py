@@ -27,13 +27,13 @@ def test_half_is_left_after_the_half_life_of_the_type(kind: MemoryType) -> None:
     one = memory(type=kind)
     left = [decay.factor(one, START + times * half_life) for times in (0, 1, 2, 3)]
     assert left == pytest.approx([1, 0.5, 0.25, 0.125])
-    assert decay.factor(one, START + 100 * half_life) == decay.FLOOR
+    assert decay.factor(one, START + 100 * half_life) == decay.USUAL.min_decay_factor
 
 
 @given(kind=TYPES, ages=st.lists(AGES, min_size=2, max_size=2).map(sorted))
 def test_what_is_older_counts_no_more(kind: MemoryType, ages: list[timedelta]) -> None:
     newer, older = (decay.factor(memory(type=kind), START + age) for age in ages)
-    assert decay.FLOOR <= older <= newer <= 1
+    assert decay.USUAL.min_decay_factor <= older <= newer <= 1
     if kind not in FADING:
         assert older == newer == 1
 

@@ -1,15 +1,16 @@
 """Filters: from what a caller writes to what every store must answer."""
 
+import fnmatch
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect import Filter, InvalidInput, Memory, MemoryType, Sort, SourceType, State, filters
+from recollect import Filter, InvalidInput, Memory, MemoryType, Sort, SourceType, State, filters, words
 from recollect.filters import Where
 from recollect.testing import builders, strategies
 from recollect.testing.builders import START
@@ -49,6 +50,7 @@ PREDICATES: dict[str, Callable[[Memory, Any], bool]] = {
     "occurred_after": lambda m, w: not m.occurred_at < w,
     "occurred_before": lambda m, w: not m.occurred_at >= w,
     "content_contains": lambda m, w: m.content.casefold().find(w) >= 0,
+    "text": lambda m, w: all(fnmatch.filter(words.words(m.content), pattern) for pattern in w),
     "authors": lambda m, w: len({m.author} & set(w)) == 1,
     "source_type": lambda m, w: getattr(m.source, "type", None) == w,
     "has_pointer": lambda m, w: bool(m.pointer) == w,
@@ -197,6 +199,7 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
             occurred_after=START.astimezone(there),
             occurred_before=START,
             content_contains="STRASSE ß",
+            text="Secur** *RIT* ß-Caf\u00e9 cafe * _",
             authors=["ada"],
             source_type="manual",
             has_pointer=False,
@@ -216,6 +219,7 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
         occurred_after=START,
         occurred_before=START,
         content_contains="strasse ss",
+        text=("secur*", "*rit*", "ss", "cafe"),
         authors=frozenset({"ada"}),
         source_type=SourceType.MANUAL,
         has_pointer=False,
@@ -237,6 +241,7 @@ BAD_FIELDS: dict[str, list[Any]] = {
     "occurred_before": [START.replace(tzinfo=None), "now", 5],
     "within": ["soon", 5, ""],
     "content_contains": ["", " ", 5, "\x00", "\ud800"],
+    "text": ["", " ", "*", "** _ !", 5, ["a"], "a\nb", "a\x00", "\ud800", "a" * 1001, " ".join(map(str, range(21)))],
     "authors": ["ada", 5, [5], [""]],
     "source_type": ["moon", 5, []],
     "has_pointer": ["yes", 1, 0],
@@ -283,3 +288,20 @@ def test_sort_values_put_the_greatest_first(found: list[Memory], counts: list[in
         ordered = [values[one] for one in sorted(places, key=places.__getitem__)]
         assert ordered == sorted(values.values(), reverse=True)
     assert {filters.sort_value(m, sort) for m in touched for sort in (Sort.NEWEST, Sort.OLDEST)} <= {0.0}
+
+
+@pytest.mark.req("J5")
+@example(word="aba", pattern="ab*ba")  # the pieces may not share letters
+@example(word="abab", pattern="*ba*ab")
+@given(word=st.text("ab", max_size=12), pattern=st.text("ab*", min_size=1, max_size=8))
+def test_stars_stand_for_any_letters(word: str, pattern: str) -> None:
+    """Compared with the standard library's own matching of file names."""
+    assert filters.has_words(word, [pattern]) == bool(word and fnmatch.fnmatchcase(word, pattern))
+
+
+@pytest.mark.req("J5")
+def test_no_pattern_makes_matching_slow() -> None:
+    """A pattern that takes a matcher which tries every combination longer than the age of the world."""
+    pattern = filters.patterns("*a" * 200 + "*b")
+    assert not filters.has_words("a" * 100_000, pattern)
+    assert filters.has_words("a" * 100_000 + "b", pattern)

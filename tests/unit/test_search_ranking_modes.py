@@ -176,7 +176,7 @@ def test_a_memory_can_say_itself_how_far_it_has_faded(view: View, clock: HandClo
     assert (hit.memory.id, hit.reasons["decay"]) == (faded.id, 0.9)
     view.update(faded.id, decay_factor=None)
     [hit] = view.search("tea", ranking="relevance", explain=True)
-    assert hit.reasons["decay"] == decay.FLOOR
+    assert hit.reasons["decay"] == decay.USUAL.min_decay_factor
 
 
 @pytest.mark.req("J6")

@@ -27,6 +27,7 @@ MET: list[dict[str, Any]] = [
     {"within": "1h"},
     {"within": DAY},
     {"content_contains": "POSTGRESQL\nFOR"},
+    {"text": "postgres* F*R"},
     {"authors": ["bob", "ada"]},
     {"source_type": "conversation"},
     {"has_pointer": True},
@@ -47,6 +48,8 @@ UNMET: list[dict[str, Any]] = [
     {"occurred_before": START - 3 * DAY - timedelta(microseconds=1)},
     {"content_contains": "postgresql for"},
     {"content_contains": "%"},
+    {"text": "postgres"},
+    {"text": "postgres* nothing"},
     {"authors": ["Ada", "bob"]},
     {"source_type": "manual"},
     {"has_pointer": False},
@@ -95,6 +98,8 @@ def test_listings_agree_with_the_definition(
         wanted.pop("now", None)
         if not wanted.get("content_contains", "x").strip():
             del wanted["content_contains"]
+        if "text" in wanted:
+            wanted["text"] = " ".join(wanted["text"])
         where = filters.resolve(Filter(**wanted), START)
         expected = [memory for memory in everything if filters.matches(memory, where)]
         assert list(view.list(limit=100, filter=wanted)) == expected

@@ -112,8 +112,10 @@ OTHER: list[dict[str, Any]] = [
     {"filter": {"tags": ["t"], "metadata": {"n": 1}}},
     {"filter": {"tags": ["t"], "include_forgotten": True}},
     {"filter": {"tags": ["t"], "content_contains": "tea"}},
+    {"filter": {"tags": ["t"], "text": "tea"}},
     {"sort_by": "oldest"},
     {"sort_by": "important"},
+    {"sort_by": "relevance"},
     {"layers": ["user"]},
     {"layers": []},
     {"as_of": 3},
@@ -165,7 +167,7 @@ def test_garbage_is_no_cursor(view: View, page: Page, hostile: Any) -> None:
 @pytest.mark.req("H3", "L11")
 @pytest.mark.parametrize("number", [-1, 2**63, 10**30, -(10**30)])
 @pytest.mark.parametrize("place", [2, 3])
-@pytest.mark.parametrize("sort", ["newest", "important"])
+@pytest.mark.parametrize("sort", ["newest", "important", "relevance"])
 def test_a_forged_position_is_refused(view: View, sort: str, place: int, number: int) -> None:
     view.add_many(["one", "two", "three"])
     cursor = view.list(limit=1, sort_by=sort).next_cursor
@@ -177,11 +179,23 @@ def test_a_forged_position_is_refused(view: View, sort: str, place: int, number:
     assert caught.value.details["field"] == "cursor"
 
 
+@pytest.mark.req("H3")
+@pytest.mark.parametrize("judged_at", [None, 2**62, -(2**62)])
+def test_a_forged_time_of_judging_is_refused(view: View, judged_at: int | None) -> None:
+    view.add_many(["one", "two"])
+    cursor = view.list(limit=1, sort_by="relevance").next_cursor
+    assert cursor is not None
+    forged = codec.encode_cursor(*codec.decode_cursor(cursor)[:4], judged_at)
+    with pytest.raises(InvalidInput) as caught:
+        view.list(limit=1, sort_by="relevance", cursor=forged)
+    assert caught.value.details["field"] == "cursor"
+
+
 def test_a_forged_value_moves_the_position_and_nothing_else(view: View) -> None:
     view.add_many(["one", "two"])
     cursor = view.list(limit=1, sort_by="important").next_cursor
     assert cursor is not None
-    fingerprint, _, number, as_of = codec.decode_cursor(cursor)
+    fingerprint, _, number, as_of, _ = codec.decode_cursor(cursor)
     for value, expected in ((1e308, 0), (-1e308, 2), (-0.5, 1)):
         found = view.list(sort_by="important", cursor=codec.encode_cursor(fingerprint, value, number, as_of))
         assert len(found) == expected

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Conflict, InvalidInput, NotFound
+from recollect import Conflict, InvalidInput, LimitReached, NotFound
 from recollect.tokens import TokenCounter
 from recollect.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot, snapshot
 from tests.unit.test_window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory
@@ -45,7 +45,7 @@ def test_items_stand_in_order_with_their_tokens() -> None:
 @pytest.mark.req("C1")
 def test_what_does_not_fit_is_refused_with_numbers() -> None:
     window = filled("12345", max_tokens=8)
-    with pytest.raises(InvalidInput, match="content has 4 tokens, 3 of 8 are free") as caught:
+    with pytest.raises(LimitReached, match="content has 4 tokens, 3 of 8 are free") as caught:
         window.add("user", "abcd", created_at=DAY)
     assert caught.value.details == {"field": "content", "tokens": 4, "used_tokens": 5, "max_tokens": 8}
     assert said(window) == ["12345"]
@@ -294,6 +294,8 @@ def changed(path: str, value: object) -> Any:
         (changed("items.1.priority", 7), "snapshot.items.priority"),
         (changed("items.1.pinned", "no"), "snapshot.items.pinned"),
         (changed("items.1.source", 7), "snapshot.items.source"),
+        (changed("items.1.summary_of", "m1"), "snapshot.items.summary_of"),
+        (changed("items.1.summary_of", [7]), "snapshot.items.summary_of"),
         (changed("items.1.content", "x" * 101), "snapshot"),
         (WindowSnapshot(max_tokens=10, format=9), "snapshot.format"),
         (WindowSnapshot(max_tokens=10, items=(None,)), "snapshot.items"),  # type: ignore[arg-type]  # the point
@@ -310,8 +312,9 @@ def test_a_bad_snapshot_changes_nothing(state: Any, field: str) -> None:
 
 
 def test_a_snapshot_that_is_too_large_names_the_numbers() -> None:
-    with pytest.raises(InvalidInput, match="snapshot has 8 tokens, 5 of 5 are free"):
+    with pytest.raises(LimitReached, match="snapshot has 8 tokens, 5 of 5 are free") as caught:
         ContextWindow(5, counter=len).restore(filled("12345678").snapshot())
+    assert caught.value.details == {"field": "snapshot", "tokens": 8, "used_tokens": 0, "max_tokens": 5}
 
 
 def test_later_fields_of_a_format_are_passed_over() -> None:

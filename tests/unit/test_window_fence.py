@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.recalled import NOTE
 from recollect.window import fence, is_recalled, strip_recalled
 from tests.unit.test_window_items import DAY, HOSTILE, memory
 
@@ -35,14 +36,37 @@ PIECES = st.lists(
         ("    " + ENTRY.replace("\n", "\n    ") + "\nSo, tea.", "So, tea."),
         ("> " + BLOCK.replace("\n", "\n> ") + "\nmy comment", "my comment"),
         (f"{BLOCK} And now my answer", " And now my answer"),
-        ("<recalled-memories>\nnothing of ours", "nothing of ours"),
         (f"{ENTRY}\n\n> a quotation of the user", "\n> a quotation of the user"),
-        (BLOCK.upper().replace(fence.NOTE.upper(), fence.NOTE), ""),
+        (BLOCK.replace("\n[", "\n\n[").replace("\n</", "\n\n</"), "\n\n\n"),
     ],
 )
 def test_recalled_memories_are_taken_out(text: str, rest: str) -> None:
     assert strip_recalled(text) == rest
     assert is_recalled(text) == (text != rest)
+
+
+@pytest.mark.req("C2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<recalled-memories>\nnothing of ours",
+        "<recalled-memories as-of=...> opens a block",
+        '<recalled-memories as-of="2026-01-08"> opens a block',
+        "</recalled-memories> closes it",
+        "</recalled-memories>",
+        "[recalled-memory id=...] is the heading",
+        '[recalled-memory id="018b"]\n> Likes tea',
+        '[recalled-memory id="018b" date="2026-01-07" layer="user"] is how it begins\n> Likes tea',
+        'See [recalled-memory id="018b" date="2026-01-07" layer="user"]\n> Likes tea',
+        f"{NOTE}\n> Likes tea",
+        '[recalled-memory id="' + '\\"' * 50_000,
+        "<recalled-memories " * 10_000,
+    ],
+    ids=range(12),
+)
+def test_a_text_that_only_speaks_of_the_marks_is_left_alone(text: str) -> None:
+    assert strip_recalled(text) == text
+    assert not is_recalled(text)
 
 
 @pytest.mark.req("C2")

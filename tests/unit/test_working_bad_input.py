@@ -76,8 +76,9 @@ def test_the_next_entry_over_the_limit_is_refused_until_there_is_room(clock: Han
 def test_the_default_limit_of_entries_holds(working: WorkingMemory) -> None:
     for number in range(10_000):
         working.set(f"k{number}", number)
-    with pytest.raises(LimitReached, match="10000"):
+    with pytest.raises(LimitReached, match="no room for 'one more'") as caught:
         working.set("one more", 1)
+    assert caught.value.details == {"field": "key", "key": "one more", "entries": 10_000, "limit": 10_000}
     assert (len(working), working.stats().entries) == (10_000, 10_000)
 
 

@@ -1,5 +1,6 @@
 """Scopes: what they show, what they hide, how they merge and how they end."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -20,6 +21,7 @@ USES: dict[str, Callable[[WorkingScope], object]] = {
     "set": lambda scope: scope.set("a", 1),
     "get": lambda scope: scope.get("a"),
     "get_or_set": lambda scope: scope.get_or_set("b", lambda: 1),
+    "aget_or_set": lambda scope: asyncio.run(scope.aget_or_set("b", lambda: 1)),
     "contains": lambda scope: scope.contains("a"),
     "in": lambda scope: "a" in scope,
     "remove": lambda scope: scope.remove("a"),
@@ -167,6 +169,17 @@ def test_merging_needs_no_room(clock: HandClock) -> None:
     assert working.keys() == ("a", "b")
     with pytest.raises(LimitReached):
         working.set("c", 3)
+
+
+@pytest.mark.req("W3")
+def test_merging_into_a_parent_that_is_gone_is_an_error_and_brings_nothing_back(working: WorkingMemory) -> None:
+    outer = working.create_scope("outer")
+    inner = outer.create_scope("inner")
+    inner.set("a", 1)
+    outer.dispose()
+    with pytest.raises(ScopeDisposed, match="'inner' was disposed, or one around it"):
+        inner.merge_to_parent()
+    assert (len(working), working.stats().entries, working.active_scopes()) == (0, 0, ())
 
 
 @pytest.mark.req("W3")

@@ -34,6 +34,8 @@ def _fill(database: Path, *, with_vectors: bool) -> None:
         view.forget(view.add("A secret wish").id, reason="asked to")
         view.forget(view.add("Gone for good").id, permanent=True)
         memories.view(user="bob").add("Bob likes tea")
+        session = view.sessions.create("monday", preferences={"language": "de"})
+        session.view.add("Talked about OAuth")
 
 
 def _picture(database: Path) -> dict[str, object]:
@@ -49,6 +51,9 @@ def _picture(database: Path) -> dict[str, object]:
             "titles": _indexed(database, "habits"),
             "tags": [memory.id for memory in view.list(filter=recollect.Filter(tags=["likes"]))],
             "bob": [memory.content for memory in memories.view(user="bob").list()],
+            "session": [
+                memory.content for memory in memories.view(user="ada", session="monday").list(layers="session")
+            ],
             "past": [memory.content for memory in view.list(as_of=3)],
         }
 
@@ -129,6 +134,24 @@ def test_a_file_of_each_schema_opens(number: int, with_vectors: bool, tmp_path: 
     _assert_usable(database)
 
 
+@pytest.mark.req("L14", "J2")
+def test_records_survive_opening_and_a_file_of_schema_3_takes_them(tmp_path: Path) -> None:
+    """Schema 3 knows no records: going down drops them, and leaves the memories of the sessions."""
+    database = tmp_path / "memory.db"
+    _fill(database, with_vectors=False)
+    with recollect.open(database, embedder=None) as memories:
+        assert memories.view(user="ada").sessions.load("monday").preferences.language == "de"
+    _migrate(database, 3)
+    with recollect.open(database, embedder=None) as memories:
+        sessions = memories.view(user="ada").sessions
+        assert sessions.list() == ()
+        assert sessions.create("monday").view.count() == 1
+        memories.rebuild()
+        assert memories.doctor().findings == ()
+        assert memories.doctor().facts["schema"] == str(schema.LATEST)
+        assert [one.entries for one in sessions.list()] == [1]
+
+
 @pytest.mark.req("L14")
 def test_down_and_up_again_and_again(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
@@ -154,7 +177,7 @@ def test_vectors_can_be_given_again_after_they_were_dropped(tmp_path: Path) -> N
         assert memories.settings()["dimension"] == "32"
         [finding] = memories.doctor(repair=True).findings
         assert (finding.check, finding.repaired) == ("embedder", True)
-        assert "10 memories have no vector" in finding.message
+        assert "11 memories have no vector" in finding.message
         assert memories.doctor().findings == ()
         assert _nearest(view, "Porridge with honey") == "Porridge with honey"
 

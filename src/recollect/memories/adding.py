@@ -1,28 +1,28 @@
 """Adding memories: check everything, embed in one batch, write in one transaction."""
 
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 
 from recollect.errors import Conflict
 from recollect.events import MemoryStored
-from recollect.memories import drafts, embedding
+from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
+from recollect.memories.reach import Reach
 from recollect.ports import Write
 from recollect.types import Memory, NewMemory, Operation, Owner, State
 
-OwnerOf = Callable[[NewMemory], Owner]
-"""Whose a new memory will be, as the view that it is added to decides."""
 
-
-def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], session: str | None = None) -> list[Memory]:
+def add_all(engine: Engine, reach: Reach, news: Sequence[NewMemory], session: str | None = None) -> list[Memory]:
     """Store new memories, all or none; those whose key is known already are returned as they are stored.
 
-    ``session`` is the one that they belong to if they name none.
+    ``session`` is the one that the memories belong to if they name none.
     """
     now = engine.clock()
+    whose = [reach.owner_of(new) for new in news]
+    news = [drafts.in_own_words(new) for new in news]
     ids = engine.new_ids(now, len(news))
-    wanted = [drafts.draft(new, owner_of(new), now, id, session) for new, id in zip(news, ids, strict=True)]
+    wanted = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, whose, ids, strict=True)]
     started = time.perf_counter()
     vectors = _vectors(engine, news)
     embedding_ms = (time.perf_counter() - started) * 1000
@@ -31,22 +31,24 @@ def add_all(engine: Engine, owner_of: OwnerOf, news: Sequence[NewMemory], sessio
         for memory, made in zip(wanted, vectors, strict=True)
     ]
     if any(memory.key is not None for memory in wanted):
-        written, stored = _apply_once(engine, offered)
+        written, stored = _apply_once(engine, reach, offered)
     else:
-        engine.store.apply(offered)
+        entitlements.apply(engine, reach, offered)
         written, stored = offered, wanted
     _tell(engine, written, embedding_ms)
+    if written:
+        entitlements.warn(engine, reach.owners)
     return stored
 
 
 def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
-    brought = {place: embedding.given(engine, new.vector) for place, new in enumerate(news) if new.vector is not None}
+    brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
     made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
-    return [Made(brought[place]) if place in brought else next(made) for place in range(len(news))]
+    return [next(made) if new.vector is None else Made(next(brought)) for new in news]
 
 
-def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:
+def _apply_once(engine: Engine, reach: Reach, offered: Sequence[Write]) -> tuple[list[Write], list[Memory]]:
     """Write what is not stored under its key already; return that, and the stored memory for each offer.
 
     Another writer may take a key between our look and our write; then the look is repeated.
@@ -55,7 +57,7 @@ def _apply_once(engine: Engine, offered: Sequence[Write]) -> tuple[list[Write], 
         known = _known(engine, [write.memory for write in offered])
         fresh = _fresh(offered, known)
         try:
-            engine.store.apply(list(fresh.values()))
+            entitlements.apply(engine, reach, list(fresh.values()))
         except Conflict:
             continue
         stored = known | {name: write.memory for name, write in fresh.items()}

@@ -1,16 +1,30 @@
 """One agent's handle: state while it runs, knowledge that lasts, and what goes into its next call."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from recollect import codec, validation
-from recollect.errors import InvalidInput
+from recollect import codec, validation, watching
+from recollect.errors import InvalidInput, PlanRestriction
+from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
+from recollect.memories import entitlements, keeping
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
+from recollect.plans import Feature
 from recollect.tokens import TokenCounter, by_characters
-from recollect.types import Layer
-from recollect.window import ContextWindow, RecalledMemory, WindowSnapshot
+from recollect.types import Layer, Stats
+from recollect.window import (
+    Compaction,
+    Composition,
+    ContextItem,
+    ContextWindow,
+    Kept,
+    RecalledMemory,
+    WindowSnapshot,
+)
+from recollect.window.keeping import unkept
 from recollect.working import WorkingMemory, WorkingSnapshot
 
 CONTEXT_TOKENS = 8_000
@@ -112,23 +126,48 @@ class AgentMemory:
         context_tokens: int = CONTEXT_TOKENS,
         counter: TokenCounter = by_characters,
     ) -> None:
-        identity = view.identity
+        self.identity = identity = view.identity
         if identity.agent is None or identity.user is None:
             raise InvalidInput("an agent needs an id", details={"field": "agent"}, hint="name the agent")
         self.agent_id = identity.agent
         self.user_id = identity.user
         self.long_term = view
         self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
-        self.context = ContextWindow(context_tokens, counter=counter, clock=engine.clock, recall=self._recall)
-        self._clock: Callable[[], datetime] = engine.clock
+        self.context = ContextWindow(
+            context_tokens,
+            counter=counter,
+            clock=engine.clock,
+            recall=self._recall,
+            keep=self._keep,
+            permit=partial(entitlements.compacts, engine),
+            tell=self._tell,
+        )
+        self._engine = engine
+        if engine.bus.watchers:
+            watching.watch_over(self.context, engine.bus, self.agent_id)
+        engine.agents[id(self)] = self
 
     def _recall(self, query: str) -> list[RecalledMemory]:
         return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
 
+    def _keep(self, items: Sequence[ContextItem]) -> Kept:
+        """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
+        try:
+            return keeping.keep(self._engine, self.long_term, items)
+        except PlanRestriction as error:
+            return unkept(items, error.message)
+
+    def _tell(self, done: Composition | Compaction) -> None:
+        """Announce what the context did."""
+        kind = ContextComposed if isinstance(done, Composition) else ContextCompacted
+        if self._engine.bus.wants(kind):
+            self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id))
+
     @verb
     def stats(self) -> AgentStats:
-        """Counts over working memory, long-term memory and context."""
-        working, kept = self.working.stats(), self.long_term.stats()
+        """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
+        remembers = entitlements.allows(self._engine, Feature.LONG_TERM_MEMORY)
+        working, kept = self.working.stats(), self.long_term.stats() if remembers else Stats(bytes_limit=0)
         return AgentStats(
             working_entries=working.entries,
             working_scopes=working.scopes,
@@ -160,6 +199,8 @@ class AgentMemory:
         """
         for name, value in (("working", working), ("context", context), ("long_term", long_term)):
             validation.flag(name, value)
+        if long_term:
+            entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
         if working:
             self.working.clear(scopes=True)
         if context:
@@ -172,13 +213,16 @@ class AgentMemory:
     @verb
     def snapshot(self) -> AgentSnapshot:
         """The state of working memory and context, as a value."""
-        return AgentSnapshot(
+        started = time.perf_counter()
+        snapshot = AgentSnapshot(
             agent_id=self.agent_id,
             user_id=self.user_id,
-            taken_at=self._clock(),
+            taken_at=self._engine.clock(),
             working=self.working.snapshot(),
             context=self.context.snapshot(),
         )
+        self._tell_snapshot(SnapshotCreated, snapshot, started)
+        return snapshot
 
     @verb
     def restore(self, snapshot: AgentSnapshot) -> None:
@@ -188,13 +232,47 @@ class AgentMemory:
         _readable(snapshot)
         if (snapshot.agent_id, snapshot.user_id) != (self.agent_id, self.user_id):
             raise _wrong(f"is of agent {snapshot.agent_id!r}, not of {self.agent_id!r}", "restore it to its own agent")
-        before = self.context.snapshot()
-        self.context.restore(snapshot.context)
-        try:
-            self.working.restore(snapshot.working)
-        except BaseException:  # reason: whatever stops it half-way, the state must be as it was
-            self.context.restore(before)
-            raise
+        started = time.perf_counter()
+        context = self.context._recounted(snapshot.context)
+        self.working.restore(snapshot.working)  # checks all of it first; what follows cannot fail
+        self.context._hold(context)
+        self._tell_snapshot(SnapshotRestored, snapshot, started)
+
+    def _tell_snapshot(
+        self, kind: type[SnapshotCreated] | type[SnapshotRestored], snapshot: AgentSnapshot, started: float
+    ) -> None:
+        if self._engine.bus.wants(kind):
+            working = snapshot.working
+            self._engine.bus.emit(
+                kind(
+                    at=self._engine.clock(),
+                    agent_id=self.agent_id,
+                    working_entries=len(working.entries) + sum(len(scope.entries) for scope in working.scopes),
+                    context_items=len(snapshot.context.items),
+                    duration_ms=(time.perf_counter() - started) * 1000,
+                )
+            )
+
+
+def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event:
+    if isinstance(done, Composition):
+        return ContextComposed(
+            at=at,
+            agent_id=agent_id,
+            budget_tokens=done.receipt.budget_tokens,
+            total_tokens=done.receipt.total_tokens,
+            included=len(done.receipt.included),
+            left_out=len(done.receipt.left_out),
+        )
+    return ContextCompacted(
+        at=at,
+        agent_id=agent_id,
+        strategy=done.receipt.strategy.value,
+        tokens_before=done.receipt.tokens_before,
+        tokens_after=done.receipt.tokens_after,
+        dropped=len(done.receipt.dropped),
+        summarised=len(done.receipt.summarised),
+    )
 
 
 def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:

@@ -1,23 +1,33 @@
 """Updating, forgetting and restoring: read, decide, write if nobody was faster."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from recollect import filters, validation
-from recollect.errors import Conflict, NotFound
+from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
-from recollect.memories import drafts, embedding
+from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
-from recollect.ports import Owners, Write
-from recollect.types import ChangedFields, Memory, Operation, State, Vector
+from recollect.memories.reach import Reach
+from recollect.ports import Owners, Query, Write
+from recollect.types import ChangedFields, Filter, Memory, Operation, Removal, State, Vector
 
 
 def _change(
-    engine: Engine, owners: Owners, id: str, decide: Callable[[Memory, datetime], Write | None]
+    engine: Engine,
+    owners: Owners,
+    id: str,
+    decide: Callable[[Memory, datetime], Write | None],
+    *,
+    within: Reach | None = None,
 ) -> tuple[Memory | None, Write | None]:
-    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster."""
+    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster.
+
+    What may grow must stay ``within`` the limits of a reach; forgetting is always possible.
+    """
     validation.text_id(id)
     for _ in range(ATTEMPTS):
         memory = engine.store.get(owners, [id]).get(id)
@@ -25,7 +35,10 @@ def _change(
         if write is None:
             return memory, None
         try:
-            engine.store.apply([write])
+            if within is not None:
+                entitlements.apply(engine, within, [write])
+            else:
+                engine.store.apply([write])
         except Conflict:
             continue
         return memory, write
@@ -38,7 +51,7 @@ def _change(
 
 def update(
     engine: Engine,
-    owners: Owners,
+    reach: Reach,
     id: str,
     changes: ChangedFields,
     *,
@@ -48,7 +61,7 @@ def update(
     """Append the version that the changes lead to, unless they change nothing."""
     if if_version is not None:
         validation.integer("if_version", if_version, 1, 2**62)
-    given = None if vector is None else embedding.given(engine, vector)
+    given = None if vector is None else embedding.given(engine, [vector])[0]
     embedded: dict[tuple[str, ...], Made] = {}
 
     def embed(memory: Memory) -> Made:
@@ -78,7 +91,7 @@ def update(
             digest=made.digest,
         )
 
-    memory, write = _change(engine, owners, id, decide)
+    memory, write = _change(engine, reach.owners, id, decide, within=reach)
     if write is None and (memory is None or not filters.visible(memory, engine.clock())):
         raise NotFound(
             f"no memory {id[:64]!r} is visible here",
@@ -89,6 +102,7 @@ def update(
         assert memory is not None  # noqa: S101  # the check above, for the type checker
         return memory
     _tell(engine, MemoryUpdated, write, version=write.memory.version)
+    entitlements.warn(engine, reach.owners)
     return write.memory
 
 
@@ -116,6 +130,68 @@ def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: 
     if write is not None:
         _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
     return write is not None
+
+
+def required(filter: Filter | Mapping[str, Any] | None) -> Filter | Mapping[str, Any]:
+    """A filter that was given: to leave it out must not take everything."""
+    if filter is None:
+        raise InvalidInput(
+            "no filter was given", details={"field": "filter"}, hint="pass filter=Filter() to take everything in view"
+        )
+    return filter
+
+
+def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | None, dry_run: bool) -> Removal:
+    """Forget or erase all that a query takes, in one batch. Erasing takes what was forgotten before as well."""
+    for name, value in (("permanent", permanent), ("dry_run", dry_run)):
+        validation.flag(name, value)
+    validation.optional_line("reason", reason)
+    if permanent:
+        query = replace(query, where=replace(query.where, include_forgotten=True))
+    operation = Operation.ERASED if permanent else Operation.FORGOTTEN
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if memory.state is State.FORGOTTEN and not permanent:
+            return None
+        return _write(memory, operation, State.FORGOTTEN, now, reason)
+
+    writes = _change_many(engine, query, decide, dry_run=dry_run)
+    if not dry_run:
+        for write in writes:
+            _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
+    return Removal(ids=tuple(write.memory.id for write in writes), permanent=permanent, dry_run=dry_run)
+
+
+def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
+    """Make all memories active again that a query takes and that were forgotten at a time or after it."""
+
+    def decide(memory: Memory, now: datetime) -> Write | None:
+        if memory.state is not State.FORGOTTEN or memory.updated_at < since:
+            return None
+        return _write(memory, Operation.RESTORED, State.ACTIVE, now, None)
+
+    writes = _change_many(engine, query, decide)
+    for write in writes:
+        _tell(engine, MemoryRestored, write)
+    return len(writes)
+
+
+def _change_many(
+    engine: Engine, query: Query, decide: Callable[[Memory, datetime], Write | None], *, dry_run: bool = False
+) -> list[Write]:
+    """Write what ``decide`` makes of all that a query takes, in one batch; look again if another writer was faster."""
+    for _ in range(ATTEMPTS):
+        now = engine.clock()
+        found = (decide(stored.memory, now) for stored in engine.store.select(query))
+        writes = [write for write in found if write is not None]
+        if dry_run or not writes:
+            return writes
+        try:
+            engine.store.apply(writes)
+        except Conflict:
+            continue
+        return writes
+    raise Conflict("the memories kept changing while they were written", hint="try again when there are fewer writers")
 
 
 def restore(engine: Engine, owners: Owners, id: str) -> bool:

@@ -1,6 +1,7 @@
 """Opening a database, and what is not one identity's."""
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,15 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plugins, validation
+from recollect import layers, plans, plugins, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
-from recollect.events import Event
+from recollect.events import Event, Watcher
 from recollect.memories import reembedding
 from recollect.memories.embedding import BEHIND
 from recollect.memories.engine import GIVEN, Engine, verb
 from recollect.memories.view import View
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Diagnosis, Health, Identity
+from recollect.types import Diagnosis, Health, Identity, Layer, LayerSize
 
 if TYPE_CHECKING:
     from recollect.memories.agent import AgentMemory
@@ -41,6 +43,7 @@ def open(
     reranker: Reranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
+    plan: Plan | str | None = None,
 ) -> "Memories":
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -48,6 +51,7 @@ def open(
     that the database was filled with, or the built-in one for a new database; another one by name, such as ``"bge"``;
     one of your own; or ``None`` to go by words alone. A ``reranker`` looks at the best hits of a search again.
     ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
+    A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -56,6 +60,7 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
+        allowed = plans.named(plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
@@ -73,10 +78,25 @@ def open(
         opened.close()
         raise
     engine = Engine(
-        store=opened, clock=clock or _now, embedder=chosen, reranker=reranker, lexicon=plugins.lexicon_of(chosen)
+        store=opened,
+        clock=clock or _now,
+        embedder=chosen,
+        reranker=reranker,
+        lexicon=plugins.lexicon_of(chosen),
+        plan=allowed,
     )
     engine.embeddings.behind = bool(opened.settings().get(BEHIND))
+    _log_if_asked(engine)
     return Memories(engine)
+
+
+def _log_if_asked(engine: Engine) -> None:
+    """Have operations logged if the application's logging is set to DEBUG. Who has not imported it asks for nothing."""
+    if "logging" in sys.modules:
+        from recollect import logs  # lazy: brings in logging
+
+        if logs.wanted():
+            engine.bus.watch(logs.operation)
 
 
 def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
@@ -153,6 +173,17 @@ class Memories:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that the database was opened with; without one, everything is allowed.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", plan="teams") as memories:
+        ...     memories.plan.limit_bytes
+        1073741824
+        """
+        return self._engine.plan
+
     @verb
     def view(
         self,
@@ -225,6 +256,46 @@ class Memories:
         preference
         """
         return self._engine.bus.on(kind, handler)
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call ``watcher`` after each operation with how it went; the returned function ends it.
+
+        It hears of reads and failures too, and of working memory and contexts of agents that are made from now on. It
+        is told neither content nor keys nor queries. ``recollect.telemetry`` and ``recollect.logs`` have watchers
+        ready. One that fails is reported to the log ``recollect.events``; the operation stands.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     ada = memories.view(user="ada")
+        ...     stop = memories.watch(lambda done: print(done.operation, done.code, done.count))
+        ...     _ = ada.search("tea")
+        search None 0
+        """
+        return self._engine.bus.watch(watcher)
+
+    def agents(self) -> "tuple[AgentMemory, ...]":
+        """The handles of agents that are in use in this process.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     me = memories.agent("debugger")
+        ...     [one.agent_id for one in memories.agents()]
+        ['debugger']
+        """
+        held = (handle() for handle in self._engine.agents.valuerefs())
+        return tuple(agent for agent in held if agent is not None)
+
+    @verb
+    def sizes(self) -> dict[Layer, LayerSize]:
+        """How much each layer holds, whoever's it is: for those who run the database.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     _ = memories.view(user="ada").add("Likes tea")
+        ...     memories.sizes()["user"].active
+        1
+        """
+        return self._engine.store.sizes(self._engine.clock())
 
     @verb
     def health(self) -> Health:

@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from recollect import codec, filters, validation
+from recollect import codec, filters, recalled, validation
 from recollect.errors import InvalidInput
 from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
@@ -52,7 +52,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "content": validation.content,
+        "content": lambda value: validation.content(recalled.own_words(value)),
         "type": partial(validation.choice, "type", MemoryType),
         "importance": partial(validation.unit, "importance"),
         "occurred_at": partial(validation.moment, "occurred_at"),
@@ -60,6 +60,12 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     }
 )
 """The fields that can be set anew; a key stays what it is."""
+
+
+def in_own_words(new: NewMemory) -> NewMemory:
+    """A new memory without what was recalled into its content."""
+    content = recalled.own_words(new.content)
+    return new if content is new.content else replace(new, content=content)
 
 
 def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str, session: str | None = None) -> Memory:

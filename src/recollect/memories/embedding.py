@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recollect import calibration, passages, validation, words
+from recollect import calibration, passages, validation, watching, words
 from recollect.calibration import Calibration
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
 from recollect.memories.engine import GIVEN, Engine
@@ -24,6 +24,7 @@ CALIBRATION = "calibration"
 
 _FIRST_PAUSE_S = 0.005
 _AT_ONCE = 64
+_SLOW_S = 1.0  # for one text
 
 
 class EmbedderDown(Exception):
@@ -54,11 +55,15 @@ def embed(engine: Engine, memories: Sequence[Memory | NewMemory]) -> list[Made]:
     return found
 
 
-def given(engine: Engine, value: Vector | Iterable[float]) -> Vector:
-    """A vector that a caller brings along: one that those of the embedder can be compared with."""
-    brought = validation.vector(value, engine.vector_name())
+def given(engine: Engine, values: Sequence[Vector | Iterable[float]]) -> list[Vector]:
+    """Vectors that a caller brings along: such as those of the embedder can be compared with."""
+    if not values:
+        return []
+    name = engine.vector_name()
+    brought = [validation.vector(value, name) for value in values]
     if engine.embedder is not None:
-        check_vector(brought, engine.embedder.name, engine.embedder.dimension)
+        for vector in brought:
+            check_vector(vector, engine.embedder.name, engine.embedder.dimension)
     return brought
 
 
@@ -142,15 +147,46 @@ def _checked(
     for attempt in range(1, ATTEMPTS + 1):
         started = time.perf_counter()
         try:
-            found = _call(embedder, ask, texts)
+            found = _watched(engine, embedder, ask, texts)
         except EmbeddingFailed:
             if attempt == ATTEMPTS:
                 raise
             engine.sleep(_FIRST_PAUSE_S * 2**attempt)
             continue
-        engine.embeddings.add(len(found), time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        engine.embeddings.add(len(found), seconds)
+        if seconds > _SLOW_S * len(texts):
+            from recollect import logs  # lazy: logging takes 14 ms
+
+            logs.embedder_slow(embedder.name, len(texts), seconds * 1000)
         return found
     raise AssertionError("unreachable")
+
+
+def _watched(
+    engine: Engine, embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]
+) -> list[Vector]:
+    """One call, for watchers; the log hears when the embedder stops answering, and when it answers again."""
+    try:
+        if not engine.bus.watchers:
+            found = _call(embedder, ask, texts)
+        else:
+            with watching.timing(engine.bus, "Embedder", "embed") as noted:
+                noted.count = len(texts)
+                found = _call(embedder, ask, texts)
+    except EmbedderDown as error:
+        if not engine.embeddings.down:
+            from recollect import logs  # lazy: logging takes 14 ms
+
+            engine.embeddings.down = True
+            logs.embedder_down(embedder.name, error.__cause__)
+        raise
+    if engine.embeddings.down:
+        from recollect import logs  # lazy: as above
+
+        engine.embeddings.down = False
+        logs.embedder_back(embedder.name)
+    return found
 
 
 def _call(embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]) -> list[Vector]:

@@ -3,18 +3,24 @@
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
-from recollect import codec
+from recollect import codec, watching
 from recollect.calibration import Calibration
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
+from recollect.types import Identity, Layer, Memory
+
+if TYPE_CHECKING:
+    from recollect.memories.agent import AgentMemory
 
 ATTEMPTS = 100
 """How often a write is tried again when other writers are faster; each time one of them got through."""
@@ -24,35 +30,73 @@ GIVEN = "given"
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S")
+
+
+class Actor(Protocol):
+    """What has operations: the database, a view, an agent's handle."""
+
+    _engine: "Engine"
+
+
+S = TypeVar("S", bound=Actor)
 
 
 def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Mark a public operation: errors that leave it carry its name."""
+    """Mark a public operation: errors that leave it carry its name, and watchers are told how it went."""
     name = method.__name__
 
     @wraps(method)
     def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return method(self, *args, **kwargs)
+            if not self._engine.bus.watchers:
+                return method(self, *args, **kwargs)
+            with watching.timing(self._engine.bus, type(self).__name__, name) as noted:
+                _note_actor(noted, self)
+                result = method(self, *args, **kwargs)
+                _note_result(noted, result)
+                return result
         except RecollectError as error:
             error.operation = error.operation or name
+            if isinstance(error, StoreError):
+                from recollect import logs  # lazy: logging takes 14 ms, and stores seldom fail
+
+                logs.store_failed(type(self).__name__, name, error)
             raise
 
     return wrapped
+
+
+def _note_actor(noted: watching.Noted, actor: Actor) -> None:
+    """Who acts, and in which layer if it sees only one."""
+    identity: Identity | None = getattr(actor, "identity", None)
+    if identity is not None:
+        noted.agent_id, noted.session_id = identity.agent, identity.session
+    seen: tuple[Layer, ...] = getattr(actor, "layers", ())
+    if len(seen) == 1:
+        noted.layer = seen[0]
+
+
+def _note_result(noted: watching.Noted, result: object) -> None:
+    """The layer and the number of what an operation returned, if it says so."""
+    if isinstance(result, Memory):
+        noted.layer = result.owner.layer
+    elif isinstance(result, Sized):
+        noted.count = len(result)
 
 
 @dataclass(slots=True)
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
-    ``behind`` says that some memories wait for their vectors, ``scale`` what the cosines of the embedder mean.
+    ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
+    ``scale`` what the cosines of the embedder mean.
     """
 
     made: int = 0
     seconds: float = 0.0
     name: str | None = None
     behind: bool = False
+    down: bool = False
     scale: Calibration | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,6 +120,8 @@ class Engine:
     sleep: Callable[[float], None] = time.sleep
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
+    plan: Plan | None = None
+    agents: "WeakValueDictionary[int, AgentMemory]" = field(default_factory=WeakValueDictionary)
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

@@ -1,7 +1,8 @@
 """From ranked candidates to hits: read them, put them into the order of the ranking, fold what says the same."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -13,7 +14,7 @@ from recollect.memories.engine import Engine
 from recollect.merging import Found
 from recollect.ports import Query
 from recollect.recall.probes import Candidates
-from recollect.types import Hit, Ranking
+from recollect.types import DecayPolicy, Hit, Owner, Ranking
 
 SPARE = 10
 """Candidates beyond the limit, in the place of those that say the same."""
@@ -32,6 +33,7 @@ class Search:
     ranking: Ranking
     explain: bool
     asked_at: datetime
+    policies: Mapping[Owner, DecayPolicy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +131,9 @@ def _told(one: Found) -> str:
 
 def _weigh(one: Found, asked: Search) -> None:
     """The relevance of a hit: the product of its parts."""
-    parts = {
-        "importance": one.memory.importance,
-        "decay": decay.factor(one.memory, asked.asked_at),
-        "recency": decay.recency(one.memory, asked.asked_at),
-        "match": one.score,
-    }
-    one.score = min(1.0, float(np.prod(list(parts.values()))))
+    policy = asked.policies.get(one.memory.owner, decay.USUAL)
+    parts = decay.relevance(one.memory, asked.asked_at, policy, match=one.score)
+    one.score = min(1.0, math.prod(parts.values()))
     one.reasons = {name: round(part, 4) for name, part in parts.items()} if asked.explain else {}
 
 

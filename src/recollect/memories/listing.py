@@ -1,21 +1,25 @@
 """Pages and filters of a view: cursors, moments in the past, and references followed to a depth."""
 
+import heapq
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from recollect import codec, filters, validation
+from recollect import codec, decay, filters, validation
 from recollect.errors import InvalidInput
 from recollect.filters import Where
+from recollect.memories.reach import Policies
 from recollect.ports import Owners, Query, Store, Stored
-from recollect.types import Filter, Sort
+from recollect.types import Filter, Page, Sort
 
 PAGE = 50
 PAGE_LIMIT = 100
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000
 _SEQUENCE = 2**62
+_EARLIEST, _LATEST = (codec.to_micros(datetime(year, 1, 1, tzinfo=UTC)) for year in (1, 9999))
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
 
 
@@ -83,18 +87,60 @@ def moment(store: Store, owners: Owners, as_of: datetime | int | None, now: date
     return sequence, exact[0] if exact else now
 
 
-def paged(query: Query, cursor: str | None) -> Query:
-    """The query, continued behind the cursor."""
+def page(store: Store, query: Query, cursor: str | None, policies: Policies) -> Page:
+    """One page of a listing, continued behind the cursor if there is one."""
+    query, judged_at = _continued(query, cursor)
+    if query.sort is Sort.RELEVANCE:
+        return _by_relevance(store, query, judged_at, policies)
+    limit = query.limit or PAGE
+    found = store.select(replace(query, limit=limit + 1))
+    taken = found[:limit]
+    return Page(
+        memories=tuple(stored.memory for stored in taken),
+        next_cursor=_cursor(query, taken[-1]) if len(found) > limit else None,
+        total=store.count(query),
+    )
+
+
+def _by_relevance(store: Store, query: Query, judged_at: datetime, policies: Policies) -> Page:
+    """A page in an order that changes with time: every page is judged by the time of the first one.
+
+    It reads all that matches, since no store can keep that order.
+    """
+    matching = store.select(replace(query, sort=Sort.NEWEST, limit=None, offset=0, after=None))
+    ranked = []
+    for stored in matching:
+        policy = policies.get(stored.memory.owner, decay.USUAL)
+        parts = decay.relevance(stored.memory, judged_at, policy)
+        ranked.append((-math.prod(parts.values()), -stored.number, stored, parts))
+    if query.after is not None:
+        value, number = query.after
+        ranked = [one for one in ranked if one[:2] > (value, -number)]
+    end = query.offset + (query.limit or PAGE)
+    found = heapq.nsmallest(end + 1, ranked, key=lambda one: one[:2])
+    taken = found[query.offset : end]
+    return Page(
+        memories=tuple(stored.memory for _, _, stored, _ in taken),
+        next_cursor=_cursor(query, taken[-1][2], taken[-1][0], judged_at) if len(found) > end else None,
+        total=len(matching),
+        reasons=tuple({name: round(part, 4) for name, part in parts.items()} for *_, parts in taken),
+    )
+
+
+def _continued(query: Query, cursor: str | None) -> tuple[Query, datetime]:
+    """The query behind the cursor, and the time by which its order is judged."""
     if cursor is None:
-        return query
+        return query, query.where.now
     if query.offset:
         raise InvalidInput(
             "offset and cursor were given together",
             details={"field": "offset"},
             hint="a cursor knows where to go on; leave the offset out",
         )
-    fingerprint, value, number, as_of = codec.decode_cursor(cursor)
-    if fingerprint != _fingerprint(query) or (query.as_of is None) != (as_of is None):
+    fingerprint, value, number, as_of, judged_at = codec.decode_cursor(cursor)
+    timed = query.sort is Sort.RELEVANCE
+    fits = fingerprint == _fingerprint(query) and (query.as_of is None) == (as_of is None)
+    if not fits or timed != (judged_at is not None):
         raise InvalidInput(
             "the cursor belongs to another listing",
             details={"field": "cursor"},
@@ -102,13 +148,16 @@ def paged(query: Query, cursor: str | None) -> Query:
         )
     validation.integer("cursor", number, 0, _SEQUENCE)
     validation.integer("cursor", 0 if as_of is None else as_of, 0, _SEQUENCE)
-    return replace(query, after=(value, number), as_of=as_of)
+    micros = validation.integer("cursor", judged_at or 0, _EARLIEST, _LATEST)
+    judged = codec.from_micros(micros) if timed else query.where.now
+    return replace(query, after=(value, number), as_of=as_of), judged
 
 
-def cursor_after(query: Query, last: Stored) -> str:
+def _cursor(query: Query, last: Stored, value: float | None = None, judged_at: datetime | None = None) -> str:
     """The cursor behind a memory."""
-    value = filters.sort_value(last.memory, query.sort)
-    return codec.encode_cursor(_fingerprint(query), value, last.number, query.as_of)
+    kept = filters.sort_value(last.memory, query.sort) if value is None else value
+    micros = None if judged_at is None else codec.to_micros(judged_at)
+    return codec.encode_cursor(_fingerprint(query), kept, last.number, query.as_of, micros)
 
 
 def _fingerprint(query: Query) -> str:

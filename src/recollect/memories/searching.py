@@ -10,7 +10,7 @@ from recollect import asking, dates, layers, ranking, validation
 from recollect.asking import Asked
 from recollect.errors import InvalidInput, QueryTooLong
 from recollect.events import SearchCompleted
-from recollect.memories import embedding, hitting
+from recollect.memories import embedding, entitlements, hitting
 from recollect.memories.engine import Engine
 from recollect.memories.hitting import SPARE, Ranked, Search
 from recollect.ports import Query
@@ -50,7 +50,8 @@ def checked(
 def search(engine: Engine, wanted: Query, asked: Search) -> Results:
     """The best memories for a text."""
     started = time.perf_counter()
-    vector = embedding.question(engine, asked.text)
+    by_meaning = entitlements.searches_by_meaning(engine, asked.ranking)
+    vector = embedding.question(engine, asked.text) if by_meaning else None
     probe = _probe(engine, asked, vector)
     found = engine.store.candidates(wanted, probe)
     scores = _scores(asked, found, semantic=vector is not None)

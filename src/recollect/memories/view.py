@@ -4,14 +4,16 @@ import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from recollect import filters, layers, validation
-from recollect.errors import InvalidInput
+from recollect import filters, validation
 from recollect.events import MemoryRetrieved
-from recollect.memories import changing, drafts, listing
+from recollect.memories import changing, drafts, entitlements, listing
 from recollect.memories.adding import add_all
-from recollect.memories.engine import Engine, verb
+from recollect.memories.engine import Engine
+from recollect.memories.entitlements import long_term
+from recollect.memories.reach import Reach
+from recollect.plans import Feature
 from recollect.ports import Query
 from recollect.types import (
     ChangedFields,
@@ -22,9 +24,9 @@ from recollect.types import (
     MemoryType,
     NewFields,
     NewMemory,
-    Owner,
     Page,
     Ranking,
+    Removal,
     Results,
     Sort,
     Stats,
@@ -32,6 +34,9 @@ from recollect.types import (
     Version,
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
+
+if TYPE_CHECKING:
+    from recollect.memories.sessions import Sessions
 
 _CHANGES = 10_000
 
@@ -50,39 +55,35 @@ class View:
     ('Prefers tea', None)
     """
 
-    def __init__(self, engine: Engine, identity: Identity) -> None:
+    def __init__(self, engine: Engine, identity: Identity, *, reach: Reach | None = None) -> None:
         self._engine = engine
         self.identity = identity
-        owners = layers.owners_of(identity)
-        self._owners = frozenset(owners)
-        self._owner_in: dict[str, Owner] = {owner.layer.value: owner for owner in owners}
-        self._default_owner = owners[0]
+        self._reach = Reach(identity) if reach is None else reach
+        self._owners = self._reach.owners
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers that the identity has ids for, the most specific first."""
-        return layers.accessible_layers(self.identity)
+        """The layers that can be seen, the most specific first: those that the identity has ids for."""
+        return self._reach.layers
 
-    def _owners_in(self, wanted: Iterable[Layer | str] | None) -> frozenset[Owner]:
-        return self._owners if wanted is None else frozenset(layers.owners_of(self.identity, wanted))
+    @property
+    def sessions(self) -> "Sessions":
+        """The sessions of the user; ``MissingIdentifier`` if the identity names none.
 
-    def _owner_of(self, new: NewMemory) -> Owner:
-        """Whose a new memory will be: in the layer it names, or in the most specific one."""
-        if not isinstance(new, NewMemory):
-            raise InvalidInput(
-                f"add takes texts or NewMemory values, not {type(new).__name__}",
-                details={"field": "content"},
-                hint="pass a str or recollect.NewMemory(content=...)",
-            )
-        layer: object = new.layer
-        if layer is None:
-            return self._default_owner
-        known = self._owner_in.get(layer) if isinstance(layer, str) else None
-        return known or layers.owner_of(self.identity, new.layer or "")
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     with memories.view(user="ada").sessions.create("monday") as session:
+        ...         session.view.add("Use OAuth", type="decision").layer.value
+        'session'
+        """
+        from recollect.memories.sessions import Sessions  # lazy: builds on views
+
+        entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
+        return Sessions(self._engine, self.identity)
 
     # -- adding -----------------------------------------------------------------------------------------------
 
-    @verb
+    @long_term
     def add(
         self,
         content: str,
@@ -119,9 +120,9 @@ class View:
             key=key,
             **fields,
         )
-        return add_all(self._engine, self._owner_of, [new], self.identity.session)[0]
+        return add_all(self._engine, self._reach, [new], self.identity.session)[0]
 
-    @verb
+    @long_term
     def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
         """Remember many things: one batch of embeddings, one transaction, all or none.
 
@@ -133,11 +134,11 @@ class View:
         """
         given = validation.several("items", items)
         news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return add_all(self._engine, self._owner_of, news, self.identity.session)
+        return add_all(self._engine, self._reach, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    @verb
+    @long_term
     def get(
         self,
         id: str,
@@ -163,7 +164,7 @@ class View:
         found = self._get([id], as_of, include_forgotten=include_forgotten, include_vector=include_vector)
         return found.get(id)
 
-    @verb
+    @long_term
     def get_many(
         self,
         ids: Iterable[str],
@@ -219,7 +220,7 @@ class View:
         until = [version for version in versions if version.sequence <= sequence]
         return until[-1].memory if until else None
 
-    @verb
+    @long_term
     def list(
         self,
         *,
@@ -235,7 +236,8 @@ class View:
 
         Going on with ``page.next_cursor`` shows every memory that was there from the start exactly once, whatever is
         written meanwhile: ``newest`` and ``oldest`` are orders of recording, which never change. In the other orders
-        this holds for memories whose importance or accesses do not change while you read.
+        this holds for memories whose importance or accesses do not change while you read. ``relevance`` reads all
+        that matches, judges every page by the time of the first one, and tells its factors in ``page.reasons``.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -244,17 +246,9 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
-        store = self._engine.store
-        matching = self._query(filter, layers, as_of)
-        query = listing.paged(listing.page_of(matching, sort=sort_by, limit=limit, offset=offset), cursor)
-        found = store.select(replace(query, limit=limit + 1))
-        taken = found[:limit]
-        more = len(found) > limit
-        return Page(
-            memories=tuple(stored.memory for stored in taken),
-            next_cursor=listing.cursor_after(query, taken[-1]) if more else None,
-            total=store.count(query),
-        )
+        query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
+        policies = self._reach.policies() if query.sort is Sort.RELEVANCE else {}
+        return listing.page(self._engine.store, query, cursor, policies)
 
     def _query(
         self,
@@ -263,11 +257,11 @@ class View:
         as_of: datetime | int | None,
     ) -> Query:
         """What a filter means to the store: for these owners, at that moment."""
-        store, owners = self._engine.store, self._owners_in(wanted)
+        store, owners = self._engine.store, self._reach.owners_in(wanted)
         sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
         return Query(owners=owners, where=listing.resolve(store, owners, listing.to_filter(filter), at), as_of=sequence)
 
-    @verb
+    @long_term
     def count(
         self,
         *,
@@ -286,7 +280,7 @@ class View:
         """
         return self._engine.store.count(self._query(filter, layers, as_of))
 
-    @verb
+    @long_term
     def stats(self, *, layers: Iterable[Layer | str] | None = None) -> Stats:
         """Counts, sizes, types and tags of the memories in view.
 
@@ -297,12 +291,13 @@ class View:
         ...     view.stats().active
         1
         """
-        found = self._engine.store.stats(self._owners_in(layers), self._engine.clock())
+        found = self._engine.store.stats(self._reach.owners_in(layers), self._engine.clock())
         times = self._engine.embeddings
         average = 1000 * times.seconds / times.made if times.made else 0.0
-        return replace(found, embeddings_made=times.made, average_embedding_ms=average)
+        limit = self._engine.plan.limit_bytes if self._engine.plan else None
+        return replace(found, bytes_limit=limit, embeddings_made=times.made, average_embedding_ms=average)
 
-    @verb
+    @long_term
     def history(self, id: str) -> builtins.list[Version]:
         """Every version of a memory, the oldest first; of an erased one, only that it was erased.
 
@@ -316,7 +311,7 @@ class View:
         """
         return self._engine.store.versions(self._owners, memory_id=validation.text_id(id))
 
-    @verb
+    @long_term
     def changes(
         self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
     ) -> builtins.list[Version]:
@@ -335,9 +330,9 @@ class View:
         """
         validation.integer("after", after, 0, 2**62)
         validation.integer("limit", limit, 1, _CHANGES)
-        return self._engine.store.versions(self._owners_in(layers), after=after, limit=limit)
+        return self._engine.store.versions(self._reach.owners_in(layers), after=after, limit=limit)
 
-    @verb
+    @long_term
     def search(
         self,
         query: str,
@@ -377,11 +372,13 @@ class View:
             asked_at=asked_at,
             now=wanted.where.now,
         )
+        if asked.ranking is Ranking.RELEVANCE:
+            asked = replace(asked, policies=self._reach.policies())
         return searching.search(self._engine, wanted, asked)
 
     # -- changing ---------------------------------------------------------------------------------------------
 
-    @verb
+    @long_term
     def update(
         self,
         id: str,
@@ -404,9 +401,9 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
-        return changing.update(self._engine, self._owners, id, changes, if_version=if_version, vector=vector)
+        return changing.update(self._engine, self._reach, id, changes, if_version=if_version, vector=vector)
 
-    @verb
+    @long_term
     def forget(self, id: str, *, permanent: bool = False, reason: str | None = None) -> bool:
         """Forget a memory; ``False`` if there is nothing to forget.
 
@@ -422,7 +419,33 @@ class View:
         """
         return changing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
 
-    @verb
+    @long_term
+    def forget_many(
+        self,
+        *,
+        filter: Filter | Mapping[str, Any],
+        layers: Iterable[Layer | str] | None = None,
+        reason: str | None = None,
+        permanent: bool = False,
+        dry_run: bool = False,
+    ) -> Removal:
+        """Forget all memories that match a filter, in one transaction: all or none.
+
+        ``dry_run=True`` changes nothing and tells what would go. ``permanent=True`` erases, and then also takes what
+        matches and was forgotten or has expired. An empty filter takes everything in view, so it must be given.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.add("Lives in Rome", tags=["personal.home"])
+        ...     _ = view.add("Likes tea")
+        ...     view.forget_many(filter={"tags": ["personal"]}, reason="asked to").count, view.count()
+        (1, 1)
+        """
+        query = self._query(changing.required(filter), layers, None)
+        return changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
+
+    @long_term
     def restore(self, id: str) -> bool:
         """Bring a forgotten memory back; ``False`` if none of that id is forgotten.
 

@@ -47,11 +47,12 @@ def entry_of(number: int, memory: Memory) -> Entry:
     >>> entry_of(1, memory).marks == ASKS | TELLS_TIME | SAID_BY_USER | SPOKEN
     True
     """
+    session, marks, terms = described(memory)
     return Entry(
         number=number,
-        terms=terms_of(memory),
-        session=session_of(memory),
-        marks=marks_of(memory),
+        terms=terms,
+        session=session,
+        marks=marks,
         author=memory.author,
         occurred=codec.to_micros(memory.occurred_at) / 1e6,
         expires=None if memory.expires_at is None else codec.to_micros(memory.expires_at) / 1e6,
@@ -61,9 +62,16 @@ def entry_of(number: int, memory: Memory) -> Entry:
     )
 
 
-def terms_of(memory: Memory) -> bytes:
-    """What the keyword search compares: title, content, and last the author, so that phrases of the content stand."""
-    return words.pack(words.terms(words.searchable(memory.content, memory.title, memory.author)))
+def described(memory: Memory) -> tuple[int, int, bytes]:
+    """What an index needs of a memory apart from its vector: its session, its marks and its terms.
+
+    The terms are those of title, content and last the author, so that phrases of the content stand.
+    """
+    said = words.folded(memory.content)
+    before = words.folded(memory.title) if memory.title else ()
+    behind = words.folded(memory.author) if memory.author else ()
+    terms = words.pack(words.numbered((*before, *said, *behind)))
+    return session_of(memory), _marks(memory, tells_time=dates.tell_time(said)), terms
 
 
 def session_of(memory: Memory) -> int:
@@ -80,10 +88,10 @@ def session_of(memory: Memory) -> int:
     return int.from_bytes(digest, "little", signed=True) or 1
 
 
-def marks_of(memory: Memory) -> int:
+def _marks(memory: Memory, *, tells_time: bool) -> int:
     """What is said of the text and its speaker in a few bits."""
     marks = ASKS if memory.content.rstrip().endswith("?") else 0
-    if dates.mentions_time(memory.content):
+    if tells_time:
         marks |= TELLS_TIME
     for name in (memory.role, memory.author):
         if name is not None and (role := _ROLES.get(name.casefold())):

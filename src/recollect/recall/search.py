@@ -50,7 +50,7 @@ def _looked(part: Part, probe: Probe, now: float, spoken: Spoken) -> _Found:
     """One look at all rows."""
     index, may = part.index, eligible(part, now)
     for phrase in probe.asked.phrases:
-        said = keywords.having(index, spoken.said, probe.asked.terms, phrase)
+        said = keywords.having(index, spoken, probe.asked.terms, phrase)
         may = said if may is None else may & said
     similar, by_passage = similarity(index, probe, may)
     return _Found(index, may, similar, by_passage, spoken, _nearness(index["occurred"], _dates(index, probe)))
@@ -104,7 +104,7 @@ def _signals(found: _Found, probe: Probe, shares: Array) -> Candidates:
         first = best(np.sum([weight * signals[name] for name, weight in probe.first.items()], axis=0), probe.kept)
         rows = rows[first]
         signals = {name: values[first] for name, values in signals.items()}
-    signals["words"] = keywords.coverage(found.index, rows, found.spoken.said, shares, probe)
+    signals["words"] = keywords.coverage(found.index, rows, found.spoken, shares, probe)
     passages = nearest_passages(found.index, rows, found.by_passage)
     return Candidates(found.index["number"][rows], passages, signals)
 

@@ -22,6 +22,7 @@ pytest.register_assert_rewrite(
             "promises",
             "queries",
             "recall",
+            "records",
         )
     )
 )

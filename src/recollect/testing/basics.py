@@ -421,6 +421,7 @@ class Basics(Subject):
             lambda: store.embed(vectors),
             lambda: store.adopt("other", 2),
             lambda: store.stats({ADA}, START),
+            lambda: store.sizes(START),
         ]
         for call in calls:
             with pytest.raises(StoreClosed):

@@ -14,11 +14,24 @@ from recollect.testing.journal import Journal
 from recollect.testing.machine import run_machine
 from recollect.testing.promises import Promises
 from recollect.testing.queries import Queries
+from recollect.testing.quotas import Quotas
 from recollect.testing.recall import Recall
+from recollect.testing.records import Records
 
 
 class StoreConformance(
-    Basics, Journal, Queries, Recall, Conversations, Agreement, Embedding, Isolation, Concurrency, Promises
+    Basics,
+    Journal,
+    Queries,
+    Recall,
+    Conversations,
+    Agreement,
+    Embedding,
+    Isolation,
+    Quotas,
+    Concurrency,
+    Records,
+    Promises,
 ):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import ParamSpec, Self, TypeVar
 
 from recollect.errors import ConfigurationError
-from recollect.ports import Capabilities, Embedded, Owners, Query, Store, Stored, Write
+from recollect.ports import Capabilities, Embedded, Owners, Query, Quota, Record, Store, Stored, Write
 from recollect.recall.probes import Candidates, Probe
-from recollect.types import Diagnosis, Health, Memory, Owner, Stats, Vector, Version
+from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, Stats, Vector, Version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,8 +97,8 @@ class FaultyStore(Store):
             hint="use FaultyStore(store)",
         )
 
-    def apply(self, writes: Sequence[Write]) -> list[int]:
-        return self._pass_on(self.store.apply, writes)
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
+        return self._pass_on(self.store.apply, writes, quota=quota)
 
     def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
         return self._pass_on(self.store.get, owners, ids, vectors=vectors)
@@ -141,6 +141,18 @@ class FaultyStore(Store):
     def set_settings(self, values: Mapping[str, str]) -> None:
         self._pass_on(self.store.set_settings, values)
 
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        return self._pass_on(self.store.records, owners, kind)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        return self._pass_on(self.store.record, owner, kind, name)
+
+    def put_record(self, record: Record) -> None:
+        self._pass_on(self.store.put_record, record)
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        return self._pass_on(self.store.drop_record, owner, kind, name)
+
     def close(self) -> None:
         self._pass_on(self.store.close)
 
@@ -162,8 +174,14 @@ class FaultyStore(Store):
     def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
         return self._pass_on(self.store.embedded, digests)
 
+    def usage(self, owners: Owners) -> int:
+        return self._pass_on(self.store.usage, owners)
+
     def stats(self, owners: Owners, now: datetime) -> Stats:
         return self._pass_on(self.store.stats, owners, now)
+
+    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+        return self._pass_on(self.store.sizes, now)
 
     def health(self) -> Health:
         return self._pass_on(self.store.health)

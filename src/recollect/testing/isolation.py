@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from recollect import filters
 from recollect.errors import Conflict
 from recollect.ports import Owners, Store, Write
 from recollect.testing import strategies
@@ -30,7 +31,7 @@ from recollect.testing.builders import (
     vector,
 )
 from recollect.testing.subject import GENERATED, Subject
-from recollect.types import Layer, Memory, Operation, Owner, Sort
+from recollect.types import Layer, Memory, Operation, Owner
 
 # Within a group, each id is one that a careless comparison takes for another of the group.
 CONFUSABLE: tuple[tuple[str, ...], ...] = (
@@ -137,7 +138,7 @@ def _all_ids(world: World) -> list[str]:
 
 def _listing(world: World, owners: Owners) -> set[str]:
     found: set[str] = set()
-    for sort in Sort:
+    for sort in filters.STORED_ORDERS:
         listing = query(*owners, sort=sort, tags=("shared",), metadata={"shared": True})
         found |= {stored.memory.id for stored in world.store.select(listing)}
     return found

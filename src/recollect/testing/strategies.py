@@ -180,6 +180,7 @@ CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "occurred_after": moments(),
     "occurred_before": moments(),
     "content_contains": _needles(),
+    "text": _some(("da*", "*ark", "d*k", "str*se", "mode", "dark", "na*", "*a*e*", "strasse", "nothing")),
     "authors": _some(AUTHORS).map(frozenset),
     "source_type": st.sampled_from(SourceType),
     "has_pointer": st.booleans(),

@@ -16,10 +16,22 @@ from recollect.types.memory import (
 )
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
-from recollect.types.reports import Diagnosis, Finding, Health, Stats, Status, TagUsage
+from recollect.types.reports import (
+    Diagnosis,
+    Finding,
+    Health,
+    LayerSize,
+    OperationCompleted,
+    Removal,
+    Stats,
+    Status,
+    TagUsage,
+)
+from recollect.types.sessions import DecayPolicy, SessionConfig, SessionStats
 
 __all__ = [
     "ChangedFields",
+    "DecayPolicy",
     "Diagnosis",
     "Filter",
     "Finding",
@@ -28,16 +40,21 @@ __all__ = [
     "Identity",
     "KnowledgePointer",
     "Layer",
+    "LayerSize",
     "Memory",
     "MemoryType",
     "NewFields",
     "NewMemory",
     "Operation",
+    "OperationCompleted",
     "Owner",
     "Page",
     "PointerType",
     "Ranking",
+    "Removal",
     "Results",
+    "SessionConfig",
+    "SessionStats",
     "Sort",
     "Source",
     "SourceType",

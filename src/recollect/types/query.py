@@ -13,6 +13,8 @@ from recollect.types.owners import Layer
 class Sort(StrEnum):
     """The orders of a listing. ``NEWEST`` and ``OLDEST`` follow the order of recording, whatever the clock said.
 
+    ``RELEVANCE`` multiplies importance, decay and recency: what counts most now comes first.
+
     >>> Sort("important") is Sort.IMPORTANT
     True
     """
@@ -22,6 +24,7 @@ class Sort(StrEnum):
     IMPORTANT = "important"
     RECENTLY_ACCESSED = "recently_accessed"
     MOST_ACCESSED = "most_accessed"
+    RELEVANCE = "relevance"
 
 
 class Ranking(StrEnum):
@@ -46,8 +49,9 @@ class Filter:
     """Which memories to take; every condition given must hold.
 
     Tags are hierarchical: ``security`` also finds ``security.authentication``. ``within`` is relative to now:
-    a ``timedelta`` or a text such as ``"7d"``, ``"12h"``, ``"last week"``. ``references`` takes the memories
-    that are reached from the given ids by following references, up to ``max_depth`` steps.
+    a ``timedelta`` or a text such as ``"7d"``, ``"12h"``, ``"last week"``. ``text`` takes contents that have all of
+    its words, in any order and whatever the case; ``*`` in a word stands for any letters. ``references`` takes the
+    memories that are reached from the given ids by following references, up to ``max_depth`` steps.
 
     >>> Filter(types=["decision"], tags=["security"], within="7d").within
     '7d'
@@ -64,6 +68,7 @@ class Filter:
     occurred_before: datetime | None = None
     within: timedelta | str | None = None
     content_contains: str | None = None
+    text: str | None = None
     authors: Iterable[str] | None = None
     source_type: SourceType | str | None = None
     has_pointer: bool | None = None
@@ -76,6 +81,8 @@ class Filter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page of a listing: iterate it, then ask for the next with ``cursor=page.next_cursor``.
+
+    In the order ``relevance``, ``reasons`` has the factors of each memory's relevance, in the order of ``memories``.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -90,6 +97,7 @@ class Page:
     memories: tuple[Memory, ...]
     next_cursor: str | None
     total: int
+    reasons: tuple[Mapping[str, float], ...] = ()
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)

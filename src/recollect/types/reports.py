@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from recollect.types.memory import MemoryType
+from recollect.types.owners import Layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,65 @@ class Stats:
     def percent_used(self) -> float:
         """How much of the limit is used, in percent; 0 without a limit."""
         return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What forgetting many memories at once took, or would take if it was only tried (``dry_run``).
+
+    >>> Removal(ids=("a", "b"), permanent=False).count
+    2
+    """
+
+    ids: tuple[str, ...]
+    permanent: bool
+    dry_run: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many memories."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSize:
+    """What all owners of a layer hold together: active memories, and the bytes of all, forgotten ones too.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     _ = memories.view(user="ada").add("Likes tea")
+    ...     _ = memories.view(user="bob").add("Likes cake")
+    ...     memories.sizes()["user"].active
+    2
+    """
+
+    active: int
+    bytes_used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationCompleted:
+    """How an operation went, for those who watch: never with content, keys or queries.
+
+    ``component`` is the class it belongs to, ``code`` that of the error if it failed: one of Recollect's, or the name
+    of a foreign exception. ``layer`` is there if the operation was about one layer, ``count`` if it returned several.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     ada = memories.view(user="ada")
+    ...     stop = memories.watch(lambda done: print(done.component, done.operation, done.code, done.layer))
+    ...     _ = ada.add("Likes tea")
+    View add None user
+    """
+
+    component: str
+    operation: str
+    duration_ms: float
+    code: str | None = None
+    layer: Layer | None = None
+    count: int | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
 
 
 class Status(StrEnum):

@@ -1,5 +1,6 @@
 """The context window: what goes into the next call of a language model, counted in tokens."""
 
+from recollect.recalled import is_recalled, strip_recalled
 from recollect.window.compaction import (
     AsyncSummariser,
     Compaction,
@@ -16,8 +17,8 @@ from recollect.window.compaction import (
 from recollect.window.composing import compose
 from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
 from recollect.window.context import ContextWindow
-from recollect.window.fence import is_recalled, strip_recalled
 from recollect.window.items import ContextItem, RecalledMemory, Role
+from recollect.window.keeping import Keep, Kept
 from recollect.window.snapshot import WindowSnapshot
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "Composition",
     "ContextItem",
     "ContextWindow",
+    "Keep",
+    "Kept",
     "LeftOut",
     "Part",
     "Placed",

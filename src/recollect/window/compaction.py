@@ -1,18 +1,18 @@
 """Making room in a window: what goes, what is summed up, and a receipt for both.
 
-Pinned items never go. What goes is handed back, so that nobody loses it by compacting.
+Pinned items never go. What goes is handed back; ``keeping`` sees to it that nobody loses it by compacting.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from recollect import validation
 from recollect.errors import InvalidInput
+from recollect.recalled import own_words, strip_recalled
 from recollect.tokens import Meter, TokenCounter, by_characters
 from recollect.window import summary
-from recollect.window.fence import strip_recalled
 from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_items
 
 SUMMARY_SHARE = 0.25
@@ -51,6 +51,8 @@ class CompactionReceipt:
     """What compacting did. The ids are those of items; ``dropped`` were left out and ``summarised`` are in the summary.
 
     ``shortened`` tells that the summary was longer than its room, and only its most telling sentences were taken.
+    Nothing is lost by a window of ``memories.agent(...)``: ``memory_ids`` has for each item that went the ids of the
+    memories with its original, for a summary those of all that it stood for. ``not_kept`` says why some have none.
 
     >>> CompactionReceipt(strategy=Strategy.OLDEST, target_tokens=10, tokens_before=8, tokens_after=8).dropped
     ()
@@ -64,6 +66,8 @@ class CompactionReceipt:
     summarised: tuple[str, ...] = ()
     summary_id: str | None = None
     shortened: bool = False
+    memory_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    not_kept: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +327,7 @@ class _Work:
 
     def summed_up(self, text: object) -> Compaction:
         """The window with somebody's summary in it, shortened if it is too long for its room."""
-        written = validation.content(text, "summariser")
+        written = validation.content(own_words(text, "summariser"), "summariser")
         content = f"{LEAD}\n{written}"
         if self.meter(content) <= self.room:
             return self.done(content)

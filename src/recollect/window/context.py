@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from recollect import validation
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
+from recollect.recalled import own_words
 from recollect.tokens import Meter, TokenCounter, by_characters
-from recollect.window import compaction, composing, snapshot
+from recollect.window import compaction, composing, keeping, snapshot
 from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, Summariser
 from recollect.window.composition import Composition
 from recollect.window.items import DEFAULT_PRIORITY, TOKENS_MAX, ContextItem, RecalledMemory, Role, checked_item
+from recollect.window.keeping import Keep, Kept
 from recollect.window.snapshot import WindowSnapshot
 
 
@@ -21,7 +23,9 @@ class ContextWindow:
 
     Nothing goes by itself: an item that does not fit is refused, with the numbers, and ``compact`` makes room. The
     counter and a summariser are the caller's code and run outside the lock. With a ``clock`` times need not be given;
-    with ``recall``, which finds memories for a text, ``compose`` takes a query.
+    with ``recall``, which finds memories for a text, ``compose`` takes a query. What ``compact`` takes out is given to
+    ``keep`` first, which stores it: if it fails, everything stays in. ``permit`` raises where a strategy of compaction
+    is not allowed; ``tell`` hears of what was composed and compacted.
 
     >>> from datetime import UTC
     >>> window = ContextWindow(20)
@@ -37,12 +41,18 @@ class ContextWindow:
         counter: TokenCounter = by_characters,
         clock: Callable[[], datetime] | None = None,
         recall: Callable[[str], Iterable[RecalledMemory]] | None = None,
+        keep: Keep | None = None,
+        tell: Callable[[Composition | Compaction], None] | None = None,
+        permit: Callable[[Strategy], None] | None = None,
     ) -> None:
         self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
         Meter(counter)  # refuses what cannot be called
         self._counter = counter
         self._clock = clock
         self._recall = recall
+        self._keep = keep
+        self._tell = tell
+        self._permit = permit
         self._lock = threading.Lock()
         self._items: dict[str, ContextItem] = {}
         self._used = 0
@@ -83,11 +93,14 @@ class ContextWindow:
         pinned: bool = False,
         source: str | None = None,
     ) -> ContextItem:
-        """Append an item. Without an ``id`` it gets the next number."""
+        """Append an item. Without an ``id`` it gets the next number.
+
+        Memories that were recalled into the content are left out of it: ``compose`` brings them when they are needed.
+        """
         draft = ContextItem(
             id="item" if id is None else id,
             role=role,  # type: ignore[arg-type]  # checked in the next line
-            content=content,
+            content=own_words(content, "item.content"),
             tokens=0,
             created_at=self._time("created_at", created_at),
             priority=priority,
@@ -139,20 +152,38 @@ class ContextWindow:
     ) -> Compaction:
         """Make room, down to a number of tokens; without one, down to half of the maximum.
 
-        What is added while a summariser works is kept. If anything else happens meanwhile, nothing is changed.
+        What is added while a summariser works stays in. If anything else happens meanwhile, nothing is changed. What
+        goes is in long-term memory before it goes, if the window has one; the receipt says where.
         """
+        chosen = self._permitted(strategy)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
-        done = compaction.compact(before, target, strategy=strategy, summariser=summariser, counter=self._counter)
-        return self._exchange(before, done)
+        done = compaction.compact(before, target, strategy=chosen, summariser=summariser, counter=self._counter)
+        self._check_same(before, done)
+        return self._exchange(before, keeping.settled(done, self._kept(done)))
 
     async def acompact(self, target_tokens: int | None = None, *, summariser: AsyncSummariser) -> Compaction:
-        """``compact`` by a summariser that is awaited."""
+        """``compact`` by a summariser that is awaited. What goes is stored by a thread, so that the loop runs on."""
+        from asyncio import to_thread  # lazy: whoever awaits this has loaded it, and others need not
+
+        self._permitted(Strategy.SUMMARISER)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
-        return self._exchange(
-            before, await compaction.asummarised_by(summariser, before, target, counter=self._counter)
-        )
+        done = await compaction.asummarised_by(summariser, before, target, counter=self._counter)
+        self._check_same(before, done)
+        kept = self._kept(done) if self._keep is None else await to_thread(self._kept, done)
+        return self._exchange(before, keeping.settled(done, kept))
+
+    def _kept(self, done: Compaction) -> Kept:
+        if self._keep is None or not done.removed:
+            return keeping.unkept(done.removed, "this window has no memories to keep them in")
+        return self._keep(done.removed)
+
+    def _permitted(self, strategy: Strategy | str) -> Strategy:
+        chosen = validation.choice("strategy", Strategy, strategy)
+        if self._permit is not None:
+            self._permit(chosen)
+        return chosen
 
     def _time(self, field: str, given: datetime | None) -> datetime:
         if given is not None:
@@ -178,7 +209,7 @@ class ContextWindow:
         """
         moment = self._time("now", now)
         items = self.items
-        return composing.compose(
+        composed = composing.compose(
             budget_tokens=self._max_tokens if budget_tokens is None else budget_tokens,
             now=moment,
             recent=items,
@@ -189,6 +220,9 @@ class ContextWindow:
             message_tokens=message_tokens,
             recalled_role=recalled_role,
         )
+        if self._tell is not None:
+            self._tell(composed)
+        return composed
 
     def _recalled(self, query: str | None) -> Iterable[RecalledMemory]:
         if query is None:
@@ -214,15 +248,23 @@ class ContextWindow:
         The window keeps its own maximum and counts anew, since it may have another counter. If the items are not
         right, or are too many, nothing is changed.
         """
+        self._hold(self._recounted(state))
+
+    def _recounted(self, state: WindowSnapshot | Mapping[str, Any]) -> WindowSnapshot:
+        """The snapshot as this window can hold it, by its own maximum and counter; nothing is changed yet."""
         wanted = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
         meter = Meter(self._counter)
-        items = [replace(item, tokens=meter(item.content)) for item in wanted.items]
+        items = tuple(replace(item, tokens=meter(item.content)) for item in wanted.items)
         needed = sum(item.tokens for item in items)
         if needed > self._max_tokens:
             raise self._full("snapshot", needed, 0)
+        return replace(wanted, max_tokens=self._max_tokens, items=items)
+
+    def _hold(self, recounted: WindowSnapshot) -> None:
+        """Hold what ``_recounted`` found right: the part of restoring that cannot fail."""
         with self._lock:
-            self._set_items(items)
-            self._numbered = wanted.numbered
+            self._set_items(recounted.items)
+            self._numbered = recounted.numbered
 
     def _set_pinned(self, id: str, pinned: bool) -> ContextItem:
         with self._lock:
@@ -246,8 +288,8 @@ class ContextWindow:
         if self._used + tokens > self._max_tokens:
             raise self._full("content", tokens, self._used)
 
-    def _full(self, field: str, tokens: int, used: int) -> InvalidInput:
-        return InvalidInput(
+    def _full(self, field: str, tokens: int, used: int) -> LimitReached:
+        return LimitReached(
             f"{field} has {tokens} tokens, {self._max_tokens - used} of {self._max_tokens} are free",
             details={"field": field, "tokens": tokens, "used_tokens": used, "max_tokens": self._max_tokens},
             hint="compact the window, or give it more tokens",
@@ -260,12 +302,24 @@ class ContextWindow:
     def _exchange(self, before: tuple[ContextItem, ...], done: Compaction) -> Compaction:
         """Put the result of a compaction in the place of what was compacted; what came behind it stays behind it."""
         with self._lock:
-            current = tuple(self._items.values())
-            if current[: len(before)] != before:
-                raise Conflict("the window changed while it was compacted", hint="compact it again")
-            added = current[len(before) :]
-            kept = {item.id for item in done.items}
-            if any(item.id in kept for item in added):
-                raise Conflict("an item was added under the id of the summary", hint="compact it again")
+            added = self._added(before, done)
             self._set_items([*done.items, *added])
-            return done
+        if self._tell is not None:
+            self._tell(done)
+        return done
+
+    def _check_same(self, before: tuple[ContextItem, ...], done: Compaction) -> None:
+        """Look whether the exchange can be made, before anything is kept for it."""
+        with self._lock:
+            self._added(before, done)
+
+    def _added(self, before: tuple[ContextItem, ...], done: Compaction) -> tuple[ContextItem, ...]:
+        """What came since, if nothing else happened. Called with the lock held."""
+        current = tuple(self._items.values())
+        if current[: len(before)] != before:
+            raise Conflict("the window changed while it was compacted", hint="compact it again")
+        added = current[len(before) :]
+        kept = {item.id for item in done.items}
+        if any(item.id in kept for item in added):
+            raise Conflict("an item was added under the id of the summary", hint="compact it again")
+        return added

@@ -35,6 +35,7 @@ class ContextItem:
 
     ``tokens`` is counted once, when the item is made. ``priority`` is from 0 to 1. ``source`` is the id of the memory
     that says the same, if there is one: it is then not recalled a second time, and it remains when the item is dropped.
+    A summary has in ``summary_of`` the ids of the memories that keep what it sums up.
 
     >>> from datetime import UTC
     >>> ContextItem(
@@ -51,6 +52,7 @@ class ContextItem:
     priority: float = DEFAULT_PRIORITY
     pinned: bool = False
     source: str | None = None
+    summary_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,9 @@ def checked_item(value: object, field: str = "item") -> ContextItem:
     priority = validation.unit(f"{field}.priority", value.priority)
     validation.flag(f"{field}.pinned", value.pinned)
     validation.optional_line(f"{field}.source", value.source, validation.ID_CHARACTERS)
+    sources: object = value.summary_of
+    if not isinstance(sources, tuple) or not all(isinstance(id, str) for id in sources):
+        raise _wrong_kind(f"{field}.summary_of", tuple, sources, "pass the ids of memories")
     if role is value.role and created_at is value.created_at and priority is value.priority:
         return value  # most are as they should be, and a prompt has hundreds of them
     return replace(value, role=role, created_at=created_at, priority=priority)

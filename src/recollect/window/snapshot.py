@@ -12,7 +12,7 @@ from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_item
 FORMAT = 1
 """The version of the form. A release reads its own and all earlier ones."""
 
-_ITEM_FIELDS = tuple(ContextItem.__dataclass_fields__)
+_ITEM_FIELDS = tuple(name for name in ContextItem.__dataclass_fields__ if name != "summary_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,7 @@ def _check_format(found: object) -> None:
 
 
 def _plain(item: ContextItem) -> dict[str, Any]:
+    summary = {"summary_of": list(item.summary_of)} if item.summary_of else {}  # most items are none
     return {
         "id": item.id,
         "role": item.role.value,
@@ -92,6 +93,7 @@ def _plain(item: ContextItem) -> dict[str, Any]:
         "priority": item.priority,
         "pinned": item.pinned,
         "source": item.source,
+        **summary,
     }
 
 
@@ -104,6 +106,7 @@ def _item(value: object) -> ContextItem:
     fields = {name: value[name] for name in _ITEM_FIELDS}
     fields["role"] = validation.choice("snapshot.items.role", Role, fields["role"])
     fields["created_at"] = _moment(fields["created_at"])
+    fields["summary_of"] = tuple(validation.several("snapshot.items.summary_of", value.get("summary_of", ())))
     return ContextItem(**fields)
 
 

@@ -1,21 +1,22 @@
 """A level of working memory: the agent's own, or a scope on top of it. Reads fall back to the level below."""
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from inspect import isawaitable
 from typing import Any, TypeVar, overload
 
-from recollect import codec, ids, validation
+from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
-from recollect.events import Event, EventBus, WorkingMemoryRemoved, WorkingMemorySet
+from recollect.events import WorkingMemoryRemoved, WorkingMemorySet
 from recollect.types import MemoryType
 from recollect.types.memory import DEFAULT_IMPORTANCE
+from recollect.working.agents import AgentState
 from recollect.working.entries import (
     FACT,
     NO_METADATA,
     REFUSALS,
     Entry,
-    Limits,
     Slot,
     checked_key,
     checked_size,
@@ -27,48 +28,11 @@ from recollect.working.entries import (
     type_name,
     unreadable,
 )
-from recollect.working.flights import Flights
+from recollect.working.flights import Flight, TaskWaiter, ThreadWaiter, Waiter, making
 
 T = TypeVar("T")
 D = TypeVar("D")
-
-
-class AgentState:
-    """What all levels of one agent share. ``lock`` guards every level; no handler, factory or decoder runs under it.
-
-    The lock may be taken again by its own thread: a finaliser that disposes a scope can run at any allocation.
-    """
-
-    def __init__(
-        self,
-        agent_id: str,
-        clock: Callable[[], datetime],
-        bus: EventBus | None,
-        limits: Limits,
-        entropy: Callable[[int], bytes],
-    ) -> None:
-        self.id = agent_id
-        self.clock = clock
-        self.limits = limits
-        self.lock = threading.RLock()
-        self.flights = Flights()
-        self.scopes: dict[str, Level] = {}  # without the agent's own level: no cycle keeps it once it is let go
-        self.entries = 0
-        self._bus = bus
-        self.entropy = entropy
-
-    def new_id(self, now: datetime) -> str:
-        """An id that sorts by time."""
-        return ids.uuid7(codec.to_micros(now) // 1000, self.entropy(10))
-
-    def wants(self, kind: type[Event]) -> bool:
-        """Whether anybody listens."""
-        return self._bus is not None and self._bus.wants(kind)
-
-    def tell(self, event: Event) -> None:
-        """Announce what happened, after the lock was given back."""
-        if self._bus is not None:
-            self._bus.emit(event)
+W = TypeVar("W", bound=Waiter)
 
 
 class Level:
@@ -84,6 +48,7 @@ class Level:
         self._slots: dict[str, Slot] = {}
         self._mortal = False  # whether any of them may expire
         self._disposed = False
+        agent.watch_over(self)
 
     # --- writing
 
@@ -111,10 +76,10 @@ class Level:
             type_name(value),
             now,
             expiry(now, expires_at, ttl),
-            type=FACT if type is None else validation.choice("type", MemoryType, type),
-            importance=importance if importance is DEFAULT_IMPORTANCE else validation.unit("importance", importance),
-            tags=validation.tags(tags),
-            metadata=NO_METADATA if metadata is None else encode_metadata(metadata),
+            FACT if type is None else validation.choice("type", MemoryType, type),
+            importance if importance is DEFAULT_IMPORTANCE else validation.unit("importance", importance),
+            validation.tags(tags),
+            NO_METADATA if metadata is None else encode_metadata(metadata),
         )
         checked_size(key, slot, limit)
         with self._lock:
@@ -169,44 +134,120 @@ class Level:
         raises, nothing is kept and one of those who waited runs its own. If the key is set while it runs, what was
         set stays and is returned.
         """
-        key = checked_key(key)
+        key = self._asked(key, factory, expires_at, ttl)
+        while True:
+            found = self._look(key, ThreadWaiter)
+            if isinstance(found, Slot):
+                return decode(key, found.content, type)
+            if isinstance(found, Flight):
+                with self._landing(key, found):
+                    result, new = self._keep_made(key, factory(), type, expires_at, ttl)
+                return self._told(key, result, new)
+            try:
+                found.wait()
+            finally:
+                self._leave(found)
+
+    @overload
+    async def aget_or_set(
+        self,
+        key: str,
+        factory: Callable[[], Awaitable[object] | object],
+        *,
+        type: type[T],
+        expires_at: datetime | None = ...,
+        ttl: timedelta | None = ...,
+    ) -> T: ...
+    @overload
+    async def aget_or_set(
+        self,
+        key: str,
+        factory: Callable[[], Awaitable[object] | object],
+        *,
+        type: Any = ...,
+        expires_at: datetime | None = ...,
+        ttl: timedelta | None = ...,
+    ) -> Any: ...
+    async def aget_or_set(
+        self,
+        key: str,
+        factory: Callable[[], Awaitable[object] | object],
+        *,
+        type: Any = None,
+        expires_at: datetime | None = None,
+        ttl: timedelta | None = None,
+    ) -> Any:
+        """``get_or_set`` for tasks: what the factory returns is awaited if it can be, and a loop is never blocked.
+
+        Tasks of any loops and threads share one factory for a key, without a hop between threads. If the task that
+        runs it is cancelled, one of those who wait runs its own.
+        """
+        key = self._asked(key, factory, expires_at, ttl)
+        while True:
+            found = self._look(key, TaskWaiter)
+            if isinstance(found, Slot):
+                return decode(key, found.content, type)
+            if isinstance(found, Flight):
+                with self._landing(key, found):
+                    made = factory()
+                    value = await made if isawaitable(made) else made
+                    result, new = self._keep_made(key, value, type, expires_at, ttl)
+                return self._told(key, result, new)
+            try:
+                await found.landed
+            finally:
+                self._leave(found)
+
+    def _asked(self, key: object, factory: object, expires_at: object, ttl: object) -> str:
+        """The key, if all that was asked for is right: refused before anything is made."""
+        wanted = checked_key(key)
         if not callable(factory):
             raise InvalidInput("factory must be callable", details={"field": "factory"}, hint="pass a function")
-        agent, flight = self._agent, (self, key)
-        expiry(agent.clock(), expires_at, ttl)  # refused before anything is made
-        while True:
-            now = agent.clock()
-            with agent.lock:
-                self._check()
-                slot = self._touch(key, now)
-                ahead = agent.flights.board(flight, key) if slot is None else None
-            if slot is not None:
-                return decode(key, slot.content, type)
-            if ahead is None:
-                return self._make(key, factory, type, expires_at, ttl)
-            agent.flights.wait(ahead)
+        expiry(self._clock(), expires_at, ttl)
+        return wanted
 
-    def _make(self, key: str, factory: Callable[[], object], kind: Any, expires_at: object, ttl: object) -> Any:
-        """Run the factory of a flight that this thread boarded, and land whatever happens."""
-        agent, is_new = self._agent, False
+    def _look(self, key: str, waiting: Callable[[], W]) -> Slot | Flight | W:
+        """The slot that is visible, or a flight for the caller to make, or a place among those who wait."""
+        now = self._clock()
+        with self._lock:
+            self._check()
+            slot = self._touch(key, now)
+            return self._agent.flights.board((self, key), key, waiting) if slot is None else slot
+
+    @contextmanager
+    def _landing(self, key: str, flight: Flight) -> Iterator[None]:
+        """Run the factory of a flight, and land whatever happens."""
         try:
-            value = factory()
-            now, limit = agent.clock(), agent.limits.entry_bytes
-            slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl))
-            checked_size(key, slot, limit)
-            result = decode(key, slot.content, kind)  # before it is kept: what does not fit the type is refused
-            with agent.lock:
-                self._check()
-                present = self._touch(key, now)
-                if present is None:
-                    self._put(key, slot)
-                    is_new = True
+            with making(flight):
+                yield
         finally:
-            with agent.lock:
-                agent.flights.land((self, key))
-        if is_new:
-            self._tell_set(key, slot, is_update=False, now=now)
-        return result if present is None else decode(key, present.content, kind)
+            with self._lock:
+                self._agent.flights.land((self, key))
+
+    def _leave(self, waiter: Waiter) -> None:
+        with self._lock:
+            self._agent.flights.leave(waiter)
+
+    def _keep_made(
+        self, key: str, value: object, kind: Any, expires_at: object, ttl: object
+    ) -> tuple[Any, Slot | None]:
+        """Keep what a factory made, unless somebody set the key meanwhile: the result, and the slot if it is new."""
+        now, limit = self._clock(), self._agent.limits.entry_bytes
+        slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl))
+        checked_size(key, slot, limit)
+        result = decode(key, slot.content, kind)  # before it is kept: what does not fit the type is refused
+        with self._lock:
+            self._check()
+            present = self._touch(key, now)
+            if present is None:
+                self._put(key, slot)
+        return (result, slot) if present is None else (decode(key, present.content, kind), None)
+
+    def _told(self, key: str, result: Any, new: Slot | None) -> Any:
+        """The result, after it was announced if it is new."""
+        if new is not None:
+            self._tell_set(key, new, is_update=False, now=new.timestamp)
+        return result
 
     # --- reading
 
@@ -320,6 +361,8 @@ class Level:
             slot = level._slots.get(key)
             if slot is not None:
                 if slot.expires_at is None or slot.expires_at > now:
+                    if level is not self:
+                        self._agent.fallbacks += 1
                     return slot
                 level._drop(key)
             level = level._parent
@@ -335,11 +378,15 @@ class Level:
 
     def _put(self, key: str, slot: Slot) -> bool:
         """Keep a new slot; whether the key was there."""
-        previous = self._local(key, slot.timestamp)
+        previous = self._slots.get(key)
+        if previous is not None and previous.expires_at is not None:  # what most writes need not ask
+            previous = self._local(key, slot.timestamp)
         if previous is None:
-            self._make_room(key, slot.timestamp)
-            slot.identify(self._agent.entropy(10))
-            self._agent.entries += 1
+            agent = self._agent
+            if agent.entries >= agent.limits.entries:
+                self._make_room(key, slot.timestamp)
+            slot.identify(agent.random())
+            agent.entries += 1
         else:
             slot.follow(previous)
         self._hold(key, slot)
@@ -348,8 +395,6 @@ class Level:
     def _make_room(self, key: str, now: datetime) -> None:
         """See that one more entry fits; what has expired on any level makes way."""
         agent, limit = self._agent, self._agent.limits.entries
-        if agent.entries < limit:
-            return
         for level in (self._chain()[-1], *agent.scopes.values()):
             level._sweep(now)
         if agent.entries >= limit:

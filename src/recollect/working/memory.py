@@ -8,15 +8,17 @@ from datetime import datetime
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
+from recollect.working.agents import AgentState
 from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
-from recollect.working.levels import AgentState, Level
+from recollect.working.levels import Level
 from recollect.working.scopes import WorkingScope, end_scopes, new_scope, scopes_of
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingStats:
-    """What an agent's working memory holds, scopes included. ``bytes_used`` counts values and metadata as JSON.
+    """What an agent's working memory holds, scopes included. ``bytes_used`` counts values and metadata as JSON,
+    ``scope_fallbacks`` the reads in scopes that a level further down answered.
 
     >>> WorkingStats(entries=2, scopes=1, bytes_used=40).oldest is None
     True
@@ -27,6 +29,7 @@ class WorkingStats:
     bytes_used: int
     oldest: datetime | None = None
     newest: datetime | None = None
+    scope_fallbacks: int = 0
 
 
 class WorkingMemory(Level):
@@ -105,6 +108,7 @@ class WorkingMemory(Level):
             bytes_used=sum(slot.size for slot in slots),
             oldest=min(times, default=None),
             newest=max(times, default=None),
+            scope_fallbacks=self._agent.fallbacks,
         )
 
     def snapshot(self) -> WorkingSnapshot:

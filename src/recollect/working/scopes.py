@@ -6,8 +6,9 @@ from typing import Any, TypeVar, overload
 from recollect import validation
 from recollect.errors import LimitReached
 from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
+from recollect.working.agents import AgentState
 from recollect.working.entries import Entry, Slot, checked_key, decode, shown
-from recollect.working.levels import AgentState, Level
+from recollect.working.levels import Level
 
 T = TypeVar("T")
 D = TypeVar("D")

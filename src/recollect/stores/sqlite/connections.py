@@ -189,6 +189,7 @@ def connect(path: Path, durability: str) -> apsw.Connection:
     connection.pragma("temp_store", "memory")
     connection.pragma("cache_size", -16_000)
     connection.create_scalar_function("text_contains", _text_contains, 2, deterministic=True)
+    connection.create_scalar_function("has_words", _has_words, 2, deterministic=True)
     connection.create_scalar_function("has_fields", _has_fields, 2, deterministic=True)
     return connection
 
@@ -196,6 +197,11 @@ def connect(path: Path, durability: str) -> apsw.Connection:
 def _text_contains(*values: Any) -> bool:
     content, folded = values
     return filters.contains(content, folded)
+
+
+def _has_words(*values: Any) -> bool:
+    content, wanted = values
+    return filters.has_words(content, wanted.split(" "))
 
 
 def _has_fields(*values: Any) -> bool:

@@ -12,7 +12,7 @@ import apsw
 
 from recollect import codec, tally
 from recollect.errors import StoreCorrupt
-from recollect.stores.sqlite import connections, rows, schema
+from recollect.stores.sqlite import connections, records, rows, schema
 from recollect.types import Diagnosis, Finding, Owner, State
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
@@ -124,7 +124,7 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("sqlite", _old_sqlite, "install a newer apsw", _nothing),
         Check("mode", lambda _: _open_mode(path), "set the file mode to 600", lambda _: _close_mode(path)),
         Check("pages", _bad_pages, "rebuild the indexes; if that fails, restore a backup", _reindex),
-        Check("checksums", _bad_checksums, "set the damaged versions aside in the table 'damaged'", _set_aside),
+        Check("checksums", _bad_checksums, "set what is damaged aside in tables of its own", _set_aside),
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
@@ -200,7 +200,10 @@ def _sound(row: tuple[Any, ...]) -> bool:
 def _bad_checksums(connection: apsw.Connection) -> str:
     damaged = _damaged(connection)
     listed = ", ".join(str(sequence) for sequence, _ in damaged[:10])
-    return f"{len(damaged)} versions are damaged, at sequence {listed}" if damaged else ""
+    found = [f"{len(damaged)} versions are damaged, at sequence {listed}"] if damaged else []
+    if unsound := len(_unsound_records(connection)):
+        found.append(f"{unsound} records are damaged")
+    return "; ".join(found)
 
 
 def _set_aside(connection: apsw.Connection) -> None:
@@ -208,7 +211,23 @@ def _set_aside(connection: apsw.Connection) -> None:
     for sequence, _ in _damaged(connection):
         connection.execute("INSERT OR REPLACE INTO damaged SELECT * FROM journal WHERE sequence = ?", (sequence,))
         connection.execute("DELETE FROM journal WHERE sequence = ?", (sequence,))
+    for key in _unsound_records(connection):
+        for statement in (f"INSERT INTO damaged_records SELECT {records.COLUMNS} FROM records", "DELETE FROM records"):
+            connection.execute(f"{statement} WHERE {records.ONE_RAW}", key)
     rebuild(connection)
+
+
+def _unsound_records(connection: apsw.Connection) -> list[tuple[Any, ...]]:
+    """The raw keys of the records that are not what was written."""
+    found = connection.execute(f"SELECT {records.RAW} FROM records")
+    return [row[:3] for row in found if not _sound_record(row)]
+
+
+def _sound_record(row: tuple[Any, ...]) -> bool:
+    try:
+        return records.is_sound((*_decoded(row[:-1]), row[-1])) and isinstance(codec.decode_json(row[5]), dict)
+    except connections.UNREADABLE:
+        return False
 
 
 def _heads_differ(connection: apsw.Connection) -> str:

@@ -3,7 +3,8 @@
 A batch is planned first, which is where it can be refused, and written second: a refused batch has changed nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,9 @@ import apsw
 
 from recollect import codec, tally
 from recollect.errors import Conflict
-from recollect.ports import Write, check_vector
-from recollect.stores.sqlite import rows
+from recollect.ports import Quota, Write, check_quota, check_vector
+from recollect.stores.sqlite import rows, usage
+from recollect.stores.sqlite.usage import Figure, Figures
 from recollect.types import Memory, Operation, Owner, State, Vector
 
 # Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
@@ -24,6 +26,10 @@ _STATE = (
 )
 _PRESENT = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM journal WHERE id = value)"
 _HEAD = f"SELECT {rows.CHECKED} FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
+_SIZE = (
+    "SELECT bytes, coalesce((SELECT length(data) FROM vectors v WHERE v.number = h.number), 0)"
+    " FROM heads h WHERE owner = ? AND number = ?"
+)
 _MANY = 16  # writes: from here on, one statement for all ids is faster than one each
 _FLUSH = 200  # rows: enough to save statements, few enough to stay in the processor's cache
 
@@ -60,11 +66,14 @@ class Transaction:
     """One open transaction: everything that writes goes through here.
 
     ``owners`` are the owners known to be committed; those that this transaction makes are kept apart until it is
-    committed, since a number that was rolled back may be given to another owner.
+    committed, since a number that was rolled back may be given to another owner. ``known`` are the figures of usage
+    that were right at some commit; those of this transaction are kept apart as well.
     """
 
-    def __init__(self, connection: apsw.Connection, owners: Mapping[Owner, int]) -> None:
+    def __init__(self, connection: apsw.Connection, owners: Mapping[Owner, int], known: Figures) -> None:
         self.new_owners: dict[Owner, int] = {}
+        self.figures: dict[Owner, Figure] = {}
+        self._known = known
         self.accesses: Mapping[str, rows.Accesses] = {}
         self._connection = connection
         self._owners = owners
@@ -80,14 +89,16 @@ class Transaction:
         """For whoever reads and writes tables directly: everything appended so far is in them."""
         self._batch.flush()
         self._settings_known = False
+        self.figures.clear()
         return self._connection
 
-    def append(self, writes: Sequence[Write]) -> list[int]:
+    def append(self, writes: Sequence[Write], quota: Quota | None = None) -> list[int]:
         """Append versions, all or none, and return their sequences. They are in the tables after ``finish``."""
         steps, holders = self._plan(writes)
+        figures = self._figures_after(steps, quota) if quota is not None or self._known or self.figures else {}
         self._check_vectors([one.vector for one in writes if one.vector is not None and not one.keeps_vector])
         for step in steps:
-            owner = self._owner(step.write.memory.owner)
+            owner = self.number_of(step.write.memory.owner)
             if step.write.operation is Operation.ERASED:
                 self._batch.erase(step, owner)
             else:
@@ -95,6 +106,7 @@ class Transaction:
         self._latest.update((step.write.memory.id, step) for step in steps)
         self._holders.update(holders)
         self._last += len(steps)
+        self.figures |= figures
         return [step.sequence for step in steps]
 
     def finish(self) -> None:
@@ -197,6 +209,54 @@ class Transaction:
             rows.set_settings(self._connection, {"embedder": name, "dimension": str(dimension)})
             self._embedder, self._dimension = name, dimension
 
+    # -- usage ------------------------------------------------------------------------------------------------
+
+    def _figures_after(self, steps: Sequence[Step], quota: Quota | None) -> dict[Owner, Figure]:
+        """What the steps will leave of the quota's owners and of those whose figures are kept, if it may be so much."""
+        written = {step.write.memory.owner for step in steps}
+        kept = {owner for owner in written if owner in self.figures or owner in self._known}
+        figures = self._measured(kept if quota is None else kept | quota.owners)
+        if not figures:
+            return {}
+        growth = self._growth(steps)
+        if quota is not None:
+            before = sum(figures[owner].used for owner in quota.owners)
+            check_quota(quota, before, before + sum(growth[owner] for owner in quota.owners))
+        last = self._last + len(steps)
+        return {owner: Figure(one.used + growth[owner], last, one.generation) for owner, one in figures.items()}
+
+    def _measured(self, owners: Iterable[Owner]) -> dict[Owner, Figure]:
+        missing = {owner: self._find_owner(owner) for owner in owners if owner not in self.figures}
+        if missing:
+            self._batch.flush()
+            self.figures |= usage.measure(self._connection, missing, self._known)
+        return {owner: self.figures[owner] for owner in owners}
+
+    def _growth(self, steps: Sequence[Step]) -> Counter[Owner]:
+        """How much more each owner's memories will take; of several versions of one memory the last counts."""
+        growth: Counter[Owner] = Counter()
+        sizes: dict[str, tuple[int, int]] = {}
+        for step in steps:
+            write, memory = step.write, step.write.memory
+            before, vector = sizes.get(memory.id) or self._stored_size(step)
+            after = 0
+            if write.operation is not Operation.ERASED:
+                if not write.keeps_vector:
+                    vector = len(write.vector.data) if write.vector else 0
+                after = tally.footprint_of(memory.content, codec.encode_body(memory), vector)
+            growth[memory.owner] += after - before
+            sizes[memory.id] = after, vector
+        return growth
+
+    def _stored_size(self, step: Step) -> tuple[int, int]:
+        """What a memory takes before a step, and what of it is its vector."""
+        if step.before is None:
+            return 0, 0
+        self._batch.flush()
+        place = (self._find_owner(step.write.memory.owner), step.number)
+        found = self._connection.execute(_SIZE, place).fetchone()
+        return found or (0, 0)
+
     # -- owners -----------------------------------------------------------------------------------------------
 
     def _find_owner(self, owner: Owner) -> int:
@@ -207,7 +267,8 @@ class Transaction:
             self._found[owner] = known
         return known
 
-    def _owner(self, owner: Owner) -> int:
+    def number_of(self, owner: Owner) -> int:
+        """The number of an owner, made if it has none yet."""
         number = self._find_owner(owner)
         if not number:
             self._connection.execute("INSERT INTO owners (name) VALUES (?)", (codec.encode_owner(owner),))

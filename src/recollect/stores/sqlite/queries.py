@@ -121,6 +121,9 @@ def _slow(found: Conditions, where: Where) -> None:
     if where.content_contains is not None:
         found.reads_journal = True
         found.add("text_contains(j.content, ?)", where.content_contains)
+    if where.text:
+        found.reads_journal = True
+        found.add("has_words(j.content, ?)", " ".join(where.text))
 
 
 def _sources(found: Conditions, *, accesses: bool) -> str:

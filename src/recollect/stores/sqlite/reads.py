@@ -13,9 +13,10 @@ import apsw
 
 from recollect import codec, tally
 from recollect.errors import RecollectError
-from recollect.ports import Owners, Query, Store, Stored
-from recollect.stores.sqlite import connections, queries, rows
-from recollect.types import Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
+from recollect.ports import Owners, Query, Record, Store, Stored
+from recollect.stores.sqlite import connections, queries, records, rows, usage
+from recollect.stores.sqlite.usage import Figure
+from recollect.types import Layer, LayerSize, Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
     from recollect.recall.probes import Candidates, Probe
@@ -32,6 +33,7 @@ class SqliteReads(Store):
         # Owners are never deleted and their numbers never given twice, so what was read once stays true.
         self._numbers_of: dict[Owner, int] = {}
         self._owner_of: dict[int, Owner] = {}
+        self._figures: dict[Owner, Figure] = {}
         self._pending: dict[str, rows.Accesses] = {}
         self._pending_lock = threading.Lock()
 
@@ -114,6 +116,19 @@ class SqliteReads(Store):
         kept.pop(rows.GENERATION, None)  # between the processes that use the file, and nobody else's business
         return kept
 
+    def records(self, owners: Owners, kind: str) -> list[Record]:
+        """The records of a kind, from one state of the file."""
+        with self._snapshot(owners) as (connection, numbers):
+            return records.of_kind(connection, numbers, kind)
+
+    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """One record: one look-up."""
+        with self._snapshot({owner}) as (connection, numbers):
+            for number in numbers:
+                row = records.find(connection, number, kind, name)
+                return None if row is None else records.to_record(row, owner)
+        return None
+
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Ids by key: two look-ups each."""
         found: dict[str, str] = {}
@@ -184,6 +199,13 @@ class SqliteReads(Store):
             found = rows.fetch(connection, _UNEMBEDDED, (embedder, embedder, limit))
             return [Stored(row[2], rows.to_memory(row, self._owner(connection, row[3]))) for row in found]
 
+    def usage(self, owners: Owners) -> int:
+        """The sum that was known, and what came behind it."""
+        with self._snapshot(owners) as (connection, numbers):
+            found = usage.measure(connection, {owner: number for number, owner in numbers.items()}, self._figures)
+        self._figures.update(found)
+        return sum(figure.used for figure in found.values())
+
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts, from the heads alone."""
         moment = codec.to_micros(now)
@@ -201,6 +223,16 @@ class SqliteReads(Store):
                 oldest=codec.from_micros(min(row[4] for row in active)) if active else None,
                 newest=codec.from_micros(max(row[5] for row in active)) if active else None,
             )
+
+    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+        """Counts, from the heads alone."""
+        found: dict[Layer, LayerSize] = {}
+        with self._snapshot(()) as (connection, _):
+            for owner, active, used in rows.fetch(connection, _SIZES, (codec.to_micros(now),)):
+                layer = self._owner(connection, owner).layer
+                before = found.get(layer, LayerSize(active=0, bytes_used=0))
+                found[layer] = LayerSize(active=before.active + active, bytes_used=before.bytes_used + used)
+        return found
 
     # -- pieces -----------------------------------------------------------------------------------------------
 
@@ -267,6 +299,10 @@ _STATS = (
     "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"
     " count(*), sum(bytes), min(created_at), max(created_at)"
     " FROM heads WHERE owner IN ({owners}) GROUP BY 1, 2 ORDER BY type"
+)
+_SIZES = (
+    "SELECT owner, sum(state = 'active' AND (expires_at IS NULL OR expires_at > ?)), sum(bytes)"
+    " FROM heads GROUP BY owner"
 )
 _TAGS = (
     "SELECT t.tag, count(*) FROM tags t JOIN heads h ON h.owner = t.owner AND h.number = t.number"

@@ -152,7 +152,7 @@ def words_row(number: int, memory: Memory) -> tuple[object, ...]:
     """What the index needs of a memory, apart from its vector."""
     from recollect.recall import entries  # lazy: brings in the stemmer, which reading does not need
 
-    return number, entries.session_of(memory), entries.marks_of(memory), entries.terms_of(memory)
+    return number, *entries.described(memory)
 
 
 def vector_row(number: int, vector: Vector, digest: bytes | None) -> tuple[object, ...]:

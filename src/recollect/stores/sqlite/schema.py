@@ -200,7 +200,29 @@ INDEX = Migration(
     ),
 )
 
-MIGRATIONS = (JOURNAL, RECALL, INDEX)
+RECORDS = Migration(
+    4,
+    up=(
+        # Named documents beside the memories, such as the descriptions of sessions: the truth, like the journal.
+        """CREATE TABLE records (
+            owner INTEGER NOT NULL REFERENCES owners,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            checksum BLOB NOT NULL,
+            PRIMARY KEY (owner, kind, name)
+        ) STRICT, WITHOUT ROWID""",
+        # Records that failed their checksum, set aside as they are by a repair.
+        """CREATE TABLE damaged_records (
+            owner ANY, kind ANY, name ANY, version ANY, updated_at ANY, body ANY, checksum ANY
+        ) STRICT""",
+    ),
+    down=("DROP TABLE damaged_records", "DROP TABLE records"),
+)
+
+MIGRATIONS = (JOURNAL, RECALL, INDEX, RECORDS)
 LATEST = MIGRATIONS[-1].number
 
 

@@ -11,13 +11,13 @@ from typing import Any, Self
 import apsw
 
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.ports import Capabilities, Embedded, Write
-from recollect.stores.sqlite import connections, embedding, rows, schema
+from recollect.ports import Capabilities, Embedded, Quota, Record, Write
+from recollect.stores.forking import forks
+from recollect.stores.sqlite import connections, embedding, records, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
-from recollect.stores.sqlite.forking import forks
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
-from recollect.types import Diagnosis, Health, Operation, Status
+from recollect.types import Diagnosis, Health, Operation, Owner, Status
 
 DURABILITIES = ("full", "relaxed")
 _PENDING = 1_000
@@ -88,11 +88,11 @@ class SqliteStore(SqliteReads):
 
     # -- writing ----------------------------------------------------------------------------------------------
 
-    def apply(self, writes: Sequence[Write]) -> list[int]:
+    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Append versions, in a transaction that may be shared with other threads."""
         if not writes:
             return []
-        sequences: list[int] = self._write(lambda transaction: transaction.append(writes))
+        sequences: list[int] = self._write(lambda transaction: transaction.append(writes, quota))
         erases = any(write.operation is Operation.ERASED for write in writes)
         if self._log_to_empty or erases:
             self._empty_log(loudly=erases)
@@ -104,6 +104,17 @@ class SqliteStore(SqliteReads):
             check_durability(values["durability"])
         self._write(lambda transaction: rows.set_settings(transaction.connection, values))
 
+    def put_record(self, record: Record) -> None:
+        """Write a record, in a transaction that may be shared with other threads."""
+        self._write(lambda work: records.put(work, record))
+
+    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
+        """Delete a record; like an erased memory, it must not stay in the write-ahead log."""
+        dropped: bool = self._write(lambda work: records.drop(work, owner, kind, name))
+        if dropped:
+            self._empty_log(loudly=True)
+        return dropped
+
     def _write(self, work: Callable[[Transaction], Any]) -> Any:
         try:
             return self._commits.run(work)
@@ -111,7 +122,7 @@ class SqliteStore(SqliteReads):
             raise connections.translate(error, self.path) from error
 
     def _begin(self, connection: apsw.Connection) -> Transaction:
-        transaction = Transaction(connection, self._numbers_of)
+        transaction = Transaction(connection, self._numbers_of, self._figures)
         with self._pending_lock:
             accesses, self._pending = self._pending, {}
         if accesses:
@@ -120,6 +131,7 @@ class SqliteStore(SqliteReads):
 
     def _committed(self, transaction: Transaction) -> None:
         self._numbers_of.update(transaction.new_owners)
+        self._figures.update(transaction.figures)
 
     def _rolled_back(self, transaction: Transaction) -> None:
         with self._pending_lock:

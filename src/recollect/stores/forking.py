@@ -1,8 +1,9 @@
-"""Open files and fork.
+"""Open stores and fork.
 
-SQLite keeps in memory which locks its process holds. A forked child inherits that memory, but not the locks: the
-parent, or any other process, could then take itself for the last user of the file and delete the write-ahead log that
-the child writes to. So no connection crosses a fork: all are closed before it, and opened again when they are needed.
+A forked child inherits what a store holds, but not the threads that were using it. SQLite, besides, keeps in memory
+which locks its process holds: the parent, or any other process, could take itself for the last user of the file and
+delete the write-ahead log that the child writes to. So every open store is told before a fork, lets its threads come
+to an end and closes what must not cross; and is told again on both sides.
 """
 
 import os

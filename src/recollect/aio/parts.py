@@ -1,0 +1,104 @@
+"""Embedders and rerankers that are awaited: what they are, and how the synchronous engine calls them."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from recollect.aio.workers import Workers
+from recollect.ports import Embedder, Lexicon, Reranker
+
+
+class AsyncEmbedder(Protocol):
+    """An :class:`~recollect.ports.Embedder` whose ``embed`` is ``async``; its ``embed_query`` may be, too.
+
+    >>> import asyncio, recollect.aio
+    >>> from recollect.embedders.hashing import HashingEmbedder
+    >>> class Remote(HashingEmbedder):
+    ...     async def embed(self, texts):
+    ...         await asyncio.sleep(0)
+    ...         return super().embed(texts)
+    >>> async def main():
+    ...     async with recollect.aio.open("ram:", embedder=Remote(64)) as memories:
+    ...         await memories.view(user="ada").add("Likes tea")
+    ...         return await memories.settings()
+    >>> asyncio.run(main())["embedder"]
+    'hashing-64'
+    """
+
+    @property
+    def name(self) -> str:
+        """Names the model and whatever else changes its vectors."""
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+
+    async def embed(self, texts: Sequence[str]) -> Iterable[Any]:
+        """One row of float32 per text, in order."""
+
+
+class AsyncReranker(Protocol):
+    """A :class:`~recollect.ports.Reranker` whose ``score`` is ``async``."""
+
+    @property
+    def name(self) -> str:
+        """Names the model."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """How well each text answers, as log-odds."""
+
+
+class _Awaited:
+    """A part as the engine sees it: coroutine functions are waited for, everything else is as it is."""
+
+    def __init__(self, part: object, workers: Workers) -> None:
+        self._part = part
+        self._workers = workers
+
+    @property
+    def name(self) -> str:
+        return self._asked("name")  # type: ignore[no-any-return]
+
+    def _asked(self, attribute: str) -> Any:
+        found = getattr(self._part, attribute)
+        return self._workers.synchronous(found) if callable(found) else found
+
+    def __getattr__(self, attribute: str) -> Any:
+        """What a part may have besides, such as ``batch`` or ``embed_query``; what it has not is missing here too."""
+        return self._asked(attribute)
+
+
+class _AwaitedEmbedder(_Awaited):
+    @property
+    def dimension(self) -> int:
+        return self._asked("dimension")  # type: ignore[no-any-return]
+
+    def embed(self, texts: Sequence[str]) -> Iterable[Any]:
+        return self._asked("embed")(texts)  # type: ignore[no-any-return]
+
+    @property
+    def lexicon(self) -> Any:
+        return self._part if isinstance(self._part, Lexicon) else self._asked("lexicon")
+
+
+class _AwaitedReranker(_Awaited):
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return self._asked("score")(query, texts)  # type: ignore[no-any-return]
+
+
+def embedder(given: Embedder | AsyncEmbedder | str | None, workers: Workers) -> Embedder | str | None:
+    """An embedder of either kind as the engine can use it; what is none stays as it is, for the engine to refuse."""
+    if _is_async(given, "embed", "embed_query") and isinstance(given, Embedder):
+        return _AwaitedEmbedder(given, workers)
+    return given  # type: ignore[return-value]
+
+
+def reranker(given: Reranker | AsyncReranker | None, workers: Workers) -> Reranker | None:
+    """The same for a reranker."""
+    if _is_async(given, "score") and isinstance(given, Reranker):
+        return _AwaitedReranker(given, workers)
+    return given  # type: ignore[return-value]
+
+
+def _is_async(part: object, *methods: str) -> bool:
+    return any(inspect.iscoroutinefunction(getattr(part, name, None)) for name in methods)

@@ -1,0 +1,159 @@
+"""What a session's record says, as values: read, checked and written without a store."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any
+
+from recollect import codec, validation
+from recollect.errors import InvalidInput, StoreCorrupt
+from recollect.types import DecayPolicy, SessionConfig
+from recollect.types.sessions import SESSION_BYTES
+
+ID_CHARACTERS = 64
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_NAMED = ("language", "verbosity")
+_CUSTOM = "custom"
+_PREFERENCES = "preferences"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What the user prefers in a session: two that everybody has, and any others."""
+
+    language: str | None = None
+    verbosity: str | None = None
+    custom: dict[str, Any] = field(default_factory=dict)
+
+    def flat(self) -> dict[str, Any]:
+        """All that are set, by name."""
+        named = {name: getattr(self, name) for name in _NAMED}
+        return {**{name: value for name, value in named.items() if value is not None}, **self.custom}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a session may take."""
+
+    limit_bytes: int | None = SESSION_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A session as its record describes it; the names of the fields are those of the JSON."""
+
+    session_id: str
+    user_id: str
+    created_at: datetime
+    last_accessed: datetime
+    decay_config: DecayPolicy = field(default_factory=DecayPolicy)
+    preferences: Preferences = field(default_factory=Preferences)
+    config: Limits = field(default_factory=Limits)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    closed_at: datetime | None = None
+    deleted_at: datetime | None = None
+    deleted_reason: str | None = None
+
+    @property
+    def settings(self) -> SessionConfig:
+        """The configuration as callers see it."""
+        return SessionConfig(decay=self.decay_config, limit_bytes=self.config.limit_bytes)
+
+
+def encode(description: Description, before: bytes = b"{}") -> bytes:
+    """A description as JSON, with whatever else stood in the one before."""
+    return codec.encode_json({**codec.decode_json(before), **codec.decode_json(codec.encode_json(description))})
+
+
+def decode(body: bytes) -> Description:
+    """The description that a record holds."""
+    try:
+        found = codec.decode_as(body, Description)
+        config(found.settings)
+        preferences(found.preferences.flat())
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreCorrupt(
+            "the description of a session cannot be read",
+            details={"kind": "session"},
+            hint="run doctor; if it finds nothing, delete the session with permanent=True or correct its record",
+        ) from error
+    return found
+
+
+def session_id(value: object) -> str:
+    """The id of a session: letters, digits, underscores and hyphens, so that every store can take it as a name."""
+    if not isinstance(value, str) or len(value) > ID_CHARACTERS or not _ID.fullmatch(value):
+        raise InvalidInput(
+            f"the id of a session must be 1 to {ID_CHARACTERS} letters, digits, underscores or hyphens",
+            details={"field": "session"},
+            hint="leave it out to get one, or use an id such as 'sess_20260110_1'",
+        )
+    return value
+
+
+def new_id(now: datetime, random: bytes) -> str:
+    """An id that nobody has: the day, and what tells the sessions of a day apart.
+
+    >>> from datetime import UTC
+    >>> new_id(datetime(2026, 1, 10, tzinfo=UTC), bytes(4))
+    'sess_20260110_00000000'
+    """
+    return f"sess_{now:%Y%m%d}_{random.hex()}"
+
+
+def config(value: object) -> SessionConfig:
+    """A configuration, given as itself or as a mapping."""
+    given = _made(SessionConfig, "config", value)
+    decay: DecayPolicy = _made(DecayPolicy, "config.decay", given.decay)
+    validation.flag("config.decay.enabled", decay.enabled)
+    if decay.half_life_hours is not None:
+        _hours(decay.half_life_hours)
+    validation.unit("config.decay.min_decay_factor", decay.min_decay_factor)
+    if given.limit_bytes is not None:
+        validation.integer("config.limit_bytes", given.limit_bytes, 1, 2**62)
+    return SessionConfig(decay=decay, limit_bytes=given.limit_bytes)
+
+
+def _hours(value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
+        raise InvalidInput(
+            "config.decay.half_life_hours must be a number above 0",
+            details={"field": "config.decay.half_life_hours"},
+            hint="to let nothing fade, use enabled=False",
+        )
+
+
+def _made(kind: Any, name: str, value: object) -> Any:
+    if isinstance(value, kind):
+        return value
+    known = [one.name for one in fields(kind)]
+    if isinstance(value, Mapping) and set(value) <= set(known):
+        return kind(**value)
+    raise InvalidInput(
+        f"{name} must be a {kind.__name__}, or a mapping with some of its fields",
+        details={"field": name},
+        hint=f"its fields are {', '.join(known)}",
+    )
+
+
+def preferences(value: object) -> Preferences:
+    """Preferences by name: ``language`` and ``verbosity`` are lines of text, all others any JSON."""
+    flat = flattened(value)
+    named = {name: validation.optional_line(f"preferences.{name}", flat.pop(name, None)) for name in _NAMED}
+    return Preferences(**named, custom=flat)
+
+
+def flattened(value: object) -> dict[str, Any]:
+    """A copy of preferences by name; those under ``custom`` as if they stood beside it."""
+    given = validation.metadata(value, _PREFERENCES)
+    nested = given.pop(_CUSTOM, {})
+    if not isinstance(nested, dict):
+        raise InvalidInput(
+            "preferences.custom must be a mapping", details={"field": "preferences.custom"}, hint="pass a dict"
+        )
+    flat = {**given, **nested}
+    for name in flat:
+        validation.line(_PREFERENCES, name, validation.ID_CHARACTERS)
+    return flat

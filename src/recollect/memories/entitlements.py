@@ -1,0 +1,96 @@
+"""What the plan of a database lets a caller do: all checks of plans in one place. Without a plan everything passes."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from recollect import layers, plans
+from recollect.errors import QuotaExceeded
+from recollect.events import QuotaWarning
+from recollect.memories.engine import Actor, Engine, verb
+from recollect.memories.reach import Reach
+from recollect.plans import Feature
+from recollect.ports import Owners, Quota, Write
+from recollect.types import Ranking
+
+if TYPE_CHECKING:  # only agents have a context
+    from recollect.window import Strategy
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound=Actor)
+
+
+def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Mark a verb of long-term memory: it works only where the plan has that."""
+
+    @wraps(method)
+    def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._engine.plan is not None:
+            plans.check(self._engine.plan, Feature.LONG_TERM_MEMORY)
+        return method(self, *args, **kwargs)
+
+    return verb(wrapped)
+
+
+def check(engine: Engine, feature: Feature) -> None:
+    """Refuse what the plan does not include."""
+    plans.check(engine.plan, feature)
+
+
+def allows(engine: Engine, feature: Feature) -> bool:
+    """Whether the plan includes a feature."""
+    return engine.plan is None or engine.plan.allows(feature)
+
+
+def compacts(engine: Engine, strategy: "Strategy") -> None:
+    """Refuse to sum up a context where the plan leaves that out."""
+    if strategy.advanced:
+        check(engine, Feature.ADVANCED_COMPACTION)
+
+
+def searches_by_meaning(engine: Engine, ranking: Ranking) -> bool:
+    """Whether vectors take part in a search. Without them it goes by words, unless nearness alone was asked for."""
+    if ranking is Ranking.SIMILARITY:
+        check(engine, Feature.SEMANTIC_SEARCH)
+    return allows(engine, Feature.SEMANTIC_SEARCH)
+
+
+def apply(engine: Engine, reach: Reach, writes: Sequence[Write]) -> None:
+    """Write what may grow: only if the memories in reach stay within the plan, and within their own limit."""
+    plan, own = engine.plan, reach.limit_bytes()
+    planned = plan.limit_bytes if plan is not None else None
+    limits = [limit for limit in (planned, own) if limit is not None]
+    if not limits:
+        engine.store.apply(writes)
+        return
+    try:
+        engine.store.apply(writes, quota=Quota(owners=reach.owners, limit_bytes=min(limits)))
+    except QuotaExceeded as error:
+        error.hint = "forget what is not needed for good (permanent=True), or "
+        if plan is not None and planned == min(limits):
+            error.details = {**error.details, "plan": plan.name}
+            error.hint += f"leave the plan {plan.name} for a bigger one"
+        else:
+            error.hint += "give the session more room: session.configure({'limit_bytes': ...})"
+        raise
+
+
+def warn(engine: Engine, owners: Owners) -> None:
+    """Tell whoever asked for it that little is left, after a write."""
+    plan = engine.plan
+    if plan is None or not plan.limit_bytes or not engine.bus.wants(QuotaWarning):
+        return
+    used = engine.store.usage(owners)
+    if plans.warns(used, plan.limit_bytes):
+        engine.bus.emit(
+            QuotaWarning(
+                at=engine.clock(),
+                plan=plan.name,
+                owners=tuple(sorted(owners, key=lambda owner: layers.PRECEDENCE[owner.layer])),
+                bytes_used=used,
+                bytes_limit=plan.limit_bytes,
+                percent_used=100.0 * used / plan.limit_bytes,
+            )
+        )

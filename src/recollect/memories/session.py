@@ -1,0 +1,300 @@
+"""One session: its memories, what it is told to do, and what it tells."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from recollect import validation
+from recollect.errors import InvalidInput, NotFound
+from recollect.memories import describing, exporting
+from recollect.memories.describing import Description
+from recollect.memories.engine import Engine, verb
+from recollect.memories.exporting import Contents, Format
+from recollect.memories.reach import Policies, Reach
+from recollect.memories.records import SessionRecords
+from recollect.memories.view import View
+from recollect.types import Filter, Identity, Removal, SessionConfig, SessionStats
+
+
+class SessionPreferences:
+    """The preferences of a session, as they are in the store now; ``session.preferences`` gives them.
+
+    ``language`` and ``verbosity`` are texts; any other name may hold any JSON. Writers in several processes lose
+    nothing: each changes only the names that it gives.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     session = memories.view(user="ada").sessions.create(preferences={"language": "en"})
+    ...     session.preferences.set("theme", "dark")
+    ...     session.preferences.merge({"language": "de", "units": "metric"})
+    ...     session.preferences.all()
+    {'language': 'de', 'theme': 'dark', 'units': 'metric'}
+    """
+
+    def __init__(self, engine: Engine, records: SessionRecords, session: str) -> None:
+        self._engine = engine
+        self._records = records
+        self._session = session
+
+    @property
+    def language(self) -> str | None:
+        """The language, if it is set."""
+        return self._records.get(self._session).preferences.language
+
+    @property
+    def verbosity(self) -> str | None:
+        """How much to say, if it is set."""
+        return self._records.get(self._session).preferences.verbosity
+
+    @property
+    def custom(self) -> dict[str, Any]:
+        """All others, by name; a copy."""
+        return self._records.get(self._session).preferences.custom
+
+    @verb
+    def all(self) -> dict[str, Any]:
+        """Every preference that is set, by name; a copy."""
+        return self._records.get(self._session).preferences.flat()
+
+    @verb
+    def get(self, name: str, default: Any = None) -> Any:
+        """One preference, or the default if it is not set."""
+        return self.all().get(validation.line("preferences", name), default)
+
+    @verb
+    def set(self, name: str, value: Any) -> None:
+        """Set one preference."""
+        self.merge({name: value})
+
+    @verb
+    def merge(self, values: Mapping[str, Any]) -> None:
+        """Set several at once; the others stay as they are."""
+        given = describing.flattened(values)
+        self._change(lambda kept: kept | given)
+
+    @verb
+    def remove(self, name: str) -> bool:
+        """Unset one preference; ``False`` if it was not set."""
+        validation.line("preferences", name)
+        there = False
+
+        def without(kept: dict[str, Any]) -> dict[str, Any]:
+            nonlocal there
+            there = name in kept
+            return {known: value for known, value in kept.items() if known != name}
+
+        self._change(without)
+        return there
+
+    def _change(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        def decide(before: Description, now: datetime) -> Description:
+            kept = before.preferences.flat()
+            changed = change(kept)
+            if changed == kept:
+                return before
+            return replace(before, preferences=describing.preferences(changed), last_accessed=now)
+
+        self._records.get(self._session)  # a deleted one is not to be changed
+        self._records.change(self._session, decide)
+
+
+class Session:
+    """One session of a user; ``view.sessions`` makes and loads it.
+
+    It is a handle: what it tells is read from the store each time. A ``with`` block opens a closed session again and
+    closes it at its end.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     sessions = memories.view(user="ada").sessions
+    ...     with sessions.create("monday") as session:
+    ...         _ = session.view.add("Use OAuth", type="decision", tags=["security"])
+    ...     sessions.load("monday").stats().entries, session.closed_at is None
+    (1, False)
+    """
+
+    def __init__(self, engine: Engine, records: SessionRecords, id: str) -> None:
+        self._engine = engine
+        self._records = records
+        self.id = id
+        self.owner = records.owner_of(id)
+
+    @property
+    def view(self) -> View:
+        """The memories of this session and no others: what is added goes to the session layer.
+
+        Its relevance follows the decay that the session is configured with. To see the user's other layers as well,
+        use ``memories.view(user=..., session=session.id)``.
+        """
+        identity = Identity(user=self._records.user, session=self.id)
+        return View(self._engine, identity, reach=Reach(identity, [self.owner], self._policies, self._limit_bytes))
+
+    def _limit_bytes(self) -> int | None:
+        return self._described().config.limit_bytes
+
+    def _policies(self) -> Policies:
+        return {self.owner: self._described().decay_config}
+
+    def _described(self) -> Description:
+        return self._records.get(self.id)
+
+    @property
+    def preferences(self) -> SessionPreferences:
+        """What the user prefers in this session."""
+        return SessionPreferences(self._engine, self._records, self.id)
+
+    @property
+    def config(self) -> SessionConfig:
+        """How the session is configured; ``configure`` changes it."""
+        return self._described().settings
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the session was created with; a copy."""
+        return self._described().metadata
+
+    @property
+    def closed_at(self) -> datetime | None:
+        """When it was closed; ``None`` while it is open."""
+        return self._described().closed_at
+
+    @verb
+    def configure(self, config: SessionConfig | Mapping[str, Any]) -> SessionConfig:
+        """Configure the session anew.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     session = memories.view(user="ada").sessions.create()
+        ...     session.configure({"decay": {"half_life_hours": 24}}).decay.half_life_hours
+        24
+        """
+        given = describing.config(config)
+        self._described()
+        limits = describing.Limits(limit_bytes=given.limit_bytes)
+        return self._records.change(
+            self.id, lambda before, _: replace(before, decay_config=given.decay, config=limits)
+        ).settings
+
+    @verb
+    def stats(self) -> SessionStats:
+        """What the session holds, and when it was made, used and closed."""
+        return stats_of(self._engine, self._records, self._described())
+
+    @verb
+    def close(self) -> None:
+        """Note that the session has ended. It stays readable; closing twice keeps the first time."""
+        self._described()
+        self._records.change(
+            self.id,
+            lambda before, now: before if before.closed_at else replace(before, closed_at=now, last_accessed=now),
+        )
+
+    @verb
+    def reopen(self) -> None:
+        """Go on with a session that was closed."""
+        self._described()
+        self._records.change(
+            self.id,
+            lambda before, now: replace(before, closed_at=None, last_accessed=now) if before.closed_at else before,
+        )
+
+    @verb
+    def forget(
+        self,
+        *,
+        topic: str | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        reason: str | None = None,
+        permanent: bool = False,
+        dry_run: bool = False,
+    ) -> Removal:
+        """Forget what is about a topic (a tag, and all tags below it), or was recorded in a span of time, or both.
+
+        ``after`` belongs to the span, ``before`` does not. ``dry_run=True`` only tells what would go,
+        ``permanent=True`` erases, forgotten ones as well. The whole session goes with ``sessions.delete``.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     session = memories.view(user="ada").sessions.create()
+        ...     _ = session.view.add("Lives in Rome", tags=["personal.home"])
+        ...     session.forget(topic="personal", dry_run=True).count, session.forget(topic="personal").count
+        (1, 1)
+        """
+        if topic is None and after is None and before is None:
+            raise InvalidInput(
+                "neither a topic nor a time was given",
+                details={"field": "topic"},
+                hint="say what to forget; sessions.delete(id) takes the whole session",
+            )
+        if after is not None and before is not None:
+            first, last = validation.moment("after", after), validation.moment("before", before)
+            if first >= last:
+                raise InvalidInput(
+                    "after is not earlier than before", details={"field": "after"}, hint="exchange the two times"
+                )
+        self._described()
+        tags = () if topic is None else (topic,)
+        wanted = Filter(tags=tags, created_after=after, created_before=before)
+        return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
+
+    @verb
+    def export(self, format: str = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
+        """All that is kept of the session as text: its description, and its memories with the forgotten ones.
+
+        ``json`` is one object, ``jsonl`` one for each line. ``history=True`` adds every version.
+
+        >>> import json, recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     session = memories.view(user="ada").sessions.create("monday")
+        ...     _ = session.view.add("Use OAuth", type="decision")
+        ...     exported = json.loads(session.export())
+        >>> exported["session"]["session_id"], exported["memories"][0]["content"]
+        ('monday', 'Use OAuth')
+        """
+        kind = validation.choice("format", Format, format)
+        validation.flag("history", history)
+        described = self._described()
+        store, owners = self._engine.store, {self.owner}
+        contents = Contents(
+            description=described,
+            stats=stats_of(self._engine, self._records, described),
+            memories=[stored.memory for stored in store.scan(owners)],
+            history=store.versions(owners) if history else None,
+        )
+        return exporting.written(contents, kind, self._engine.clock())
+
+    def __enter__(self) -> Self:
+        self.reopen()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with suppress(NotFound):  # deleted within the block: there is nothing left to close
+            self.close()
+
+
+def stats_of(engine: Engine, records: SessionRecords, described: Description) -> SessionStats:
+    """What a session holds now, beside what its record says."""
+    kept = engine.store.stats({records.owner_of(described.session_id)}, engine.clock())
+    return SessionStats(
+        id=described.session_id,
+        created_at=described.created_at,
+        last_accessed=max(described.last_accessed, kept.newest or described.last_accessed),
+        closed_at=described.closed_at,
+        deleted_at=described.deleted_at,
+        entries=kept.active,
+        forgotten=kept.forgotten,
+        by_type=kept.by_type,
+        bytes_used=kept.bytes_used,
+        bytes_limit=described.config.limit_bytes,
+        oldest=kept.oldest,
+        newest=kept.newest,
+    )

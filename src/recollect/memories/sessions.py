@@ -1,0 +1,254 @@
+"""All sessions of a user: making, finding and removing them, and asking across them."""
+
+import builtins
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from recollect import validation
+from recollect.errors import Conflict, MissingIdentifier, StoreError
+from recollect.filters import Where
+from recollect.memories import changing, describing, listing
+from recollect.memories.describing import Description
+from recollect.memories.engine import Engine, verb
+from recollect.memories.reach import Policies, Reach
+from recollect.memories.records import SessionRecords, missing
+from recollect.memories.session import Session, stats_of
+from recollect.memories.view import View
+from recollect.ports import Query
+from recollect.types import (
+    Filter,
+    Identity,
+    Layer,
+    Memory,
+    Page,
+    Ranking,
+    Removal,
+    Results,
+    SessionConfig,
+    SessionStats,
+    Sort,
+    TagUsage,
+)
+
+_RANDOM = 8  # bytes in an id that is made here
+
+
+class Sessions:
+    """The sessions of one user; ``view.sessions`` gives them.
+
+    Nobody else's session is among them, even if it has the same id.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     sessions = memories.view(user="ada").sessions
+    ...     for day in ("monday", "tuesday"):
+    ...         with sessions.create(day) as session:
+    ...             _ = session.view.add(f"Talked about OAuth on {day}", tags=["oauth"])
+    ...     [(one.id, one.entries) for one in sessions.list()], len(sessions.search("OAuth"))
+    ([('monday', 1), ('tuesday', 1)], 2)
+    """
+
+    def __init__(self, engine: Engine, identity: Identity) -> None:
+        if identity.user is None:
+            raise MissingIdentifier(
+                "sessions need a user id",
+                operation="sessions",
+                details={"field": "user", "layer": Layer.SESSION.value},
+                hint="open the view with user=...: a session belongs to a user",
+            )
+        self._engine = engine
+        self._records = SessionRecords(engine, identity.user)
+
+    # -- making and finding -----------------------------------------------------------------------------------
+
+    @verb
+    def create(
+        self,
+        id: str | None = None,
+        *,
+        preferences: Mapping[str, Any] | None = None,
+        config: SessionConfig | Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Make a session; without an id it gets one. ``Conflict`` if the user has a session of that id.
+
+        Memories that were added under the id before, with ``memories.view(user=..., session=id)``, belong to it.
+        """
+        now = self._engine.clock()
+        chosen = describing.new_id(now, self._engine.entropy(_RANDOM)) if id is None else describing.session_id(id)
+        settings = describing.config({} if config is None else config)
+        described = Description(
+            session_id=chosen,
+            user_id=self._records.user,
+            created_at=now,
+            last_accessed=now,
+            decay_config=settings.decay,
+            config=describing.Limits(limit_bytes=settings.limit_bytes),
+            preferences=describing.preferences({} if preferences is None else preferences),
+            metadata=validation.metadata({} if metadata is None else metadata),
+        )
+        try:
+            self._records.add(described)
+        except Conflict as error:
+            raise Conflict(
+                f"there is a session {chosen!r} already",
+                details={"session_id": chosen},
+                hint="load it, restore it if it was deleted, or choose another id",
+            ) from error
+        return Session(self._engine, self._records, chosen)
+
+    @verb
+    def load(self, id: str) -> Session:
+        """A session that was made before, open or closed; ``NotFound`` if there is none. Counts as a use of it."""
+        self._records.get(describing.session_id(id))
+        with suppress(StoreError, Conflict):  # bookkeeping: a full disk must not keep anybody from reading
+            self._records.change(id, lambda before, now: replace(before, last_accessed=now))
+        return Session(self._engine, self._records, id)
+
+    @verb
+    def list(self, *, include_deleted: bool = False) -> tuple[SessionStats, ...]:
+        """Every session with what it holds, open or closed, in the order of their ids."""
+        deleted = validation.flag("include_deleted", include_deleted)
+        return tuple(stats_of(self._engine, self._records, one) for one in self._records.all(deleted=deleted))
+
+    @verb
+    def close(self, id: str) -> None:
+        """Note that a session has ended."""
+        Session(self._engine, self._records, describing.session_id(id)).close()
+
+    # -- removing ---------------------------------------------------------------------------------------------
+
+    @verb
+    def delete(self, id: str, *, permanent: bool = False, reason: str | None = None, dry_run: bool = False) -> Removal:
+        """Delete a session and forget all its memories; ``restore`` brings both back.
+
+        ``permanent=True`` erases the memories and what is known of the session, also after it was deleted.
+        ``dry_run=True`` changes nothing and tells which memories would go.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     sessions = memories.view(user="ada").sessions
+        ...     _ = sessions.create("monday").view.add("Use OAuth")
+        ...     sessions.delete("monday", reason="asked to").count, sessions.list()
+        (1, ())
+        """
+        for name, value in (("permanent", permanent), ("dry_run", dry_run)):
+            validation.flag(name, value)
+        validation.optional_line("reason", reason)
+        found = self._records.find(describing.session_id(id))
+        if found is None:
+            raise missing(id, "it may be another user's, or was deleted for good")
+        if not (permanent or dry_run):
+            # First: if what follows is interrupted, the session is gone from the list, and deleting it again goes on.
+            self._records.change(id, lambda before, now: _deleted(before, now, reason))
+        query = Query(owners=frozenset({self._records.owner_of(id)}), where=Where(now=self._engine.clock()))
+        removal = changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
+        if permanent and not dry_run:
+            self._records.drop(id)
+        return removal
+
+    @verb
+    def restore(self, id: str) -> Session:
+        """Bring a deleted session back, with the memories that were forgotten when it was deleted and since."""
+        found = self._records.find(describing.session_id(id))
+        if found is None:
+            raise missing(id, "what was deleted with permanent=True cannot be restored")
+        session = Session(self._engine, self._records, id)
+        if found.deleted_at is not None:
+            where = Where(now=self._engine.clock(), include_forgotten=True)
+            query = Query(owners=frozenset({session.owner}), where=where)
+            changing.restore_many(self._engine, query, since=found.deleted_at)
+            self._records.change(id, lambda before, _: replace(before, deleted_at=None, deleted_reason=None))
+        return session
+
+    # -- across sessions --------------------------------------------------------------------------------------
+
+    def _across(self) -> View:
+        """The memories of all sessions that there are, each fading as its session says."""
+        described = self._records.all()
+        policies: Policies = {self._records.owner_of(one.session_id): one.decay_config for one in described}
+        identity = Identity(user=self._records.user)
+        return View(self._engine, identity, reach=Reach(identity, policies, lambda: policies))
+
+    @verb
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        min_score: float | None = None,
+        ranking: Ranking | str = Ranking.BEST,
+        filter: Filter | Mapping[str, Any] | None = None,
+        as_of: datetime | int | None = None,
+        asked_at: datetime | None = None,
+        explain: bool = False,
+    ) -> Results:
+        """The memories of all sessions that answer a query best; see :meth:`View.search`."""
+        return self._across().search(
+            query,
+            limit=limit,
+            min_score=min_score,
+            ranking=ranking,
+            filter=filter,
+            as_of=as_of,
+            asked_at=asked_at,
+            explain=explain,
+        )
+
+    @verb
+    def list_memories(
+        self,
+        *,
+        limit: int = listing.PAGE,
+        cursor: str | None = None,
+        offset: int = 0,
+        filter: Filter | Mapping[str, Any] | None = None,
+        sort_by: Sort | str = Sort.NEWEST,
+        as_of: datetime | int | None = None,
+    ) -> Page:
+        """One page of the memories of all sessions; see :meth:`View.list`.
+
+        A cursor belongs to the sessions that there were: start anew when one was made or deleted.
+        """
+        return self._across().list(
+            limit=limit, cursor=cursor, offset=offset, filter=filter, sort_by=sort_by, as_of=as_of
+        )
+
+    @verb
+    def topics(self) -> tuple[TagUsage, ...]:
+        """The tags of all sessions with the number of memories that carry them, the most used first."""
+        counted = Counter(tag for memory in self._memories() for tag in memory.tags)
+        ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+        return tuple(TagUsage(tag=tag, count=count) for tag, count in ranked)
+
+    @verb
+    def sessions_about(self, topic: str) -> tuple[SessionStats, ...]:
+        """The sessions with memories about a topic (a tag, or one below it), the one with the most of them first.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     sessions = memories.view(user="ada").sessions
+        ...     _ = sessions.create("monday").view.add("Use OAuth", tags=["security.oauth"])
+        ...     _ = sessions.create("tuesday").view.add("Use tabs", tags=["style"])
+        ...     [one.id for one in sessions.sessions_about("security")]
+        ['monday']
+        """
+        found = Counter(memory.owner.ids[1] for memory in self._memories(validation.tags((topic,), "topic")))
+        about = [one for one in self._records.all() if one.session_id in found]
+        about.sort(key=lambda one: (-found[one.session_id], one.session_id))
+        return tuple(stats_of(self._engine, self._records, one) for one in about)
+
+    def _memories(self, tags: tuple[str, ...] = ()) -> builtins.list[Memory]:
+        owners = frozenset(self._records.owner_of(one.session_id) for one in self._records.all())
+        query = Query(owners=owners, where=Where(now=self._engine.clock(), tags=tags))
+        return [stored.memory for stored in self._engine.store.select(query)]
+
+
+def _deleted(before: Description, now: datetime, reason: str | None) -> Description:
+    if before.deleted_at is not None:
+        return before
+    return replace(before, deleted_at=now, deleted_reason=reason)

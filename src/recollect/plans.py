@@ -1,0 +1,150 @@
+"""Plans: what a database may be used for, and how much it may keep.
+
+A plan is a value. Without one everything is allowed and nothing is limited. The limit counts what one view sees: the
+memories of all owners of an identity together, forgotten ones too, as ``Stats.bytes_used`` says. So the figures of
+``view.stats()`` are the ones that are checked. Memories that several views see, such as a team's, count in each.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from recollect.errors import ConfigurationError, PlanRestriction
+
+WARNING_PERCENT = 80
+"""From here on every write that may grow is followed by a warning."""
+
+_MB = 1024**2
+
+
+class Feature(StrEnum):
+    """What a plan may include.
+
+    >>> Feature.SEMANTIC_SEARCH.value
+    'semantic_search'
+    """
+
+    LONG_TERM_MEMORY = "long_term_memory"
+    PERSISTED_SNAPSHOTS = "persisted_snapshots"
+    SEMANTIC_SEARCH = "semantic_search"
+    ADVANCED_COMPACTION = "advanced_compaction"
+    RETENTION_POLICIES = "retention_policies"
+
+
+_WORDS = {
+    Feature.LONG_TERM_MEMORY: "long-term memory",
+    Feature.PERSISTED_SNAPSHOTS: "snapshots that are kept in the database",
+    Feature.SEMANTIC_SEARCH: "search by meaning",
+    Feature.ADVANCED_COMPACTION: "compaction by summary",
+    Feature.RETENTION_POLICIES: "retention policies",
+}
+
+
+def _feature(value: object) -> Feature:
+    try:
+        return Feature(value)  # type: ignore[arg-type]  # what is no feature is refused
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in Feature)
+        raise _wrong("plan.features", f"no feature is named {str(value)[:40]!r}", f"use {known}") from None
+
+
+def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
+    return ConfigurationError(what, details={"field": field}, hint=hint)
+
+
+def _check(name: object, features: object, limit: object) -> None:
+    """Refuse what is no plan."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise _wrong("plan.name", "the name of a plan must be a text that can be read", "pass name='Trial'")
+    if isinstance(features, str) or not isinstance(features, Collection):
+        raise _wrong("plan.features", "the features of a plan must be several", "pass a list of them")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise _wrong("plan.limit_bytes", "the limit of a plan must be a number of bytes", "pass 0 or more, or None")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is allowed, and how many bytes the memories in view may take; ``limit_bytes=None`` sets no limit.
+
+    ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and ``ENTERPRISE`` are those that ``recollect.open`` knows by name. Others
+    can be made; their features are those of ``recollect.plans.Feature``, by name or as values.
+
+    >>> Plan.TEAMS.allows("semantic_search"), Plan.WRITERPRO.allows("semantic_search"), Plan.WRITERPRO.limit_bytes
+    (True, False, 104857600)
+    >>> Plan(name="Trial", features=["long_term_memory"], limit_bytes=1_000_000).allows("long_term_memory")
+    True
+    """
+
+    name: str
+    features: Collection[Feature | str] = ()
+    limit_bytes: int | None = None
+
+    CORE: ClassVar["Plan"]
+    WRITERPRO: ClassVar["Plan"]
+    TEAMS: ClassVar["Plan"]
+    ENTERPRISE: ClassVar["Plan"]
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.features, self.limit_bytes)
+        object.__setattr__(self, "features", frozenset(_feature(one) for one in self.features))
+
+    def allows(self, feature: Feature | str) -> bool:
+        """Whether the plan includes a feature."""
+        return _feature(feature) in self.features
+
+
+_PAID = (Feature.LONG_TERM_MEMORY, Feature.PERSISTED_SNAPSHOTS)
+Plan.CORE = Plan(name="Core", limit_bytes=0)
+Plan.WRITERPRO = Plan(name="WriterPro", features=_PAID, limit_bytes=100 * _MB)
+Plan.TEAMS = Plan(name="Teams", features=tuple(Feature), limit_bytes=1024 * _MB)
+Plan.ENTERPRISE = Plan(name="Enterprise", features=tuple(Feature))
+
+PLANS = (Plan.CORE, Plan.WRITERPRO, Plan.TEAMS, Plan.ENTERPRISE)
+"""The plans that have a name, the smallest first."""
+
+
+def named(value: object) -> Plan | None:
+    """The plan that a caller means: none, a plan, or the name of one in capitals or not.
+
+    >>> named("writerpro") is Plan.WRITERPRO
+    True
+    """
+    if value is None or isinstance(value, Plan):
+        return value
+    if not isinstance(value, str):
+        raise _wrong("plan", f"plan is a {type(value).__name__}, which is not one", "pass a Plan or its name")
+    wanted = value.strip().casefold()
+    for plan in PLANS:
+        if plan.name.casefold() == wanted:
+            return plan
+    known = ", ".join(repr(plan.name.casefold()) for plan in PLANS)
+    raise _wrong("plan", f"no plan is named {value[:40]!r}", f"use one of {known}, or a Plan of your own")
+
+
+def check(plan: Plan | None, feature: Feature) -> None:
+    """Refuse what the plan does not include. Where no plan is configured, everything is included.
+
+    >>> check(None, Feature.SEMANTIC_SEARCH)
+    >>> check(Plan.CORE, Feature.LONG_TERM_MEMORY)
+    Traceback (most recent call last):
+    ...
+    recollect.errors.PlanRestriction: the plan Core has no long-term memory (upgrade to WriterPro)
+    """
+    if plan is None or feature in plan.features:
+        return
+    upgrade = next(one.name for one in PLANS if feature in one.features)
+    raise PlanRestriction(
+        f"the plan {plan.name} has no {_WORDS[feature]}",
+        details={"plan": plan.name, "feature": feature.value, "upgrade": upgrade},
+        hint=f"upgrade to {upgrade}",
+    )
+
+
+def warns(used: int, limit: int) -> bool:
+    """Whether so little is left that somebody should be told.
+
+    >>> warns(79, 100), warns(80, 100)
+    (False, True)
+    """
+    return 100 * used >= WARNING_PERCENT * limit

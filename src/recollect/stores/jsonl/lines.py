@@ -1,0 +1,242 @@
+"""Values as lines of JSON, each with a checksum, and back. ``docs/file-format.md`` describes them."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from recollect import codec
+from recollect.errors import SchemaTooNew
+from recollect.stores.journal import Accesses, Entry
+from recollect.types import Layer, Memory, Operation, Owner, State, Vector
+
+Fields = dict[str, Any]
+
+STEPS: tuple[Callable[[Fields], Fields], ...] = ()
+"""From schema 1 to 2, from 2 to 3, ...: old lines are read through them, and written anew when a file is rewritten."""
+
+SCHEMA = 1 + len(STEPS)
+_OPTIONAL = (
+    "key",
+    "expires_at",
+    "title",
+    "description",
+    "language",
+    "author",
+    "session",
+    "type_name",
+    "confidence",
+    "relevance",
+    "source",
+    "pointer",
+)
+"""Fields of a memory that stand in a line under their own names, if they have a value."""
+
+
+def checksum(fields: Fields) -> str:
+    """The checksum of a line: over all of it but itself, however its members are ordered.
+
+    >>> checksum({"a": 1, "b": {"c": 2, "d": 3}}) == checksum({"b": {"d": 3, "c": 2}, "a": 1})
+    True
+    """
+    return f"sha256:{hashlib.sha256(codec.encode_sorted(fields)).hexdigest()}"
+
+
+def seal(fields: Fields) -> bytes:
+    """A line with its checksum."""
+    return codec.encode_json({**fields, "checksum": checksum(fields)}) + b"\n"
+
+
+def unseal(line: bytes, file: str) -> Fields | None:
+    """What stands in a line; none if it is not what was written."""
+    try:
+        fields = codec.decode_json(line)
+        found = fields.pop("checksum")
+        if found != checksum(fields):
+            return None
+        schema = fields.get("schema_version", SCHEMA)
+        if schema > SCHEMA:
+            raise SchemaTooNew(
+                f"{file!r} has lines of schema {schema}, this release reads up to {SCHEMA}",
+                details={"file": file, "schema": schema},
+                hint="install a newer release of recollect",
+            )
+    except codec.UNREADABLE:
+        return None
+    for step in STEPS[schema - 1 :]:
+        fields = step(fields)
+    return fields  # type: ignore[no-any-return]  # it had a member to pop, and checksum took it for an object
+
+
+def split(data: bytes) -> Iterable[bytes]:
+    """The lines of a file; both line ends are allowed, and empty lines."""
+    return (line for line in data.splitlines() if line.strip()) if b"\r" in data else filter(None, data.split(b"\n"))
+
+
+# -- versions -------------------------------------------------------------------------------------------------
+
+
+def of_entry(entry: Entry, memory: Memory) -> bytes:
+    """A version: the fields of a memory, then what the journal knows of it."""
+    fields: Fields = {"id": entry.memory_id}
+    if entry.owner.layer is Layer.SESSION:
+        fields["session_id"] = entry.owner.ids[-1] if entry.owner.ids else None
+    fields |= {
+        "timestamp": memory.created_at,
+        "type": memory.type,
+        "content": {"role": memory.role, "message": memory.content, "metadata": memory.metadata},
+        "importance": memory.importance,
+        "decay_factor": memory.decay_factor,
+        "tags": memory.tags,
+        "references": memory.references,
+        "schema_version": SCHEMA,
+        "owner": [entry.owner.layer, *entry.owner.ids],
+        "sequence": entry.sequence,
+        "version": entry.version,
+        "operation": entry.operation,
+    }
+    if entry.number != entry.sequence:
+        fields["number"] = entry.number
+    if entry.recorded_at != memory.created_at:
+        fields["recorded_at"] = entry.recorded_at
+    if entry.reason is not None:
+        fields["reason"] = entry.reason
+    if memory.occurred_at != memory.created_at:
+        fields["occurred_at"] = memory.occurred_at
+    if memory.state is not State.ACTIVE:
+        fields["state"] = memory.state
+    fields |= {name: value for name in _OPTIONAL if (value := getattr(memory, name)) is not None}
+    return seal(fields)
+
+
+def to_entry(fields: Fields) -> Entry:
+    """The version that a line tells of."""
+    owner, content = _owner(*fields["owner"]), fields["content"]
+    sequence, version = int(fields["sequence"]), int(fields["version"])
+    recorded_at = fields.get("recorded_at", fields["timestamp"])
+    memory = codec.make_memory(
+        {
+            "id": fields["id"],
+            "content": content["message"],
+            "owner": owner,
+            "created_at": fields["timestamp"],
+            "updated_at": recorded_at,
+            "occurred_at": fields.get("occurred_at", fields["timestamp"]),
+            "type": fields["type"],
+            "importance": fields["importance"],
+            "decay_factor": fields["decay_factor"],
+            "tags": fields["tags"],
+            "references": fields["references"],
+            "metadata": content["metadata"],
+            "role": content["role"],
+            "state": fields.get("state", State.ACTIVE),
+            "version": version,
+            **{name: fields[name] for name in _OPTIONAL if name in fields},
+        }
+    )
+    return Entry(
+        sequence,
+        int(fields.get("number", sequence)),
+        version,
+        Operation(fields["operation"]),
+        memory.updated_at,
+        fields.get("reason"),
+        memory.id,
+        owner,
+        memory,
+    )
+
+
+@lru_cache(maxsize=1_000)
+def _owner(layer: str, *ids: str) -> Owner:
+    """Most lines of a file have the same one."""
+    return Owner(Layer(layer), ids)
+
+
+# -- tombstones -----------------------------------------------------------------------------------------------
+
+
+def of_tombstone(entry: Entry) -> bytes:
+    """That a memory was forgotten or erased: when, why, and what the journal keeps of an erased one."""
+    return seal(
+        {
+            "id": entry.memory_id,
+            "timestamp": entry.recorded_at,
+            "reason": entry.reason,
+            "operation": entry.operation,
+            "schema_version": SCHEMA,
+            "owner": [entry.owner.layer, *entry.owner.ids],
+            "sequence": entry.sequence,
+            "version": entry.version,
+            "number": entry.number,
+        }
+    )
+
+
+def to_mark(fields: Fields) -> Entry | None:
+    """The mark of an erased memory; of a forgotten one the versions tell."""
+    if fields["operation"] != Operation.ERASED:
+        return None
+    return Entry(
+        fields["sequence"],
+        fields["number"],
+        fields["version"],
+        Operation.ERASED,
+        _moment(fields["timestamp"]),
+        fields["reason"],
+        fields["id"],
+        _owner(*fields["owner"]),
+        None,
+    )
+
+
+def _moment(text: str) -> datetime:
+    return codec.decode_as(codec.encode_json(text), datetime)
+
+
+# -- vectors, accesses and settings ---------------------------------------------------------------------------
+
+
+def of_vector(memory_id: str, vector: Vector | None, sequence: int | None) -> bytes:
+    """A vector that came with a version, or later (without a sequence); ``null`` if the version has none."""
+    fields: Fields = {"id": memory_id, "schema_version": SCHEMA}
+    if sequence is not None:
+        fields["sequence"] = sequence
+    if vector is None:
+        return seal({**fields, "vector": None})
+    fields |= {"embedder": vector.embedder, "vector": base64.b64encode(vector.data).decode()}
+    if vector.spans:
+        fields["spans"] = vector.spans
+    if vector.pieces:
+        fields["pieces"] = base64.b64encode(vector.pieces).decode()
+    return seal(fields)
+
+
+def to_vector(fields: Fields) -> tuple[str, Vector | None, bool]:
+    """The id, the vector, and whether it came with a version and so replaces all others."""
+    vector = None
+    if fields["vector"] is not None:
+        vector = Vector(
+            fields["embedder"],
+            base64.b64decode(fields["vector"]),
+            tuple((first, last) for first, last in fields.get("spans", ())),
+            base64.b64decode(fields.get("pieces", "")),
+        )
+    return fields["id"], vector, "sequence" in fields
+
+
+def of_accesses(memory_id: str, accesses: Accesses) -> bytes:
+    """Accesses that were counted since the last line."""
+    return seal({"id": memory_id, "count": accesses.count, "last_accessed": accesses.last_at, "schema_version": SCHEMA})
+
+
+def to_accesses(fields: Fields) -> tuple[str, Accesses]:
+    """The id, and accesses to it."""
+    return fields["id"], Accesses(fields["count"], _moment(fields["last_accessed"]))
+
+
+def of_setting(name: str, value: str | None) -> bytes:
+    """A setting; ``null`` if it is no more."""
+    return seal({"name": name, "value": value, "schema_version": SCHEMA})

@@ -1,0 +1,200 @@
+"""Who may read and who may write a folder: many readers, or one writer, among all processes and threads.
+
+The locks are the operating system's (``flock``; ``descriptors`` says why), so that a process that dies leaves none
+behind. The lock file also holds a note for people: who writes, since when, and by when it would be done if nothing were
+wrong. Nobody decides by the note. A note of the dead stops nobody, and a writer that takes longer than its note says is
+slow, not dead: to break its lock would let two write at once.
+
+Nobody is left waiting for ever. In front of the lock stands a turnstile, a second file that is locked in the same way:
+whoever wants the lock takes the turnstile first, and keeps it until the lock is theirs. A waiting writer thereby holds
+new readers back and waits only for those inside; a waiting reader holds new writers back and lets other readers in
+beside it. Who gets the turnstile when it is free is left to chance, with pauses so short that chance comes round often.
+"""
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import LockTimeout
+from recollect.ports import Clock
+from recollect.stores.jsonl.descriptors import Opened, descriptors, name, require_locks
+
+TURNSTILE = ".turn"
+_NOTE_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockSettings:
+    """How long to wait, and how long to pause between two looks.
+
+    Pauses double from the first to the longest and are cut at random. Keep the longest short: it costs a hundredth of a
+    percent of a processor, and who sleeps for long misses its turn.
+    """
+
+    timeout_ms: float = 5_000
+    first_pause_ms: float = 0.5
+    longest_pause_ms: float = 10
+
+
+class Lock:
+    """The lock of one folder, for any number of threads. Not reentrant: a thread that holds it and asks again, through
+    this object or another one on the same path, gets a ``RuntimeError``, since it would wait for itself.
+
+    A child that was forked while the lock was held does not have it; leaving the ``with`` there releases nothing.
+
+    >>> lock = Lock(Path("lock"))
+    >>> with lock.exclusive("write"):
+    ...     json.loads(Path("lock").read_text())["operation"]
+    'write'
+    >>> Path("lock").read_text()
+    ''
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        settings: LockSettings | None = None,
+        *,
+        clock: Clock = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        require_locks()
+        self._path = path.absolute()
+        self._turnstile = self._path.with_name(path.name + TURNSTILE)
+        self._settings = settings or LockSettings()
+        self._clock, self._monotonic, self._sleep, self._chance = clock, monotonic, sleep, chance
+
+    def shared(self, operation: str) -> AbstractContextManager[None]:
+        """Hold it together with others who read."""
+        return self._held(operation, exclusive=False)
+
+    def exclusive(self, operation: str) -> AbstractContextManager[None]:
+        """Hold it alone. The operation is what the note says, and what others are told who waited in vain."""
+        return self._held(operation, exclusive=True)
+
+    @contextmanager
+    def _held(self, operation: str, *, exclusive: bool) -> Iterator[None]:
+        files = descriptors()
+        holder = files.enter(self._path)
+        try:
+            opened = self._acquire(exclusive=exclusive)
+            try:
+                self._note(opened, operation if exclusive else None)
+                yield
+            finally:
+                files.close(opened, clear=exclusive)
+        finally:
+            files.leave(holder)
+
+    def _acquire(self, *, exclusive: bool) -> Opened:
+        files = descriptors()
+        patience = Patience(self._settings, self._monotonic, self._sleep, self._chance)
+        while True:
+            turn = self._take(self._turnstile, patience, exclusive=exclusive)
+            try:
+                patience.refresh()  # next in line: nobody else looks as often
+                opened = self._take(self._path, patience, exclusive=exclusive)
+            finally:
+                files.close(turn)
+            if opened.is_in_place():
+                return opened
+            files.close(opened)
+            if not patience.wait():
+                raise self._timed_out()
+
+    def _take(self, path: Path, patience: "Patience", *, exclusive: bool) -> Opened:
+        files = descriptors()
+        opened = files.open(path, exclusive=exclusive)
+        try:
+            while not opened.try_lock(exclusive=exclusive):
+                if not patience.wait():
+                    raise self._timed_out()
+        except BaseException:  # reason: whatever it was, the file must not stay open, and perhaps locked
+            files.close(opened)
+            raise
+        return opened
+
+    def _note(self, opened: Opened, operation: str | None) -> None:
+        """Say who writes. What is there already was left by one who died: nobody else can hold it now."""
+        with suppress(OSError):  # a full disk must not stop those who make room, nor a read-only one those who read
+            if os.fstat(opened.descriptor).st_size:
+                os.ftruncate(opened.descriptor, 0)
+            if operation is not None:
+                os.pwrite(opened.descriptor, self._note_of(operation), 0)
+
+    def _note_of(self, operation: str) -> bytes:
+        now = self._clock()
+        note = {
+            "pid": os.getpid(),
+            "timestamp": _iso(now),
+            "operation": operation,
+            "expires_at": _iso(now + timedelta(milliseconds=self._settings.timeout_ms)),
+        }
+        return json.dumps(note).encode() + b"\n"
+
+    def _timed_out(self) -> LockTimeout:
+        timeout_ms = self._settings.timeout_ms
+        details: dict[str, Any] = {"file": name(self._path), "timeout_ms": timeout_ms, **_holder(self._path)}
+        who = "by readers, or by a writer that waits for them"
+        if "pid" in details:
+            who = f"by process {details['pid']} ({details['operation']!r} since {details['since']})"
+        return LockTimeout(
+            f"{name(self._path)!r} was held for all of {timeout_ms:g} ms {who}",
+            details=details,
+            hint="try again; a lock is free as soon as its process ends",
+        )
+
+
+class Patience:
+    """Pauses between two looks at a lock, until a deadline."""
+
+    def __init__(
+        self,
+        settings: LockSettings,
+        monotonic: Callable[[], float],
+        sleep: Callable[[float], None],
+        chance: Callable[[], float],
+    ) -> None:
+        self._settings, self._monotonic, self._sleep, self._chance = settings, monotonic, sleep, chance
+        self._deadline = monotonic() + settings.timeout_ms / 1000
+        self._pause_ms = settings.first_pause_ms
+
+    def wait(self) -> bool:
+        """Pause, longer than the last time; false if there is no time left."""
+        left = self._deadline - self._monotonic()
+        if left <= 0:
+            return False
+        pause_ms = min(self._pause_ms, self._settings.longest_pause_ms)
+        self._pause_ms = 2 * pause_ms
+        self._sleep(min(left, pause_ms * (0.5 + self._chance() / 2) / 1000))
+        return True
+
+    def refresh(self) -> None:
+        """Begin with short pauses again."""
+        self._pause_ms = self._settings.first_pause_ms
+
+
+def _holder(path: Path) -> dict[str, Any]:
+    """Who the note says is writing; nothing if there is none, or one that nobody here wrote."""
+    try:
+        with path.open("rb") as file:
+            note = json.loads(file.read(_NOTE_BYTES))
+        pid, operation, since = note["pid"], note["operation"], note["timestamp"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
+    if not (isinstance(pid, int) and isinstance(operation, str) and isinstance(since, str)):
+        return {}
+    return {"pid": pid, "operation": operation, "since": since}
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,241 @@
+"""Metrics through OpenTelemetry: its interface alone, so that the application decides what becomes of them.
+
+Nothing here is imported, and nothing is measured, until :func:`instrument` is called.
+"""
+
+import inspect
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from recollect.errors import ConfigurationError, StoreError
+from recollect.events import ContextCompacted, ContextComposed
+from recollect.memories import Memories
+from recollect.types import Layer, LayerSize, OperationCompleted
+from recollect.working import WorkingMemory, WorkingStats
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
+
+    from recollect.memories.agent import AgentMemory
+
+_FRESH_S = 1.0  # a collection is over by then
+
+Attributes = Mapping[str, str]
+Figures = Iterator[tuple[float, Attributes]]
+
+
+def instrument(
+    memories: Memories, *, meter_provider: "MeterProvider | None" = None, database: str | None = None
+) -> Callable[[], None]:
+    """Measure what a database does; the returned function ends it.
+
+    Call it when the database was just opened: working memory and contexts are measured of agents that are made after.
+    Without a ``meter_provider`` it is the global one. Where a process has several databases, each needs a name: it
+    becomes the attribute ``database``. ``docs/guides/observability.md`` lists the metrics.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     stop = instrument(memories)
+    ...     _ = memories.view(user="ada").add("Likes tea")
+    ...     stop()
+    """
+    try:
+        from opentelemetry import metrics  # lazy: an extra, and heavy
+    except ImportError as error:
+        raise ConfigurationError(
+            "OpenTelemetry is not installed", operation="instrument", hint="install recollect[otel]"
+        ) from error
+    if not isinstance(memories, Memories):
+        raise ConfigurationError(
+            f"memories is a {type(memories).__name__}",
+            operation="instrument",
+            details={"field": "memories"},
+            hint="pass what recollect.open returned",
+        )
+    names = {} if database is None else {"database": database}
+    # A meter of its own for each name: the gauges of the second database would be dropped as duplicates otherwise.
+    meter = metrics.get_meter("recollect", meter_provider=meter_provider, attributes=names)
+    gauges = _Gauges(memories, names)
+    gauges.register(meter)
+    operations, context = _Operations(meter, names), _Context(meter, names)
+    ends = (
+        memories.watch(operations.add),
+        memories.on(ContextComposed, context.composed),
+        memories.on(ContextCompacted, context.compacted),
+        gauges.stop,
+    )
+
+    def stop() -> None:
+        for end in ends:
+            end()
+
+    return stop
+
+
+class _Operations:
+    """What watchers are told, as counters and histograms."""
+
+    def __init__(self, meter: "Meter", names: Attributes) -> None:
+        self._names = names
+        self._total = meter.create_counter(
+            "memory.operations.total", unit="{operation}", description="Operations, failed ones too"
+        )
+        self._errors = meter.create_counter(
+            "memory.operations.errors", unit="{error}", description="Operations that failed, by code"
+        )
+        self._latency = meter.create_histogram(
+            "memory.operations.latency", unit="ms", description="How long operations took"
+        )
+        self._results = meter.create_histogram(
+            "memory.search.results", unit="{memory}", description="Results of a search"
+        )
+        # By component and operation: those that the sources name apart.
+        self._apart = {
+            ("Embedder", "embed"): meter.create_histogram(
+                "agents.memory.longterm.embedding_time_ms", unit="ms", description="How long a batch of texts took"
+            ),
+            ("AgentMemory", "snapshot"): meter.create_histogram(
+                "agents.memory.snapshot_create_ms", unit="ms", description="How long a snapshot took"
+            ),
+            ("AgentMemory", "restore"): meter.create_histogram(
+                "agents.memory.snapshot_restore_ms", unit="ms", description="How long going back to a snapshot took"
+            ),
+        }
+        for operation in ("get", "set"):
+            self._apart["WorkingMemory", operation] = self._apart["WorkingScope", operation] = meter.create_histogram(
+                f"agents.memory.working.{operation}_latency_ms", unit="ms", description=f"How long {operation} took"
+            )
+
+    def add(self, done: OperationCompleted) -> None:
+        """Count one operation."""
+        operation = {**self._names, "component": done.component, "operation": done.operation}
+        place = operation if done.layer is None else {**operation, "layer": done.layer.value}
+        self._total.add(1, place)
+        self._latency.record(done.duration_ms, place)
+        if done.code is not None:
+            self._errors.add(1, {**operation, "code": done.code})
+            return
+        apart = self._apart.get((done.component, done.operation))
+        if apart is not None:
+            apart.record(done.duration_ms, self._names)
+        if done.operation == "search" and done.count is not None:
+            self._results.record(done.count, self._names)
+
+
+class _Context:
+    """What contexts announce, as counters and histograms."""
+
+    def __init__(self, meter: "Meter", names: Attributes) -> None:
+        self._names = names
+        self._composed = meter.create_histogram(
+            "agents.memory.context.composed_tokens", unit="{token}", description="Tokens of a composed prompt"
+        )
+        self._left_out = meter.create_counter(
+            "agents.memory.context.left_out", unit="{item}", description="Items and memories that a prompt left out"
+        )
+        self._compactions = meter.create_counter(
+            "agents.memory.context.compactions", unit="{compaction}", description="Compactions of contexts"
+        )
+        self._freed = meter.create_counter(
+            "agents.memory.context.freed_tokens", unit="{token}", description="Tokens that compactions made free"
+        )
+
+    def composed(self, event: ContextComposed) -> None:
+        """Count a prompt."""
+        self._composed.record(event.total_tokens, self._names)
+        self._left_out.add(event.left_out, self._names)
+
+    def compacted(self, event: ContextCompacted) -> None:
+        """Count a compaction."""
+        how = {**self._names, "strategy": event.strategy}
+        self._compactions.add(1, how)
+        self._freed.add(max(0, event.tokens_before - event.tokens_after), how)
+
+
+class _Gauges:
+    """What is looked up when metrics are collected. Keeps no database alive: OpenTelemetry never lets a callback go."""
+
+    def __init__(self, memories: Memories, names: Attributes) -> None:
+        self._memories: Callable[[], Memories | None] = weakref.ref(memories)
+        self._names = names
+        self._sized: tuple[float, Mapping[Layer, LayerSize]] = (-_FRESH_S, {})
+        self._fallbacks = 0
+        self._seen: weakref.WeakKeyDictionary[AgentMemory, int] = weakref.WeakKeyDictionary()
+
+    def stop(self) -> None:
+        """Have nothing to say from now on."""
+        self._memories = lambda: None
+
+    def register(self, meter: "Meter") -> None:
+        """Create the instruments."""
+        for name, look, unit, description in (
+            ("memory.storage.size", self._sizes, "{memory}", "Active memories, by layer"),
+            ("memory.size.bytes", self._bytes, "By", "Bytes used, by layer"),
+            ("agents.memory.working.entries", self._entries, "{entry}", "Entries of working memory"),
+            ("agents.memory.working.scopes", self._scopes, "{scope}", "Scopes that were not disposed"),
+            ("agents.memory.context.tokens", self._tokens, "{token}", "Tokens that contexts hold"),
+        ):
+            meter.create_observable_gauge(name, [self._callback(look)], unit=unit, description=description)
+        meter.create_observable_counter(
+            "agents.memory.working.scope_fallback_total",
+            [self._callback(self._fallen_back)],
+            unit="{read}",
+            description="Reads in scopes that a level further down answered",
+        )
+
+    def _callback(self, look: Callable[[Memories], Figures]) -> "Callable[[CallbackOptions], Iterable[Observation]]":
+        from opentelemetry.metrics import Observation  # lazy: as above
+
+        def observe(options: "CallbackOptions") -> "Iterable[Observation]":  # noqa: ARG001  # its timeout is for others
+            memories = self._memories()
+            if memories is None:
+                return []
+            try:
+                return [Observation(figure, {**self._names, **which}) for figure, which in look(memories)]
+            except StoreError:
+                return []  # closed, or in trouble: the operations tell of that
+
+        return observe
+
+    def _sizes(self, memories: Memories) -> Figures:
+        # Kept for the other gauge of the same collection: it reads a row for each memory.
+        self._sized = time.monotonic(), _sizes(memories)
+        for layer, size in self._sized[1].items():
+            yield size.active, {"layer": layer.value}
+
+    def _bytes(self, memories: Memories) -> Figures:
+        at, found = self._sized
+        sizes = found if time.monotonic() - at < _FRESH_S else _sizes(memories)
+        for layer, size in sizes.items():
+            yield size.bytes_used, {"layer": layer.value}
+
+    def _entries(self, memories: Memories) -> Figures:
+        yield sum(_working(agent).entries for agent in memories.agents()), {}
+
+    def _scopes(self, memories: Memories) -> Figures:
+        yield sum(_working(agent).scopes for agent in memories.agents()), {}
+
+    def _tokens(self, memories: Memories) -> Figures:
+        yield sum(agent.context.tokens_used for agent in memories.agents()), {}
+
+    def _fallen_back(self, memories: Memories) -> Figures:
+        """Sums up over agents that come and go: a counter never falls."""
+        for agent in memories.agents():
+            now = _working(agent).scope_fallbacks
+            self._fallbacks += now - self._seen.get(agent, 0)
+            self._seen[agent] = now
+        yield self._fallbacks, {}
+
+
+# Collecting metrics is no operation that they should count: both look past those who watch.
+
+
+def _sizes(memories: Memories) -> Mapping[Layer, LayerSize]:
+    found: Mapping[Layer, LayerSize] = inspect.unwrap(Memories.sizes)(memories)
+    return found
+
+
+def _working(agent: "AgentMemory") -> WorkingStats:
+    return WorkingMemory.stats(agent.working)

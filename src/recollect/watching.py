@@ -1,0 +1,95 @@
+"""Timing operations for those who watch, and costing nothing while nobody does.
+
+Metrics and logs are watchers. A watcher hears of every operation, reads and failures too; a handler of an event hears
+of what changed.
+"""
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from recollect.errors import RecollectError
+from recollect.events import EventBus
+from recollect.types import Layer, OperationCompleted
+
+
+@dataclass(slots=True)
+class Noted:
+    """What is found out about an operation while it runs."""
+
+    layer: Layer | None = None
+    count: int | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+
+
+@contextmanager
+def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
+    """Tell the watchers of what happens within, however it ends.
+
+    >>> bus = EventBus()
+    >>> stop = bus.watch(lambda done: print(done.component, done.operation, done.count, done.code))
+    >>> with timing(bus, "View", "add_many") as noted:
+    ...     noted.count = 2
+    View add_many 2 None
+    """
+    noted, code, started = Noted(), None, time.perf_counter()
+    try:
+        yield noted
+    except BaseException as error:  # reason: whatever it was, it is told of and goes on
+        code = error.code if isinstance(error, RecollectError) else type(error).__name__
+        raise
+    finally:
+        bus.report(
+            OperationCompleted(
+                component=component,
+                operation=operation,
+                duration_ms=(time.perf_counter() - started) * 1000,
+                code=code,
+                layer=noted.layer,
+                count=noted.count,
+                agent_id=noted.agent_id,
+                session_id=noted.session_id,
+            )
+        )
+
+
+def watch_over(subject: object, bus: EventBus, agent_id: str) -> None:
+    """Have every public method of one object watched. Objects that nobody watches stay as they are, and as fast.
+
+    >>> class Lamp:
+    ...     def switch(self): return "on"
+    >>> bus, lamp = EventBus(), Lamp()
+    >>> stop = bus.watch(lambda done: print(done.component, done.operation, done.agent_id))
+    >>> watch_over(lamp, bus, "debugger")
+    >>> lamp.switch()
+    Lamp switch debugger
+    'on'
+    """
+    kind = type(subject)
+    for name in dir(kind):
+        if not name.startswith("_") and inspect.isfunction(getattr(kind, name)):
+            setattr(subject, name, _watched(getattr(subject, name), bus, kind.__name__, agent_id))
+
+
+def _watched(method: Callable[..., Any], bus: EventBus, component: str, agent_id: str) -> Callable[..., Any]:
+    name = method.__name__
+
+    @wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with timing(bus, component, name) as noted:
+            noted.agent_id = agent_id
+            return method(*args, **kwargs)
+
+    @wraps(method)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        with timing(bus, component, name) as noted:
+            noted.agent_id = agent_id
+            found: Awaitable[Any] = method(*args, **kwargs)
+            return await found
+
+    return awaited if inspect.iscoroutinefunction(method) else wrapped

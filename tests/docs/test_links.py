@@ -1,0 +1,75 @@
+"""Links lead somewhere: to a file that is there, and to a heading in it. Every guide can be found."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from recollect.ports import Store
+from tools.library_reference import slug
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]+`")
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(?P<text>.+?) *$", re.MULTILINE)
+
+
+@cache
+def text_of(path: Path) -> str:
+    """A document without its blocks of code."""
+    return FENCE.sub("", path.read_text(encoding="utf-8"))
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    return frozenset(slug(found["text"].replace("`", "")) for found in HEADING.finditer(text_of(path)))
+
+
+def links(text: str) -> list[str]:
+    """The targets of links in this project; what stands in code is none."""
+    targets = [found["target"] for found in LINK.finditer(CODE.sub("", text))]
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
+
+
+def broken(path: Path) -> list[str]:
+    bad = []
+    for target in links(text_of(path)):
+        name, _, anchor = target.partition("#")
+        there = (path.parent / name).resolve() if name else path
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            bad.append(target)
+    return bad
+
+
+def documents() -> list[str]:
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sorted(file.relative_to(ROOT).as_posix() for file in files)
+
+
+@pytest.mark.parametrize("name", documents())
+def test_links_lead_somewhere(name: str) -> None:
+    assert broken(ROOT / name) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# One two\n[x](b.md) [y](#one-two) [z](#three) [w](https://example.org) `[v](u)`")
+    assert broken(tmp_path / "a.md") == ["b.md", "#three"]
+
+
+def test_every_guide_and_every_example_is_in_the_table_of_contents() -> None:
+    contents = ROOT / "docs" / "README.md"
+    linked = {(contents.parent / target.partition("#")[0]).resolve() for target in links(text_of(contents))}
+    there = {*(ROOT / "docs" / "guides").glob("*.md"), *(ROOT / "examples").glob("*.py")}
+    assert {file.name for file in there - linked} == set()
+
+
+def test_the_guide_for_stores_names_every_method_of_the_contract() -> None:
+    guide = text_of(ROOT / "docs" / "guides" / "writing-a-store.md")
+    contract = guide.partition("## The contract")[2].partition("### What a search asks")[0]
+    named = set(re.findall(r"`(\w+)(?:\([^`]*\))?`", contract))
+    methods = {name for name in vars(Store) if not name.startswith("_") and callable(getattr(Store, name))}
+    assert methods - named == set()

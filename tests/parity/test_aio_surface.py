@@ -1,0 +1,287 @@
+"""``recollect.aio`` and the synchronous engine are one surface: the same names, parameters, results and errors."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import aio
+from recollect.memories.agent import AgentMemory
+from recollect.memories.session import Session, SessionPreferences
+from recollect.memories.sessions import Sessions
+from recollect.window import ContextWindow
+from recollect.working import WorkingMemory
+
+PAIRS = [
+    (recollect.Memories, aio.Memories),
+    (recollect.View, aio.View),
+    (AgentMemory, aio.AgentMemory),
+    (ContextWindow, aio.ContextWindow),
+    (Sessions, aio.Sessions),
+    (Session, aio.Session),
+    (SessionPreferences, aio.SessionPreferences),
+]
+# Whoever adds a method to the synchronous surface adds one line to `recollect.aio`: awaited, unless it is named here,
+# because it touches nothing but the memory of this process.
+AT_ONCE = {
+    "Memories": {"view", "agent", "agents", "on", "watch"},
+    "View": set[str](),
+    "AgentMemory": set[str](),
+    "Sessions": set[str](),
+    "Session": set[str](),
+    "SessionPreferences": set[str](),
+    "ContextWindow": {"add", "pin", "unpin", "remove", "clear", "snapshot", "restore", "acompact"},
+}
+# A single object that is awaited or iterated.
+FEEDS = {"View": {"changes"}}
+# Parameters that only async code has.
+MORE = {"View.changes": {"follow", "poll_s"}, "open": {"workers"}}
+# Parameters that take coroutine functions as well, so that their annotations differ.
+WIDER = {
+    "open": {"embedder", "reranker"},
+    "Memories.reembed": {"embedder"},
+    "Memories.on": {"handler"},
+    "ContextWindow.compact": {"summariser"},
+}
+# What these return is an async class instead of a synchronous one.
+FACED = {
+    "open",
+    "Memories.view",
+    "Memories.agent",
+    "Memories.agents",
+    "View.changes",
+    "Sessions.create",
+    "Sessions.load",
+    "Sessions.restore",
+}
+ENTERING = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
+
+
+def methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The methods of a class that are its own and public, with those that Python calls."""
+    own = {name: member for name, member in vars(kind).items() if inspect.isfunction(member)}
+    return {name: member for name, member in own.items() if name != "__init__" and not _private(name)}
+
+
+def properties(kind: type) -> set[str]:
+    return {name for name, member in vars(kind).items() if isinstance(member, property)}
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def verbs() -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any]]]:
+    """Each function of the synchronous surface with its counterpart. Which of them lack one, another test tells."""
+    yield "open", recollect.open, aio.open
+    for sync, facade in PAIRS:
+        for name, method in methods(sync).items():
+            if not name.startswith("__") and hasattr(facade, name):
+                yield f"{sync.__name__}.{name}", method, getattr(facade, name)
+
+
+@pytest.mark.parametrize(("sync", "facade"), PAIRS)
+def test_no_method_is_missing_and_none_is_invented(sync: type, facade: type) -> None:
+    assert {ENTERING.get(name, name) for name in methods(sync)} == set(methods(facade))
+
+
+@pytest.mark.parametrize(("name", "sync", "facade"), [*verbs()])
+def test_parameters_are_the_same(name: str, sync: Callable[..., Any], facade: Callable[..., Any]) -> None:
+    expected, found = inspect.signature(sync), inspect.signature(facade)
+    more, wider = MORE.get(name, set()), WIDER.get(name, set())
+    parameters = {key: one for key, one in found.parameters.items() if key not in more}
+    assert list(parameters) == list(expected.parameters)
+    for key, one in expected.parameters.items():
+        other = parameters[key]
+        assert (other.kind, other.default) == (one.kind, one.default), key
+        assert key in wider or str(other.annotation) == str(one.annotation), key
+    assert name in FACED or found.return_annotation == expected.return_annotation
+
+
+@pytest.mark.parametrize(("name", "sync", "facade"), [*verbs()])
+def test_every_method_is_documented(name: str, sync: Callable[..., Any], facade: Callable[..., Any]) -> None:
+    assert inspect.getdoc(facade)
+
+
+@pytest.mark.parametrize(("sync", "facade"), PAIRS)
+def test_a_method_is_awaited_unless_it_stays_in_the_memory_of_this_process(sync: type, facade: type) -> None:
+    plain = {
+        name
+        for name, method in methods(facade).items()
+        if not name.startswith("__") and not inspect.iscoroutinefunction(method)
+    }
+    assert plain == AT_ONCE[sync.__name__] | FEEDS.get(sync.__name__, set())
+
+
+@pytest.mark.req("W1")
+def test_handles_show_the_same_attributes() -> None:
+    async def main() -> None:
+        with recollect.open("ram:", embedder=None) as sync:
+            async with aio.open("ram:", embedder=None) as memories:
+                mine, other = memories.agent("a", user="ada"), sync.agent("a", user="ada")
+                ours, theirs = memories.view(user="ada").sessions, sync.view(user="ada").sessions
+                session, same = await ours.create("monday"), theirs.create("monday")
+                pairs: list[tuple[object, object]] = [
+                    (memories, sync),
+                    (memories.view(user="ada"), sync.view(user="ada")),
+                    (mine, other),
+                    (mine.context, other.context),
+                    (ours, theirs),
+                    (session, same),
+                    (session.preferences, same.preferences),
+                ]
+                for facade, original in pairs:
+                    shown = {name for name in vars(original) if not name.startswith("_")} | properties(type(original))
+                    found = {name for name in vars(facade) if not name.startswith("_")} | properties(type(facade))
+                    assert found - {"sync"} == shown, type(facade)
+                assert type(mine.working) is WorkingMemory
+
+    asyncio.run(main())
+
+
+# --- the same answers -----------------------------------------------------------------------------
+
+
+async def settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+async def scenario(memories: Any) -> list[Any]:
+    """A little of everything, written once. What differs from run to run, ids and times, is left out."""
+    view = memories.view(user="ada", project="api")
+    tea = await settled(view.add("Likes green tea", tags=["drinks"], importance=0.9))
+    cake, bus = await settled(view.add_many(["Likes cake", recollect.NewMemory(content="The bus was late")]))
+    told: list[Any] = [tea.content, cake.version, view.identity, view.layers]
+    told += [(await settled(view.update(tea.id, content="Likes black tea", if_version=1))).version]
+    told += [await settled(view.forget(cake.id, reason="diet")), await settled(view.get(cake.id))]
+    told += [await settled(view.restore(cake.id)), await settled(view.forget(bus.id, permanent=True))]
+    found = await settled(view.get_many([tea.id, cake.id, bus.id]))
+    told += [sorted(memory.content for memory in found.values())]
+    told += [[hit.memory.content for hit in await settled(view.search("what tea?", explain=True))]]
+    page = await settled(view.list(limit=1, sort_by="oldest"))
+    told += [page.total, [memory.content for memory in page], await settled(view.count(filter={"tags": ["drinks"]}))]
+    told += [[(one.sequence, one.operation.value) for one in await settled(view.changes(after=1))]]
+    told += [[one.reason for one in await settled(view.history(cake.id))], (await settled(view.stats())).active]
+    me = memories.agent("debugger", user="ada", project="api", context_tokens=100)
+    me.working.set("step", 3)
+    me.context.add("user", "Make the theme dark", created_at=tea.created_at)
+    saved = await settled(me.snapshot())
+    await settled(me.clear())
+    told += [me.working.get("step"), len(me.context), me.context.tokens_free]
+    await settled(me.restore(saved))
+    told += [me.working.get("step"), me.context.items[0].content, (await settled(me.stats())).context_items]
+    told += [(await settled(me.context.compose("tea", now=tea.created_at))).receipt.total_tokens]
+    told += [(await settled(me.context.compact(0))).receipt.dropped, await settled(memories.settings())]
+    told += [(await settled(memories.doctor())).healthy, (await settled(memories.health())).status]
+    await settled(memories.rebuild())
+    return [*told, await settled(memories.reembed())]
+
+
+def test_one_scenario_gives_the_same_answers(tmp_path: Path) -> None:
+    async def main() -> None:
+        with recollect.open(tmp_path / "sync.db") as sync:
+            expected = await scenario(sync)
+        async with aio.open(tmp_path / "async.db") as memories:
+            found = await scenario(memories)
+        assert found == expected
+
+    asyncio.run(main())
+
+
+WRONG: list[Callable[[Any], Any]] = [
+    lambda memories: memories.view(),
+    lambda memories: memories.view(user=""),
+    lambda memories: memories.agent("", user="ada"),
+    lambda memories: memories.agent("a", user="ada", context_tokens=0),
+    lambda memories: memories.configure(durability="none"),
+    lambda memories: memories.reembed("no such embedder"),
+    lambda memories: memories.reembed(object()),
+    lambda memories: memories.on(object, print),
+    lambda memories: memories.view(user="ada").add(""),
+    lambda memories: memories.view(user="ada").add("x", layer="team"),
+    lambda memories: memories.view(user="ada").add("x", bogus=True),
+    lambda memories: memories.view(user="ada").add_many("x", "y"),
+    lambda memories: memories.view(user="ada").update("nothing", content="x"),
+    lambda memories: memories.view(user="ada").search(" "),
+    lambda memories: memories.view(user="ada").list(limit=0),
+    lambda memories: memories.view(user="ada").changes(after=-1),
+    lambda memories: memories.view(user="ada").changes(limit="all"),
+    lambda memories: memories.view(user="ada").changes(layers=["nowhere"]),
+    lambda memories: memories.agent("a", user="ada").restore(None),
+    lambda memories: memories.agent("a", user="ada").context.add("nobody", "x"),
+    lambda memories: memories.agent("a", user="ada").context.compact(1, strategy="summariser"),
+    lambda memories: memories.agent("a", user="ada").context.compact(1, summariser=lambda items, tokens: "x"),
+]
+
+
+async def raised(call: Callable[[Any], Any], memories: Any) -> tuple[Any, ...]:
+    try:
+        await settled(call(memories))
+    except recollect.RecollectError as error:
+        return type(error), error.message, error.code, error.operation, error.details, error.hint
+    except TypeError as error:
+        return (TypeError, str(error))
+    raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_errors_are_the_same(call: Callable[[Any], Any]) -> None:
+    async def main() -> None:
+        with recollect.open("ram:", embedder=None) as sync:
+            async with aio.open("ram:", embedder=None) as memories:
+                assert await raised(call, memories) == await raised(call, sync)
+
+    asyncio.run(main())
+
+
+CLOSED: list[Callable[[Any], Any]] = [
+    lambda memories: memories.settings(),
+    lambda memories: memories.rebuild(),
+    lambda memories: memories.view(user="ada").add("Too late"),
+    lambda memories: memories.view(user="ada").get("x"),
+    lambda memories: memories.view(user="ada").changes(),
+    lambda memories: memories.view(user="ada").search("tea"),
+    lambda memories: memories.agent("a", user="ada").stats(),
+]
+
+
+@pytest.mark.parametrize("call", CLOSED)
+def test_a_closed_database_refuses_in_the_same_words(call: Callable[[Any], Any], tmp_path: Path) -> None:
+    async def main() -> None:
+        sync = recollect.open(tmp_path / "sync.db", embedder=None)
+        sync.close()
+        memories = await aio.open(tmp_path / "async.db", embedder=None)
+        await memories.close()
+        await memories.close()
+        found = await raised(call, memories)
+        assert found == await raised(call, sync)
+        assert found[0] is recollect.StoreClosed
+        assert (await memories.health()).status is sync.health().status
+
+    asyncio.run(main())
+
+
+WRONG_TO_OPEN: list[dict[str, Any]] = [
+    {},
+    {"url": "nosuch:store"},
+    {"url": "ram:", "embedder": "nosuch"},
+    {"url": "ram:", "embedder": object()},
+    {"url": "ram:", "reranker": object()},
+    {"url": "ram:", "store": object()},
+    {"url": ""},
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_TO_OPEN)
+def test_errors_of_opening_are_the_same(arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_DB", raising=False)
+
+    async def main() -> None:
+        expected = await raised(lambda _: recollect.open(**arguments), None)
+        assert await raised(lambda _: aio.open(**arguments), None) == expected
+
+    asyncio.run(main())

@@ -1,0 +1,292 @@
+"""Async calls: opening and closing, threads of their own, several loops, and many calls at once."""
+
+import asyncio
+import contextvars
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, assert_type
+
+import pytest
+
+import recollect
+from recollect import aio
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.events import MemoryStored
+from recollect.types import Memory, Results, Version
+
+PATIENCE_S = 60
+
+
+class Gate(HashingEmbedder):
+    """Does not answer before it is opened, and says when it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.asked = threading.Semaphore(0)
+        self.opened = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> list[Any]:
+        self.asked.release()
+        assert self.opened.wait(PATIENCE_S)
+        return super().embed(texts)
+
+
+async def in_thread(wait: Any) -> None:
+    """Wait for another thread without stopping this loop."""
+    assert await asyncio.to_thread(wait, timeout=PATIENCE_S)
+
+
+def test_a_database_opens_by_await_and_by_async_with(tmp_path: Path) -> None:
+    async def main() -> None:
+        memories = await aio.open(tmp_path / "m.db", embedder=None)
+        memory = await memories.view(user="ada").add("Likes tea")
+        await memories.close()
+        async with aio.open(tmp_path / "m.db", embedder=None) as again:
+            assert await again.view(user="ada").get(memory.id, include_vector=True) is not None
+        async with await aio.open("ram:", embedder=None) as third:
+            assert await third.settings() == {}
+
+    asyncio.run(main())
+
+
+def test_types_are_those_of_the_synchronous_surface() -> None:
+    async def main() -> None:
+        async with aio.open("ram:", embedder=None) as memories:
+            view = memories.view(user="ada")
+            assert_type(await view.add("Likes tea", title="Drinks"), Memory)
+            assert_type(await view.search("tea"), Results)
+            assert_type(await view.changes(), list[Version])
+            assert_type(memories.agent("a").long_term, aio.View)
+
+    asyncio.run(main())
+
+
+def test_a_wrong_number_of_workers_is_refused() -> None:
+    async def main(workers: Any) -> None:
+        with pytest.raises(recollect.InvalidInput, match="workers"):
+            await aio.open("ram:", workers=workers)
+
+    for workers in (0, -1, 10**6, "many", None, True):
+        asyncio.run(main(workers))
+
+
+def test_calls_run_in_threads_of_their_own_and_working_memory_does_not() -> None:
+    async def main() -> None:
+        threads: list[str] = []
+        async with aio.open("ram:", embedder=None) as memories:
+            memories.on(MemoryStored, lambda event: threads.append(threading.current_thread().name))
+            me = memories.agent("debugger", user="ada")
+            await me.long_term.add("Likes tea")
+            stop = memories.on(recollect.events.WorkingMemorySet, lambda event: threads.append("here"))
+            me.working.set("step", 3)
+            stop()
+        assert threads == ["recollect-aio", "here"]
+
+    asyncio.run(main())
+
+
+def test_calls_see_the_context_of_their_caller() -> None:
+    trace: contextvars.ContextVar[str] = contextvars.ContextVar("trace")
+
+    async def main() -> None:
+        seen: list[str] = []
+        async with aio.open("ram:", embedder=None) as memories:
+            memories.on(MemoryStored, lambda event: seen.append(trace.get()))
+
+            async def add(name: str) -> None:
+                trace.set(name)
+                await memories.view(user="ada").add(name)
+
+            await asyncio.gather(*(add(str(number)) for number in range(20)))
+        assert sorted(seen, key=int) == [str(number) for number in range(20)]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("workers", [1, 3, 16])
+def test_a_thousand_concurrent_adds_lose_nothing(tmp_path: Path, workers: int) -> None:
+    async def main() -> None:
+        before = set(threading.enumerate())
+        async with aio.open(tmp_path / "m.db", embedder=None, workers=workers) as memories:
+            view = memories.view(user="ada")
+            added = await asyncio.gather(*(view.add(f"Number {number}") for number in range(1_000)))
+            assert await view.count() == 1_000
+            found = await view.get_many([memory.id for memory in added])
+            assert {memory.content for memory in found.values()} == {f"Number {number}" for number in range(1_000)}
+            assert len(set(threading.enumerate()) - before) <= workers
+
+    asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_a_call_takes_its_time() -> None:
+    async def main() -> None:
+        gate = Gate()
+        async with aio.open("ram:", embedder=gate) as memories:
+            adding = asyncio.create_task(memories.view(user="ada").add("Likes tea"))
+            await in_thread(gate.asked.acquire)
+            assert await memories.view(user="ada").count() == 0  # another call passes it
+            gate.opened.set()
+            assert (await adding).content == "Likes tea"
+
+    asyncio.run(main())
+
+
+def test_several_loops_share_one_database(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with aio.open(tmp_path / "m.db", embedder=None, workers=4) as memories:
+
+            async def many(user: str) -> int:
+                view = memories.view(user=user)
+                await asyncio.gather(*(view.add(f"Number {number}") for number in range(50)))
+                return await view.count()
+
+            users = [f"user {number}" for number in range(4)]
+            loops = [asyncio.to_thread(asyncio.run, many(user)) for user in users]
+            assert await asyncio.gather(*loops, many("here")) == [50] * 5
+
+    asyncio.run(main())
+
+
+def test_leaving_the_block_waits_for_what_is_running(tmp_path: Path) -> None:
+    async def main() -> None:
+        gate = Gate()
+        async with aio.open(tmp_path / "m.db", embedder=gate, workers=2) as memories:
+            view = memories.view(user="ada")
+            adding = [asyncio.create_task(view.add(f"Number {number}")) for number in range(5)]
+            await in_thread(gate.asked.acquire)
+            asyncio.get_running_loop().call_later(0, gate.opened.set)
+        assert len(await asyncio.gather(*adding)) == 5
+        with recollect.open(tmp_path / "m.db", embedder=None) as kept:
+            assert kept.view(user="ada").count() == 5
+
+    asyncio.run(main())
+
+
+def test_what_is_asked_while_closing_meets_a_closed_store() -> None:
+    async def main() -> None:
+        gate = Gate()
+        memories = await aio.open("ram:", embedder=gate)
+        view = memories.view(user="ada")
+        adding = asyncio.create_task(view.add("In time"))
+        await in_thread(gate.asked.acquire)
+        closing = [asyncio.create_task(memories.close()) for _ in range(2)]
+        await asyncio.sleep(0)
+        late = asyncio.create_task(view.count())
+        await asyncio.sleep(0)
+        gate.opened.set()
+        assert (await adding).content == "In time"
+        await asyncio.gather(*closing)
+        with pytest.raises(recollect.StoreClosed):
+            await late
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_close_goes_on_by_itself() -> None:
+    async def main() -> None:
+        gate = Gate()
+        memories = await aio.open("ram:", embedder=gate)
+        adding = asyncio.create_task(memories.view(user="ada").add("In time"))
+        await in_thread(gate.asked.acquire)
+        closing = asyncio.create_task(memories.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        gate.opened.set()
+        await adding
+        await memories.close()
+        with pytest.raises(recollect.StoreClosed):
+            await memories.settings()
+
+    asyncio.run(main())
+
+
+def test_threads_end_with_the_database() -> None:
+    before = set(threading.enumerate())
+
+    async def main() -> set[threading.Thread]:
+        async with aio.open("ram:", embedder=None) as memories:
+            await asyncio.gather(*(memories.view(user="ada").add(str(number)) for number in range(50)))
+            return set(threading.enumerate()) - before
+
+    threads = asyncio.run(main())
+    assert threads
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+def test_threads_end_with_an_opening_that_fails() -> None:
+    before = set(threading.enumerate())
+
+    async def main() -> set[threading.Thread]:
+        with pytest.raises(recollect.ConfigurationError):
+            await aio.open("nosuch:store")
+        return set(threading.enumerate()) - before
+
+    for thread in asyncio.run(main()):
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+def test_an_error_is_freed_with_its_traceback() -> None:
+    class Marked(Exception):
+        pass
+
+    async def main() -> "weakref.ref[Marked]":
+        async with aio.open("ram:", embedder=None) as memories:
+
+            def items() -> Any:
+                yield "Likes tea"
+                raise Marked
+
+            with pytest.raises(Marked) as raised:
+                await memories.view(user="ada").add_many(items())
+            found = weakref.ref(raised.value)
+            del raised
+            return found
+
+    gc.disable()
+    try:
+        found = asyncio.run(main())
+        assert found() is None
+    finally:
+        gc.enable()
+
+
+SCRIPT = """
+import asyncio, sys, recollect.aio
+async def main():
+    memories = await recollect.aio.open(sys.argv[1], embedder=None)
+    view = memories.view(user="ada")
+    await view.add("Likes tea")
+    asyncio.create_task(view.add("Nobody waits for it"))
+    await asyncio.sleep(0)
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_forgets_to_close_still_ends(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "m.db")],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with recollect.open(tmp_path / "m.db", embedder=None) as kept:
+        assert kept.view(user="ada").count() in (1, 2)
+        assert kept.doctor().healthy
+
+
+def test_recollect_imports_asyncio_only_for_aio() -> None:
+    script = "import sys, recollect; print('asyncio' in sys.modules, recollect.aio.open.__name__)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "open"]

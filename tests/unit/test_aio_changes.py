@@ -1,0 +1,155 @@
+"""The change feed as an async iterator: resumable, prompt, and over when the database is."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import aio
+
+SELDOM_S = 3_600.0
+"""So that only a wake-up can explain that something was noticed."""
+
+
+def test_iterating_goes_through_everything_page_by_page() -> None:
+    async def main() -> None:
+        async with aio.open("ram:", embedder=None) as memories:
+            view = memories.view(user="ada")
+            await view.add_many([f"Number {number}" for number in range(10)])
+            for limit in (1, 3, 5, 10, 11):
+                found = [version.memory.content async for version in view.changes(limit=limit) if version.memory]
+                assert found == [f"Number {number}" for number in range(10)]
+            assert [version.sequence async for version in view.changes(after=7, limit=2)] == [8, 9, 10]
+            assert len(await view.changes(limit=3)) == 3
+
+    asyncio.run(main())
+
+
+Write = Callable[[aio.View, str], Coroutine[Any, Any, Any]]
+WRITES: list[Write] = [
+    lambda view, id: view.add("Likes cake"),
+    lambda view, id: view.update(id, content="Likes cake"),
+    lambda view, id: view.forget(id),
+    lambda view, id: view.forget(id, permanent=True),
+    lambda view, id: view.restore(id),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_follower_hears_at_once_of_what_is_written_here(write: Write) -> None:
+    async def main() -> None:
+        async with aio.open("ram:", embedder=None) as memories:
+            view = memories.view(user="ada")
+            memory, other = await view.add_many(["Likes tea", "Likes rain"])
+            await view.forget(other.id)
+            feed = aiter(view.changes(after=2, follow=True, poll_s=SELDOM_S))
+            assert (await anext(feed)).sequence == 3
+            waiting = asyncio.ensure_future(anext(feed))
+            await asyncio.sleep(0)
+            await write(view, other.id if write is WRITES[-1] else memory.id)
+            assert (await waiting).sequence == 4
+
+    asyncio.run(main())
+
+
+def test_a_follower_misses_nothing_and_hears_nothing_twice(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with aio.open(tmp_path / "m.db", embedder=None) as memories:
+            view = memories.view(user="ada")
+
+            async def follow() -> list[int]:
+                found, after = list[int](), 0
+                while len(found) < 300:
+                    # Stops now and then, and goes on where it was.
+                    async for version in view.changes(after=after, limit=7, follow=True, poll_s=SELDOM_S):
+                        found.append(after := version.sequence)
+                        if after % 50 == 0:
+                            break
+                return found
+
+            followers = [asyncio.create_task(follow()) for _ in range(3)]
+            await asyncio.gather(*(view.add(f"Number {number}") for number in range(300)))
+            assert await asyncio.gather(*followers) == [list(range(1, 301))] * 3
+
+    asyncio.run(main())
+
+
+def test_a_follower_sees_what_others_write_to_the_file(tmp_path: Path) -> None:
+    async def main() -> None:
+        with recollect.open(tmp_path / "m.db", embedder=None) as other:
+            async with aio.open(tmp_path / "m.db", embedder=None) as memories:
+                feed = aiter(memories.view(user="ada").changes(follow=True, poll_s=0.001))
+                waiting = asyncio.ensure_future(anext(feed))
+                await memories.settings()
+                other.view(user="ada").add("Likes tea")
+                assert (await waiting).sequence == 1
+
+    asyncio.run(main())
+
+
+def test_followers_end_when_the_database_is_closed() -> None:
+    async def main() -> None:
+        memories = await aio.open("ram:", embedder=None)
+        view, begun = memories.view(user="ada"), asyncio.Event()
+        await view.add("Likes tea")
+
+        async def follow(after: int) -> list[int]:
+            found = []
+            async for version in view.changes(after=after, follow=True, poll_s=SELDOM_S):
+                found.append(version.sequence)
+                begun.set()
+            return found
+
+        followers = [asyncio.create_task(follow(0)), asyncio.create_task(follow(1))]
+        await begun.wait()
+        await view.count()  # by now the second one has read, too
+        await memories.close()
+        assert await asyncio.gather(*followers) == [[1], []]
+        with pytest.raises(recollect.StoreClosed):
+            await anext(aiter(view.changes(follow=True)))
+
+    asyncio.run(main())
+
+
+def test_a_follower_that_stops_is_not_told_any_more() -> None:
+    async def main() -> None:
+        async with aio.open("ram:", embedder=None) as memories:
+            view = memories.view(user="ada")
+            await view.add("Likes tea")
+            async for _ in view.changes(follow=True):
+                assert memories._opened.feed._followers
+                break
+            waiting = asyncio.create_task(_all(view.changes(after=1, follow=True)))
+            await view.count()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not memories._opened.feed._followers
+            assert not memories._sync._engine.bus.wants(recollect.events.MemoryStored)
+
+    asyncio.run(main())
+
+
+async def _all(changes: aio.Changes) -> list[int]:
+    return [version.sequence async for version in changes]
+
+
+def test_bad_input_is_refused() -> None:
+    async def main() -> None:
+        async with aio.open("ram:", embedder=None) as memories:
+            view = memories.view(user="ada")
+            bad: list[Any] = [0, -1, "often", None, True, float("nan"), float("inf")]
+            for poll_s in bad:
+                with pytest.raises(recollect.InvalidInput, match="poll_s"):
+                    view.changes(follow=True, poll_s=poll_s)
+            with pytest.raises(recollect.InvalidInput, match="no list"):
+                await view.changes(follow=True)
+            with pytest.raises(recollect.InvalidInput, match="after"):
+                await anext(aiter(view.changes(after=-1)))
+
+    asyncio.run(main())

@@ -1,0 +1,133 @@
+"""Plans as values: what each includes, how they are named, and what no plan is."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import ConfigurationError, Plan, PlanRestriction, plans
+from recollect.plans import PLANS, Feature
+
+MB = 1024**2
+
+
+@pytest.mark.req("L12", "P2", "P4", "C3")
+@pytest.mark.parametrize(
+    ("plan", "limit", "features"),
+    [
+        (Plan.CORE, 0, set()),
+        (Plan.WRITERPRO, 100 * MB, {Feature.LONG_TERM_MEMORY, Feature.PERSISTED_SNAPSHOTS}),
+        (Plan.TEAMS, 1024 * MB, set(Feature)),
+        (Plan.ENTERPRISE, None, set(Feature)),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_the_four_plans(plan: Plan, limit: int | None, features: set[Feature]) -> None:
+    assert plan.limit_bytes == limit
+    assert {feature for feature in Feature if plan.allows(feature)} == features
+    for feature in Feature:
+        if feature in features:
+            plans.check(plan, feature)
+        else:
+            with pytest.raises(PlanRestriction):
+                plans.check(plan, feature)
+
+
+@pytest.mark.req("L12")
+@pytest.mark.parametrize(
+    ("feature", "upgrade"),
+    [
+        (Feature.LONG_TERM_MEMORY, "WriterPro"),
+        (Feature.PERSISTED_SNAPSHOTS, "WriterPro"),
+        (Feature.SEMANTIC_SEARCH, "Teams"),
+        (Feature.ADVANCED_COMPACTION, "Teams"),
+        (Feature.RETENTION_POLICIES, "Teams"),
+    ],
+)
+def test_a_restriction_names_plan_feature_and_upgrade(feature: Feature, upgrade: str) -> None:
+    with pytest.raises(PlanRestriction) as raised:
+        plans.check(Plan.CORE, feature)
+    error = raised.value
+    assert error.details == {"plan": "Core", "feature": feature.value, "upgrade": upgrade}
+    assert error.hint == f"upgrade to {upgrade}"
+    assert error.message.startswith("the plan Core has no ")
+    assert isinstance(error, PermissionError)
+
+
+def test_without_a_plan_everything_is_allowed() -> None:
+    for feature in Feature:
+        plans.check(None, feature)
+
+
+@given(st.sampled_from(PLANS), st.data())
+def test_plans_are_known_by_name_however_it_is_written(plan: Plan, data: st.DataObject) -> None:
+    cases = data.draw(st.lists(st.booleans(), min_size=len(plan.name), max_size=len(plan.name)))
+    spelt = "".join(c.upper() if upper else c.lower() for c, upper in zip(plan.name, cases, strict=True))
+    assert plans.named(spelt) is plan
+    assert plans.named(plan) is plan
+
+
+def test_no_name_is_no_plan() -> None:
+    assert plans.named(None) is None
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        plans.named("gold")
+    assert raised.value.details == {"field": "plan"}
+    assert "'gold'" in raised.value.message
+    for name in ("core", "writerpro", "teams", "enterprise"):
+        assert f"'{name}'" in raised.value.hint
+
+
+@pytest.mark.parametrize("value", [7, b"teams", Plan, ["teams"], True])
+def test_what_is_no_plan_is_refused(value: object) -> None:
+    with pytest.raises(ConfigurationError, match="not one"):
+        plans.named(value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": ""}, "plan.name"),
+        ({"name": " "}, "plan.name"),
+        ({"name": "a\nb"}, "plan.name"),
+        ({"name": 7}, "plan.name"),
+        ({"name": "x", "features": "semantic_search"}, "plan.features"),
+        ({"name": "x", "features": ["telepathy"]}, "plan.features"),
+        ({"name": "x", "features": [None]}, "plan.features"),
+        ({"name": "x", "features": 3}, "plan.features"),
+        ({"name": "x", "limit_bytes": -1}, "plan.limit_bytes"),
+        ({"name": "x", "limit_bytes": 1.5}, "plan.limit_bytes"),
+        ({"name": "x", "limit_bytes": True}, "plan.limit_bytes"),
+        ({"name": "x", "limit_bytes": "1 GB"}, "plan.limit_bytes"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Plan(**fields)
+    assert raised.value.details == {"field": field}
+    assert raised.value.hint
+
+
+def test_an_unknown_feature_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Plan.TEAMS.allows("telepathy")
+    assert all(feature.value in raised.value.hint for feature in Feature)
+
+
+def test_a_plan_is_a_value() -> None:
+    plan = Plan(name="Trial", features=["semantic_search", Feature.SEMANTIC_SEARCH], limit_bytes=5)
+    assert plan == Plan(name="Trial", features={Feature.SEMANTIC_SEARCH}, limit_bytes=5)
+    assert plan.features == {Feature.SEMANTIC_SEARCH}
+    assert hash(plan) == hash(pickle.loads(pickle.dumps(plan)))
+    with pytest.raises(FrozenInstanceError):
+        plan.limit_bytes = 7  # type: ignore[misc]  # that is the point
+
+
+@given(used=st.integers(0, 10**12), limit=st.integers(1, 10**12))
+def test_the_warning_begins_at_eighty_percent(used: int, limit: int) -> None:
+    assert plans.warns(used, limit) is (used * 5 >= limit * 4)

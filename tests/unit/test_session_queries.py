@@ -1,0 +1,150 @@
+"""Asking across sessions, by text, topic and relevance."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect import InvalidInput, Memories, NewMemory, Sessions, Sort, View, decay
+from recollect.testing.builders import START
+from tests.unit.stand_ins import HandClock, somebody
+
+TYPES = ("conversation", "finding", "decision", "preference")
+
+
+@pytest.fixture
+def sessions(memories: Memories) -> Sessions:
+    """Two open sessions, a closed one, a deleted one, and what is no session's or another user's."""
+    sessions = memories.view(user="ada").sessions
+    told = {
+        "monday": ("OAuth needs a security review", ["security.oauth"]),
+        "tuesday": ("The security review found nothing", ["security"]),
+        "friday": ("Tabs, not spaces", ["style"]),
+        "gone": ("The security review is cancelled", ["security"]),
+    }
+    for id, (content, tags) in told.items():
+        sessions.create(id).view.add(content, tags=tags)
+    sessions.load("tuesday").view.add("Ask for another one", tags=["security", "todo"])
+    sessions.close("monday")
+    sessions.delete("gone")
+    memories.view(user="ada").add("The user likes security reviews", tags=["security"])
+    memories.view(user="bob").sessions.create("monday").view.add("Bob's security review", tags=["security"])
+    return sessions
+
+
+def names(found: Any) -> list[str]:
+    return sorted(memory.owner.ids[1] for memory in found)
+
+
+@pytest.mark.req("J5")
+def test_searching_all_sessions_of_a_user(sessions: Sessions) -> None:
+    hits = sessions.search("security review", min_score=0)
+    assert names(hit.memory for hit in hits if "review" in hit.memory.content) == ["monday", "tuesday"]
+    assert [layer.value for layer in hits.layers] == ["session"]
+    assert {hit.memory.owner.ids[1] for hit in sessions.search("secur*")} == {"monday", "tuesday"}
+    only = sessions.search("review", filter={"tags": ["security.oauth"]}, limit=1, explain=True)
+    assert names(hit.memory for hit in only) == ["monday"]
+    assert only.hits[0].reasons
+
+
+@pytest.mark.req("J5")
+def test_listing_all_sessions_of_a_user(sessions: Sessions) -> None:
+    assert names(sessions.list_memories()) == ["friday", "monday", "tuesday", "tuesday"]
+    assert names(sessions.list_memories(filter={"tags": ["security"], "no_tags": ["todo"]})) == ["monday", "tuesday"]
+    assert names(sessions.list_memories(filter={"text": "secur* REV*W"})) == ["monday", "tuesday"]
+    first = sessions.list_memories(limit=3, sort_by="relevance")
+    rest = sessions.list_memories(limit=3, sort_by="relevance", cursor=first.next_cursor)
+    assert (len(first), len(rest), rest.next_cursor) == (3, 1, None)
+    assert len({memory.id for memory in (*first, *rest)}) == 4
+    sessions.create("new")
+    with pytest.raises(InvalidInput):
+        sessions.list_memories(limit=3, sort_by="relevance", cursor=first.next_cursor)
+
+
+@pytest.mark.req("J5")
+def test_topics(sessions: Sessions) -> None:
+    counted = [(one.tag, one.count) for one in sessions.topics()]
+    assert counted == [("security", 2), ("security.oauth", 1), ("style", 1), ("todo", 1)]
+    assert [one.id for one in sessions.sessions_about("security")] == ["tuesday", "monday"]
+    assert [one.id for one in sessions.sessions_about("security.oauth")] == ["monday"]
+    assert sessions.sessions_about("secur") == sessions.sessions_about("%") == ()
+    for wrong in ("", 5, None):
+        with pytest.raises(InvalidInput) as caught:
+            sessions.sessions_about(wrong)  # type: ignore[arg-type]  # the mistake to be refused
+        assert caught.value.details["field"] == "topic"
+
+
+@pytest.mark.req("J5")
+def test_a_user_without_sessions(memories: Memories) -> None:
+    sessions = memories.view(user="carol").sessions
+    assert len(sessions.search("anything", min_score=0)) == len(sessions.list_memories()) == 0
+    assert [*sessions.list(), *sessions.topics(), *sessions.sessions_about("a")] == []
+
+
+def fill(view: View, clock: HandClock, drafts: list[tuple[str, float, int, bool]]) -> None:
+    """Memories of all types and ages, some of them read since."""
+    for number, (kind, importance, hours, read) in enumerate(drafts):
+        clock.time = START
+        memory = view.add(f"number {number}", type=kind, importance=importance)
+        clock.forward(hours=hours)
+        if read:
+            view.get(memory.id)
+    clock.time = START
+    clock.forward(days=30)
+
+
+DRAFTS = st.lists(
+    st.tuples(st.sampled_from(TYPES), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.integers(0, 700), st.booleans()),
+    max_size=8,
+)
+
+
+@pytest.mark.req("J6", "J5")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(drafts=DRAFTS, limit=st.integers(1, 4))
+def test_pages_by_relevance_are_judged_by_the_time_of_the_first(
+    memories: Memories, clock: HandClock, drafts: list[tuple[str, float, int, bool]], limit: int
+) -> None:
+    view = somebody(memories)
+    fill(view, clock, drafts)
+    whole = view.list(sort_by=Sort.RELEVANCE, limit=100)
+    judged_at = clock.time
+    products = [math.prod(decay.relevance(memory, judged_at).values()) for memory in whole]
+    assert all(one >= two for one, two in pairwise(products))
+    assert whole.total == len(whole.reasons) == len(drafts)
+    seen: list[tuple[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        page = view.list(sort_by="relevance", limit=limit, cursor=cursor)
+        assert page.total == len(drafts)
+        seen += zip([memory.id for memory in page], page.reasons, strict=True)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+        clock.forward(days=3)  # what fades overtakes nobody
+    assert seen == list(zip([memory.id for memory in whole], whole.reasons, strict=True))
+    middle = view.list(sort_by="relevance", limit=2, offset=1)
+    assert len(middle) == max(0, min(2, len(drafts) - 1))
+
+
+@pytest.mark.req("J6")
+def test_relevance_shows_its_parts(view: View, clock: HandClock) -> None:
+    view.add("a decision", type="decision", importance=0.8)
+    view.add("a chat", type="conversation", importance=0.9)
+    clock.forward(days=7)
+    page = view.list(sort_by="relevance")
+    assert [memory.content for memory in page] == ["a decision", "a chat"]
+    assert page.reasons[1] == {"importance": 0.9, "decay": 0.5, "recency": round(1 + 0.5 * 0.5**7, 4), "match": 1.0}
+    assert view.list().reasons == ()
+    past = view.list(sort_by="relevance", as_of=START)
+    assert [reasons["decay"] for reasons in past.reasons] == [1.0, 1.0]
+    assert [memory.content for memory in past] == ["a chat", "a decision"]
+
+
+@pytest.mark.req("J6")
+def test_of_equal_relevance_the_newest_comes_first(view: View) -> None:
+    view.add_many([NewMemory(content=str(number)) for number in range(5)])
+    assert [memory.content for memory in view.list(sort_by="relevance")] == list("43210")

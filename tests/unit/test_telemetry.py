@@ -1,0 +1,338 @@
+"""Metrics, as OpenTelemetry's own SDK collects them."""
+
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.metrics import MeterProvider as AnyProvider
+from opentelemetry.metrics import NoOpMeter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporter, PeriodicExportingMetricReader
+
+import recollect
+from recollect import ConfigurationError, InvalidLayer, Memories, NotFound
+from recollect.logs import METADATA
+from recollect.telemetry import instrument
+from tests.unit.stand_ins import CountingEmbedder, Opener
+from tests.unit.workload import PLANTED, everything
+
+NAMES = {
+    "memory.operations.total",
+    "memory.operations.errors",
+    "memory.operations.latency",
+    "memory.search.results",
+    "memory.storage.size",
+    "memory.size.bytes",
+    "agents.memory.longterm.embedding_time_ms",
+    "agents.memory.snapshot_create_ms",
+    "agents.memory.snapshot_restore_ms",
+    "agents.memory.working.entries",
+    "agents.memory.working.scopes",
+    "agents.memory.working.get_latency_ms",
+    "agents.memory.working.set_latency_ms",
+    "agents.memory.working.scope_fallback_total",
+    "agents.memory.context.tokens",
+    "agents.memory.context.composed_tokens",
+    "agents.memory.context.left_out",
+    "agents.memory.context.compactions",
+    "agents.memory.context.freed_tokens",
+}
+
+
+class Collected:
+    """The points of all metrics, by name."""
+
+    def __init__(self) -> None:
+        self.reader = InMemoryMetricReader()
+        self.provider = MeterProvider([self.reader], shutdown_on_exit=False)
+
+    def metrics(self) -> Iterator[Any]:
+        found = self.reader.get_metrics_data()
+        for resource in found.resource_metrics if found else ():
+            for scope in resource.scope_metrics:
+                yield from scope.metrics
+
+    def points(self, name: str) -> dict[tuple[tuple[str, Any], ...], Any]:
+        return {
+            tuple(sorted((point.attributes or {}).items())): point
+            for metric in self.metrics()
+            if metric.name == name
+            for point in metric.data.data_points
+        }
+
+    def values(self, name: str) -> dict[tuple[str, ...], Any]:
+        """The value of a counter or gauge, or the count of a histogram, by the values of the attributes."""
+        return {
+            tuple(value for _, value in which): point.value if hasattr(point, "value") else point.count
+            for which, point in self.points(name).items()
+        }
+
+
+@pytest.fixture
+def collected() -> Iterator[Collected]:
+    collected = Collected()
+    yield collected
+    collected.provider.shutdown()
+
+
+@pytest.mark.req("H15")
+def test_operations_errors_latency_and_results(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    view = memories.view(user="ada", project="api")
+    view.add("Use tabs", layer="project")
+    view.add("Likes tabs", layer="user")
+    view.search("tabs", min_score=0)
+    view.search("tabs", limit=1, min_score=0)
+    with pytest.raises(InvalidLayer):
+        view.add("x", layer="planet")
+    with pytest.raises(NotFound):
+        view.update("missing", title="x")
+    total = {
+        ("Memories", "view"): 1,
+        ("View", "project", "add"): 1,
+        ("View", "user", "add"): 1,
+        ("View", "add"): 1,
+        ("View", "search"): 2,
+        ("View", "update"): 1,
+    }
+    # Sorted by attribute: component, layer, operation.
+    assert collected.values("memory.operations.total") == total
+    assert collected.values("memory.operations.latency") == total
+    # Sorted by attribute: code, component, operation.
+    assert collected.values("memory.operations.errors") == {
+        ("INVALID_LAYER", "View", "add"): 1,
+        ("MEMORY_NOT_FOUND", "View", "update"): 1,
+    }
+    [results] = collected.points("memory.search.results").values()
+    assert (results.count, results.sum, results.min, results.max) == (2, 3, 1, 2)
+
+
+@pytest.mark.req("H15")
+def test_size_by_layer(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    view = memories.view(user="ada", project="api")
+    view.add_many(["one", "two"])
+    view.add("three", layer="project")
+    memories.view(user="bob").add("four")
+    sizes = memories.sizes()
+    assert collected.values("memory.storage.size") == {("project",): 1, ("user",): 3}
+    assert collected.values("memory.size.bytes") == {(layer.value,): one.bytes_used for layer, one in sizes.items()}
+
+
+@pytest.mark.req("H15")
+def test_working_memory_and_scopes(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    me, other = memories.agent("debugger"), memories.agent("writer")
+    me.working.set("goal", "fix")
+    other.working.set("goal", "write")
+    scope = me.working.create_scope("task")
+    scope.set("step", 1)
+    assert (scope.get("step"), scope.get("goal"), scope.get("goal"), me.working.get("goal")) == (1, "fix", "fix", "fix")
+    assert collected.values("memory.operations.total")["WorkingScope", "get"] == 3
+    assert collected.values("agents.memory.working.entries") == {(): 3}
+    assert collected.values("agents.memory.working.scopes") == {(): 1}
+    assert collected.values("agents.memory.working.get_latency_ms") == {(): 4}
+    assert collected.values("agents.memory.working.set_latency_ms") == {(): 3}
+    assert collected.values("agents.memory.working.scope_fallback_total") == {(): 2}
+    assert ("WorkingMemory", "stats") not in collected.values("memory.operations.total"), "looking is no operation"
+
+
+def test_a_counter_does_not_fall_when_an_agent_ends(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    for expected in (1, 2):
+        me = memories.agent("debugger")
+        me.working.set("goal", "fix")
+        with me.working.create_scope("task") as scope:
+            scope.get("goal")
+        assert collected.values("agents.memory.working.scope_fallback_total") == {(): expected}
+        del me, scope
+        gc.collect()
+    assert collected.values("agents.memory.working.scope_fallback_total") == {(): 2}
+    assert collected.values("agents.memory.working.entries") == {(): 0}
+
+
+def test_context_and_snapshots(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    me = memories.agent("debugger")
+    for number in range(4):
+        me.context.add("user", f"{number}" * 40)
+    prompt = me.context.compose(budget_tokens=40)
+    done = me.context.compact(20, strategy="oldest")
+    me.restore(me.snapshot())
+    [composed] = collected.points("agents.memory.context.composed_tokens").values()
+    assert (composed.count, composed.sum) == (1, prompt.receipt.total_tokens)
+    assert collected.values("agents.memory.context.left_out") == {(): len(prompt.receipt.left_out)}
+    assert len(prompt.receipt.left_out) > 0
+    assert collected.values("agents.memory.context.compactions") == {("oldest",): 1}
+    freed = done.receipt.tokens_before - done.receipt.tokens_after
+    assert collected.values("agents.memory.context.freed_tokens") == {("oldest",): freed}
+    assert collected.values("agents.memory.context.tokens") == {(): me.context.tokens_used}
+    assert collected.values("agents.memory.snapshot_create_ms") == {(): 1}
+    assert collected.values("agents.memory.snapshot_restore_ms") == {(): 1}
+    assert collected.values("memory.operations.latency")["ContextWindow", "compose"] == 1
+
+
+def test_embedding_times_of_writes_and_questions(opener: Opener, collected: Collected) -> None:
+    memories = opener(embedder=CountingEmbedder())
+    instrument(memories, meter_provider=collected.provider)
+    view = memories.view(user="ada")
+    view.add_many(["one", "two"])
+    view.search("one")
+    assert collected.values("agents.memory.longterm.embedding_time_ms") == {(): 2}
+
+
+@pytest.mark.req("H15", "J13")
+def test_all_metrics_are_there_and_no_attribute_holds_content(collected: Collected) -> None:
+    kept: list[Memories] = []
+
+    def prepare(memories: Memories) -> None:
+        kept.append(memories)
+        instrument(memories, meter_provider=collected.provider)
+
+    agents = everything_and_collect(prepare, collected)
+    assert {metric.name for metric in agents} == NAMES
+    attributes = [point.attributes for metric in agents for point in metric.data.data_points]
+    assert len(attributes) > 80
+    assert PLANTED not in repr(attributes) + repr([(m.name, m.unit, m.description) for m in agents])
+    known = {"component", "operation", "layer", "code", "strategy"}
+    assert {name for some in attributes for name in some} == known
+    for values in ("debugger", "monday"):
+        assert values not in repr(attributes), "ids would make a series for each agent and session"
+
+
+def everything_and_collect(prepare: Any, collected: Collected) -> list[Any]:
+    """Collects while the database is still open: gauges of a closed one have nothing to say."""
+    found: list[Any] = []
+
+    def collect_at_last(memories: Memories) -> None:
+        prepare(memories)
+        close = memories.close
+        memories.close = lambda: (found.extend(collected.metrics()), close())[1]  # type: ignore[method-assign, func-returns-value]
+
+    everything(collect_at_last)
+    return found
+
+
+def test_every_metric_and_log_field_is_documented() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "observability.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1].strip() for line in guide.splitlines() if line.startswith(("| `memory.", "| `agents."))]
+    assert sorted(rows) == sorted(f"`{name}`" for name in NAMES)
+    [fields] = [line for line in guide.splitlines() if line.startswith("| `metadata`")]
+    assert [name for name in METADATA if f"`{name}`" not in fields] == []
+
+
+def test_two_databases_are_told_apart_by_name(opener: Opener, collected: Collected) -> None:
+    one, two = opener(name="one"), opener(name="two")
+    instrument(one, meter_provider=collected.provider, database="one")
+    instrument(two, meter_provider=collected.provider, database="two")
+    one.view(user="ada").add("Likes tea")
+    two.view(team="core").add_many(["a", "b"])
+    assert collected.values("memory.storage.size") == {("one", "user"): 1, ("two", "team"): 2}
+    assert set(collected.values("memory.operations.total")) >= {
+        ("View", "one", "user", "add"),
+        ("View", "two", "team", "add_many"),
+    }
+
+
+def test_measuring_ends(memories: Memories, collected: Collected) -> None:
+    stop = instrument(memories, meter_provider=collected.provider)
+    view = memories.view(user="ada")
+    view.add("Likes tea")
+    stop()
+    view.add("Likes cake")
+    assert collected.values("memory.operations.total")["View", "user", "add"] == 1
+    assert collected.values("memory.storage.size") == {}
+
+
+def test_gauges_of_a_closed_database_say_nothing(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    memories.view(user="ada").add("Likes tea")
+    memories.close()
+    assert collected.values("memory.storage.size") == {}
+    assert collected.values("memory.operations.total")["View", "user", "add"] == 1
+    assert collected.values("memory.operations.errors") == {}
+
+
+def test_metrics_keep_no_database_alive(collected: Collected) -> None:
+    memories = recollect.open("ram:", embedder=None)
+    instrument(memories, meter_provider=collected.provider)
+    memories.view(user="ada").add("Likes tea")
+    gone = weakref.ref(memories)
+    del memories
+    gc.collect()
+    assert gone() is None
+    assert collected.values("memory.storage.size") == {}
+
+
+class BrokenExporter(MetricExporter):
+    """Fails whenever it is given something."""
+
+    calls = 0
+
+    def export(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls += 1
+        raise ConnectionError("no collector")
+
+    def force_flush(self, timeout_millis: float = 0) -> bool:
+        return True
+
+    def shutdown(self, timeout_millis: float = 0, **kwargs: Any) -> None:
+        return None
+
+
+def test_a_failing_exporter_fails_no_write(memories: Memories) -> None:
+    exporter = BrokenExporter()
+    reader = PeriodicExportingMetricReader(exporter, export_interval_millis=float("inf"))
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+    instrument(memories, meter_provider=provider)
+    view = memories.view(user="ada")
+    memory = view.add("Likes tea")
+    reader.collect()
+    view.update(memory.id, content="Likes cake")
+    provider.shutdown()
+    assert exporter.calls > 0
+    assert view.add("after the end").content == "after the end"
+
+
+class BrokenProvider(AnyProvider):
+    """Gives meters whose counters fail."""
+
+    def get_meter(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        meter = NoOpMeter(name)
+
+        def fail(*args: Any, **kwargs: Any) -> None:
+            raise RuntimeError("no meter")
+
+        def counter(*args: Any, **kwargs: Any) -> Any:
+            made = NoOpMeter.create_counter(meter, "x")
+            made.add = fail  # type: ignore[method-assign]
+            return made
+
+        meter.create_counter = counter  # type: ignore[method-assign]
+        return meter
+
+
+def test_a_failing_meter_fails_no_write(memories: Memories) -> None:
+    instrument(memories, meter_provider=BrokenProvider())
+    assert memories.view(user="ada").add("Likes tea").version == 1
+    assert memories.health().components["handlers"] == "2 calls failed"
+
+
+def test_without_opentelemetry_the_error_says_what_to_install(
+    memories: Memories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(ConfigurationError) as caught:
+        instrument(memories)
+    assert (caught.value.operation, caught.value.hint) == ("instrument", "install recollect[otel]")
+
+
+@pytest.mark.parametrize("wrong", [None, "memory.db", object()])
+def test_what_is_no_database_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        instrument(wrong)
+    assert caught.value.details["field"] == "memories"
