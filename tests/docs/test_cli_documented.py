@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recollect.cli.names import DATABASE_VARIABLE, IDS, OWN, variable_of
+from recollect.cli.names import DATABASE_VARIABLE, IDS, OPENING, OWN, variable_of
 from recollect.operations import EXIT_CODES, VERBS
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ def rows(heading: str) -> list[str]:
 
 def test_every_command_is_in_the_guide() -> None:
     named = {name for row in rows("# The command line") for name in re.findall(r"`(\w+)`", row)}
-    assert named == {*VERBS, *OWN}
+    assert named == {*(name.rpartition(".")[2] for name in VERBS), *OWN}
 
 
 def test_every_exit_code_is_in_the_guide() -> None:
@@ -29,5 +29,6 @@ def test_every_exit_code_is_in_the_guide() -> None:
 def test_every_variable_and_flag_is_in_the_guide() -> None:
     for name in IDS:
         assert f"`--{name}`" in GUIDE
+    for name in (*IDS, *OPENING):
         assert f"`{variable_of(name)}`" in GUIDE
     assert f"`{DATABASE_VARIABLE}`" in GUIDE

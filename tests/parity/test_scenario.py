@@ -53,6 +53,32 @@ STEPS: list[Step] = [
     ("watch", {"after": 0, "limit": 1}),
     ("forget", {"ids": ["$0"], "permanent": True}),
     ("history", {"id": "$0"}),
+    ("forget", {"tags": ["home"], "dry_run": True}),
+    ("forget", {"tags": ["home"], "created_before": "2020-01-01T00:00:00Z"}),
+    ("forget", {}),
+    ("forget", {"ids": ["$2"], "tags": ["home"]}),
+    ("sessions", {}),
+    ("sessions.create", {"id": "monday", "preferences": {"language": "en"}, "limit_bytes": 100_000, "decay": False}),
+    ("sessions.create", {"id": "monday"}),
+    ("sessions.create", {"id": "not/an id"}),
+    ("sessions.show", {"id": "monday"}),
+    ("sessions.show", {"id": "nobody"}),
+    ("sessions.configure", {"id": "monday", "half_life_hours": 24, "clear": ["limit-bytes"]}),
+    ("sessions.preferences", {"id": "monday", "set": {"theme": "dark"}, "unset": ["language"]}),
+    ("sessions.preferences", {"id": "monday", "names": ["theme", "nothing"]}),
+    ("sessions.close", {"id": "monday"}),
+    ("sessions.reopen", {"id": "monday"}),
+    ("sessions.topics", {}),
+    ("sessions.about", {"topic": "security"}),
+    ("sessions.search", {"query": "tabs", "limit": 3}),
+    ("sessions.memories", {"limit": 3}),
+    ("sessions.export", {"id": "monday", "form": "jsonl", "history": True}),
+    ("sessions.delete", {"id": "monday", "dry_run": True}),
+    ("sessions.delete", {"id": "monday", "reason": "asked to"}),
+    ("sessions", {"include_deleted": True}),
+    ("sessions.restore", {"id": "monday"}),
+    ("sessions.delete", {"id": "monday", "permanent": True}),
+    ("sessions.restore", {"id": "monday"}),
     ("config", {}),
     ("config", {"durability": "vague"}),
     ("health", {}),
@@ -84,8 +110,8 @@ def through_the_command_line(terminal: Terminal) -> Say:
         for one in VERBS[name].fields:
             if one.name in fields:
                 words += _typed(fields[one.name], asked(one), one.name)
-        more = {"watch": ["--once"], "forget": ["--yes"]}.get(name, [])
-        answer = terminal(name, "--json", *more, *words).answer
+        more = ["--once"] if VERBS[name].live else ["--yes"] if VERBS[name].may_ask else []
+        answer = terminal(*name.split("."), "--json", *more, *words).answer
         if answer["ok"]:
             return answer["result"]
         return {"error": answer["error"]["code"], "message": answer["error"]["message"]}
@@ -99,7 +125,7 @@ def _typed(value: Any, how: Any, name: str) -> list[str]:
         return [str(one) for one in many]
     flag = f"--{how.flag or name.replace('_', '-')}"
     if isinstance(value, bool):
-        return [flag] if value else []
+        return [flag if value else f"--no-{flag[2:]}"]
     pairs = [f"{key}={json.dumps(one)}" for key, one in value.items()] if isinstance(value, dict) else many
     return [word for one in pairs for word in (flag, str(one))]
 
@@ -210,6 +236,7 @@ FILTERS: list[dict[str, Any]] = [
     {"occurred_before": datetime(2020, 6, 1, tzinfo=UTC)},
     {"within": "1h"},
     {"content_contains": "FACT 3"},
+    {"text": "3 fact"},
     {"authors": ("bob",)},
     {"source_type": recollect.SourceType.MANUAL},
     {"has_pointer": True},
@@ -244,7 +271,13 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
         for options in every:
             wanted = view.list(filter=recollect.Filter(**options)).memories
             assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
-        for options in ({"sort_by": recollect.Sort.OLDEST}, {"limit": 2}, {"layers": ("user",)}, {"as_of": 2}):
+        for options in (
+            {"sort_by": recollect.Sort.OLDEST},
+            {"limit": 2},
+            {"offset": 2},
+            {"layers": ("user",)},
+            {"as_of": 2},
+        ):
             wanted = view.list(**options).memories
             assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
 

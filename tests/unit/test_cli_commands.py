@@ -13,7 +13,7 @@ import pytest
 import recollect
 from recollect.cli.rendering import RENDERERS, field_by_field
 from recollect.cli.screen import screen_of
-from recollect.operations import VERBS
+from recollect.operations import VERBS, Takes, asked
 from recollect.operations.keeping import Reembedded
 from tests.unit.stand_ins import Named
 from tests.unit.terminal import Terminal
@@ -125,6 +125,31 @@ def test_erasing_needs_a_word_where_nobody_can_be_asked(terminal: Terminal) -> N
     assert terminal("forget", id, "--permanent", "--dry-run").code == 1
 
 
+@pytest.mark.req("L7")
+def test_forgetting_by_conditions_takes_all_that_match_and_nothing_else(terminal: Terminal) -> None:
+    for tag in ("personal.home", "personal", "work"):
+        terminal.add(f"About {tag}", "--tag", tag)
+    assert len(terminal.json("forget", "--tag", "personal", "--dry-run")["ids"]) == 2
+    assert terminal.json("forget", "--tag", "personal", "--before", "2020-01-01", "--yes")["ids"] == []
+    refused = terminal("forget", "--tag", "personal")
+    assert refused.code == 2
+    assert "forget 2 memories" in refused.err
+    assert "--yes" in refused.err
+    assert terminal.json("count")["count"] == 3
+    assert len(terminal.json("forget", "--tag", "personal", "--reason", "asked to", "--yes")["ids"]) == 2
+    assert [one["content"] for one in terminal.json("list")["memories"]] == ["About work"]
+    assert len(terminal.json("forget", "--tag", "personal", "--permanent", "--yes")["ids"]) == 2
+    assert terminal.json("list", "--forgotten")["total"] == 1
+
+
+@pytest.mark.parametrize("args", [[], ["x", "--tag", "a"], ["--depth", "2"], ["--permanent"]])
+def test_forgetting_wants_ids_or_conditions(args: list[str], terminal: Terminal) -> None:
+    terminal.add("Likes tea", "--tag", "a")
+    assert terminal("forget", *args, "--yes").code == 2
+    assert terminal.json("count")["count"] == 1
+    assert len(terminal.json("forget", "--layer", "user", "--yes")["ids"]) == 1
+
+
 def test_ids_come_from_a_pipe(terminal: Terminal) -> None:
     ids = [terminal.add(f"Fact {number}") for number in range(3)]
     assert terminal.json("forget", "-", stdin="\n".join(ids).encode())["ids"] == ids
@@ -214,9 +239,9 @@ def test_a_database_of_an_unknown_embedder_can_be_read_and_goes_over_to_a_known_
 
 def test_only_what_begins_a_database_makes_one(terminal: Terminal) -> None:
     for name in VERBS:
-        if name != "add":
-            words = ["x"] if name in ("search", "context", "show", "history", "update", "forget", "restore") else []
-            assert terminal(name, *words, "--db", "new.db").code == 6
+        if not VERBS[name].creates:
+            placed = [one for one in VERBS[name].fields if asked(one).takes is not Takes.OPTION]
+            assert terminal(*name.split("."), *("x" for _ in placed), "--db", "new.db").code == 6
     assert not Path("new.db").exists()
 
 
@@ -267,7 +292,7 @@ def test_what_nobody_foresaw_is_one_line_too(terminal: Terminal, monkeypatch: py
 def test_alone_it_shows_what_it_can(terminal: Terminal) -> None:
     alone = terminal()
     assert alone.code == 0
-    assert all(name in alone.out for name in VERBS)
+    assert all(name in alone.out for name in VERBS if "." not in name)
     assert alone.out == terminal("--help").out
     assert terminal("--version").out == terminal("version").out
     assert terminal.json("version")["recollect"] == recollect.__version__

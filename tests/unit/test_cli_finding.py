@@ -159,3 +159,23 @@ def test_without_any_name_the_database_is_the_users_own(terminal: Terminal, monk
     terminal.add("Likes tea")
     assert own.exists()
     assert own.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_a_database_is_opened_with_is_said_in_the_file_or_the_environment(terminal: Terminal) -> None:
+    (terminal.folder / "recollect.toml").write_text('embedder = "hashing-64"\nplan = "core"\n', encoding="utf-8")
+    new = ("--db", "new.db")
+    assert terminal("add", "Likes tea", *new).code == 5  # the plan has no long-term memory
+    (terminal.folder / "recollect.toml").write_text('embedder = "hashing-64"\n', encoding="utf-8")
+    terminal.json("add", "Likes tea", *new)
+    assert terminal.json("config", *new)["settings"]["embedder"] == "hashing-64"
+    place = terminal.json("where")
+    assert place["opening"] == {"embedder": "hashing-64"}
+    assert place["origins"]["embedder"].endswith("recollect.toml")
+    (terminal.folder / "recollect.toml").write_text("embedder = 7\n", encoding="utf-8")
+    assert terminal("list").code == 6
+
+
+def test_the_environment_can_say_that_words_must_do(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    terminal.json("add", "Likes tea", "--db", "new.db")
+    assert terminal.json("search", "tea", "--db", "new.db")["semantic"] is False

@@ -22,6 +22,8 @@ from recollect.cli.app import Commands
 from recollect.cli.params import kind_of
 from recollect.cli.screen import standard_screens
 from recollect.errors import RecollectError
+from recollect.memories.session import Session
+from recollect.memories.sessions import Sessions
 from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, asked, failure_of
 from recollect.operations.looking import periods
 from tests.unit.terminal import Terminal, environment
@@ -44,8 +46,33 @@ VIEW = {
     "forget": "forget",
     "restore": "restore",
     "layers": None,  # follows from the identity
-    "forget_many": None,  # not in the table yet
-    "sessions": None,  # not in the table yet
+    "forget_many": "forget",
+    "sessions": "sessions",
+}
+SESSIONS = {
+    "create": "sessions.create",
+    "load": "sessions.show",
+    "list": "sessions",
+    "close": "sessions.close",
+    "delete": "sessions.delete",
+    "restore": "sessions.restore",
+    "search": "sessions.search",
+    "list_memories": "sessions.memories",
+    "topics": "sessions.topics",
+    "sessions_about": "sessions.about",
+}
+SESSION = {
+    "view": None,  # the verbs of memories, with the session's id and the layer session
+    "preferences": "sessions.preferences",
+    "config": "sessions.show",
+    "metadata": "sessions.show",
+    "closed_at": "sessions.show",
+    "configure": "sessions.configure",
+    "stats": "sessions.show",
+    "close": "sessions.close",
+    "reopen": "sessions.reopen",
+    "forget": None,  # forget with the session's id, the layer session, and a tag or times
+    "export": "sessions.export",
 }
 MEMORIES = {
     "view": None,  # every surface makes one for its caller
@@ -70,7 +97,25 @@ def commands() -> Commands:
 
 
 def command_names() -> set[str]:
-    return set(commands().list_commands(click.Context(commands())))
+    """The names of the commands; those below another one with a dot."""
+    root = commands()
+    context = click.Context(root)
+    names = set(root.list_commands(context))
+    for name in tuple(names):
+        command = root.get_command(context, name)
+        if isinstance(command, click.Group):
+            names |= {f"{name}.{below}" for below in command.list_commands(context)}
+    return names
+
+
+def command_of(name: str) -> click.Command:
+    found: click.Command = commands()
+    for part in name.split("."):
+        assert isinstance(found, click.Group)
+        below = found.get_command(click.Context(found), part)
+        assert below is not None
+        found = below
+    return found
 
 
 # A surface, and the verbs that it offers. Who adds one enters it here.
@@ -85,7 +130,9 @@ def test_every_surface_has_every_verb(surface: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "verbs"), [(recollect.View, VIEW), (recollect.Memories, MEMORIES)], ids=["View", "Memories"]
+    ("kind", "verbs"),
+    [(recollect.View, VIEW), (recollect.Memories, MEMORIES), (Sessions, SESSIONS), (Session, SESSION)],
+    ids=["View", "Memories", "Sessions", "Session"],
 )
 def test_everything_that_the_engine_can_do_has_a_verb(kind: type, verbs: dict[str, str | None]) -> None:
     public = {name for name, member in inspect.getmembers(kind) if not name.startswith("_")}
@@ -110,8 +157,7 @@ def test_inputs_are_frozen_values_whose_fields_are_explained(verb: Verb[Any, Any
 
 @every_verb
 def test_no_two_options_of_a_command_have_the_same_name(verb: Verb[Any, Any]) -> None:
-    command = commands().get_command(click.Context(commands()), verb.name)
-    assert command is not None
+    command = command_of(verb.name)
     names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
     assert sorted(names) == sorted(set(names))
     assert {param.name for param in command.params} >= {one.name for one in verb.fields}
@@ -128,7 +174,7 @@ def test_errors_are_named_once_and_known(verb: Verb[Any, Any]) -> None:
 @every_verb
 def test_the_help_of_a_command_has_its_examples(verb: Verb[Any, Any], terminal: Terminal) -> None:
     assert verb.examples
-    done = terminal(verb.name, "--help")
+    done = terminal(*verb.name.split("."), "--help")
     assert done.code == 0
     for example in verb.examples:
         assert example.line in done.out
@@ -165,6 +211,7 @@ def test_examples_run(line: str, terminal: Terminal) -> None:
     for _ in range(2):  # the examples speak of version 3
         terminal.json("update", id, "--importance", str(0.6 + 0.1 * _))
     (terminal.folder / "notes.txt").write_text("Likes tea\nLives in Rome\n", encoding="utf-8")
+    terminal.json("sessions", "create", "monday", "--prefer", "theme=dark", "--prefer", "language=en")
     if line.startswith("recollect restore"):
         terminal.json("forget", id)
     if "2030" in line or "2d" in line:  # a time before anything was recorded, or after: both are answers

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -12,13 +13,14 @@ from recollect.cli import params, shared
 from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
 from recollect.cli.screen import Screen, one_line, standard_screens
 from recollect.errors import RecollectError
-from recollect.operations import LISTED, VERBS, Needs, Verb, asked, failure_of
+from recollect.operations import LISTED, VERBS, Verb, asked, failure_of, family
 from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, UNEXPECTED, USAGE
 
 _ABOUT = """The memory of your agents: one file, no server, no LLM.
 
 Most commands take words as they come: recollect add Prefers dark mode
 """
+_TOP = {name: listed for name, listed in LISTED.items() if "." not in name}
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
         "EMBEDDER_MISMATCH": "recollect reembed --embedder static goes over to the built-in embedder",
@@ -31,13 +33,14 @@ _HINTS: Mapping[str, str] = MappingProxyType(
 class VerbCommand(click.Command):
     """A verb as a command: its help has examples, and the options that all commands share come last."""
 
-    def __init__(self, verb: Verb[Any, Any], out: Screen, notes: Screen) -> None:
+    def __init__(self, verb: Verb[Any, Any], out: Screen, notes: Screen, **more: Any) -> None:
         self.verb = verb
         super().__init__(
-            verb.name,
+            verb.name.rpartition(".")[2],
             callback=self._call,
             params=[*params.params_of(verb), *_extras(verb), *shared.options()],
             help="\n\n".join(filter(None, (LISTED[verb.name].summary, verb.description))),
+            **more,
         )
         self._out, self._notes = out, notes
 
@@ -45,6 +48,8 @@ class VerbCommand(click.Command):
         from recollect.cli.running import run_verb  # lazy: help needs none of it
 
         context = click.get_current_context()
+        if context.invoked_subcommand:
+            return 0  # that one follows
         agrees = run_verb(self.verb, shared.asking(context), values, self._out, self._notes)
         return 0 if agrees else ANSWERED_NO
 
@@ -71,11 +76,62 @@ class VerbCommand(click.Command):
                 formatter.write(f"{'':>{formatter.current_indent}}    {example.says}\n")
 
 
+class VerbGroup(VerbCommand, click.Group):
+    """A verb with others below it: alone it is a command as any other."""
+
+    def __init__(self, verb: Verb[Any, Any], out: Screen, notes: Screen) -> None:
+        super().__init__(verb, out, notes, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Those of the table, in its order."""
+        return list(family(self.verb.name))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Build a command."""
+        name = f"{self.verb.name}.{cmd_name}"
+        return command_of(name, self._out, self._notes) if name in LISTED else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+        """Find a command below this one."""
+        found = _resolved(self, ctx, args)
+        root = ctx.find_root().command
+        if isinstance(root, Commands):
+            root.named = f"{self.verb.name}.{args[0]}"
+        return found
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands first, then as with any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.summary) for name, listed in family(self.verb.name).items()])
+        super().format_options(ctx, formatter)
+
+
+def command_of(name: str, out: Screen, notes: Screen) -> VerbCommand:
+    """A verb of the table as a command."""
+    return (VerbGroup if family(name) else VerbCommand)(VERBS[name], out, notes)
+
+
+def _resolved(group: click.Group, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+    """Find a command; if there is none of that name, say which is nearest."""
+    command = group.get_command(ctx, args[0])
+    if command is None:
+        from difflib import get_close_matches  # lazy: only for mistakes
+
+        near = get_close_matches(args[0], group.list_commands(ctx), n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"{ctx.command_path} --help lists them"
+        raise click.UsageError(f"no command is named '{one_line(args[0])[:40]}'; {hint}", ctx)
+    return args[0], command, args[1:]
+
+
 def _extras(verb: Verb[Any, Any]) -> list[click.Parameter]:
     """Options that make sense in a terminal only."""
     found: list[click.Parameter] = []
-    if any(asked(one).needs is Needs.ERASE for one in verb.fields):
-        found.append(click.Option(["-y", "--yes"], is_flag=True, help="erase without asking"))
+    if verb.may_ask:
+        found.append(click.Option(["-y", "--yes"], is_flag=True, help="do it without asking"))
+    if verb.name == "sessions.export":
+        path = click.Path(dir_okay=False, path_type=Path)
+        found.append(click.Option(["-o", "--output"], type=path, help="write it there, for you alone to read"))
+        found.append(click.Option(["--force"], is_flag=True, help="overwrite what is there"))
     if verb.live:
         found.append(click.Option(["--once"], is_flag=True, help="show what there is, then end"))
         interval = click.FloatRange(0.01, 3600)
@@ -114,12 +170,12 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs in the order of the table, then the terminal's own."""
-        return [*LISTED, *OWN]
+        return [*_TOP, *OWN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Build a command."""
-        if cmd_name in LISTED:
-            return VerbCommand(VERBS[cmd_name], self._out, self._notes)
+        if cmd_name in _TOP:
+            return command_of(cmd_name, self._out, self._notes)
         return self._own(cmd_name) if cmd_name in OWN else None
 
     def _own(self, name: str) -> click.Command:
@@ -128,21 +184,16 @@ class Commands(click.Group):
         return own.COMMANDS[name](self._out)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-        """Find a command; if there is none of that name, say which is nearest."""
-        command = self.get_command(ctx, args[0])
-        self.named = args[0] if command else ""
-        if command is None:
-            from difflib import get_close_matches  # lazy: only for mistakes
-
-            near = get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them"
-            raise click.UsageError(f"no command is named '{one_line(args[0])[:40]}'; {hint}")
-        return args[0], command, args[1:]
+        """Find a command, and note which it is."""
+        self.named = ""
+        found = _resolved(self, ctx, args)
+        self.named = args[0]
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands under their headings."""
         headings: dict[str, list[tuple[str, str]]] = {}
-        for name, listed in LISTED.items():
+        for name, listed in _TOP.items():
             headings.setdefault(listed.section.value, []).append((name, listed.summary))
         headings["This terminal"] = list(OWN.items())
         for heading, rows in headings.items():
@@ -218,7 +269,8 @@ class _Told:
     def error(self, code: str, message: str, hint: str, exit_code: int, error: RecollectError | None = None) -> int:
         """Tell of an error; the exit code."""
         if self._json is None:
-            text = "; ".join(filter(None, (one_line(message).rstrip("."), one_line(hint))))
+            said = one_line(message).rstrip(".")
+            text = f"{said}{' ' if said.endswith('?') else '; '}{one_line(hint)}" if hint else said
             self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
             return exit_code
         from recollect import codec  # lazy: brings in msgspec

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, variable_of
+from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, OPENING, variable_of
 from recollect.errors import ConfigurationError
 from recollect.types import Identity
 
 FILE = "recollect.toml"
 DEFAULT_USER = "default"
+NO_EMBEDDER = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +26,22 @@ class Config:
     path: Path
     database: str | None = None
     identity: Mapping[str, str] = field(default_factory=dict)
+    opening: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The database and the identity, and where each came from: ``origins`` has ``database`` and the ids."""
+    """The database, the identity and what to open it with, and where each came from: ``origins`` has their names."""
 
     database: str
     identity: Identity
     origins: Mapping[str, str]
+    opening: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How to open it: what was said of it, as ``recollect.open`` takes it."""
+        return {name: None if value == NO_EMBEDDER else value for name, value in self.opening.items()}
 
     @property
     def path(self) -> Path | None:
@@ -56,17 +64,19 @@ def settle(
     ('my.db', 'ada', 'RECOLLECT_DB')
     """
     origins: dict[str, str] = {}
-    ids: dict[str, str] = {}
-    for name in IDS:
+    said: dict[str, str] = {}
+    for name in (*IDS, *OPENING):
+        kept = {**config.identity, **config.opening} if config else {}
         for value, origin in (
             (flags.get(name), f"--{name}"),
             (environment.get(variable_of(name)), variable_of(name)),
-            (config.identity.get(name) if config else None, str(config.path) if config else ""),
+            (kept.get(name), str(config.path) if config else ""),
         ):
             if value:
-                ids[name], origins[name] = value, origin
+                said[name], origins[name] = value, origin
                 break
-    if not ids:
+    ids = {name: said[name] for name in IDS if name in said}
+    if not ids or ("session" in ids and "user" not in ids):  # a session is a user's
         ids["user"], origins["user"] = DEFAULT_USER, "the default"
     if flags.get(DATABASE):
         database, origins[DATABASE] = str(flags[DATABASE]), "--db"
@@ -76,7 +86,8 @@ def settle(
         database, origins[DATABASE] = config.database, str(config.path)
     else:
         database, origins[DATABASE] = str(folder / "memory.db"), "the default"
-    return Found(database=database, identity=Identity(**ids), origins=origins)
+    opening = {name: said[name] for name in OPENING if name in said}
+    return Found(database=database, identity=Identity(**ids), origins=origins, opening=opening)
 
 
 def user_folder(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path:
@@ -120,7 +131,12 @@ def read_config(file: Path) -> Config:
     database = content.get(DATABASE)
     if database is not None and (not isinstance(database, str) or not database):
         raise _wrong(file, "names no database: 'database' is not a text", 'write database = "memory.db"')
-    return Config(path=file, database=_beside(file, database), identity=_ids(file, content.get("identity", {})))
+    opening = {name: content[name] for name in OPENING if name in content}
+    for name, value in opening.items():
+        if not isinstance(value, str) or not value:
+            raise _wrong(file, f"has {name!r} that is not a text", f'write {name} = "..."')
+    ids = _ids(file, content.get("identity", {}))
+    return Config(path=file, database=_beside(file, database), identity=ids, opening=opening)
 
 
 def _ids(file: Path, given: Any) -> Mapping[str, str]:

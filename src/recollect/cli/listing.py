@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import pictures
+from recollect.cli import parts, pictures
 from recollect.cli.kinds import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
 from recollect.types import Hit, Memory, Operation, Page, Results, Version
@@ -61,7 +61,7 @@ def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
     room = max(5, min(24, screen.width - names - 12))
     for name, drawn, value in pictures.signed_bars(hit.reasons, room, plain=screen.plain):
         style = "green" if value >= 0 else "red"
-        screen.line(f"   {name.ljust(names)} {screen.styled(drawn, style)} {value:+.2f}")
+        screen.line(f"   {name.replace('_', ' ').ljust(names)} {screen.styled(drawn, style)} {value:+.2f}")
     screen.line()
 
 
@@ -187,13 +187,7 @@ def memory(screen: Screen, answer: Memory, _: Any) -> None:
     ]
     screen.line(safe(answer.content) if screen.terminal else answer.content)
     screen.line()
-    shown = [(one_line(name), one_line(str(value))) for name, value in pairs if value not in (None, "")]
-    if not screen.terminal:
-        screen.rows(shown)
-        return
-    names = max(len(name) for name, _ in shown)
-    for name, value in shown:
-        screen.line(f"{screen.styled(name.ljust(names), 'dim')}  {value}")
+    parts.pairs(screen, [(name, str(value)) for name, value in pairs if value not in (None, "")])
 
 
 def _moment(moment: datetime | None) -> str:

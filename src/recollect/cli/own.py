@@ -27,10 +27,11 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The database and the identity that commands would use here, and where each was named."""
+    """The database and the identity that commands would use here, what it is opened with, and who said so."""
 
     database: str
     identity: Mapping[str, str] = field(default_factory=dict)
+    opening: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -56,11 +57,11 @@ def where(out: Screen) -> click.Command:
         asked = shared.asking(context)
         found = asked.find()
         ids = {name: value for name in found.origins if (value := getattr(found.identity, name, None))}
-        place = Place(database=found.database, identity=ids, origins=found.origins)
+        place = Place(database=found.database, identity=ids, opening=found.opening, origins=found.origins)
         if asked.json:
             out.line(as_json("where", place))
             return
-        for name, value in {"database": place.database, **place.identity}.items():
+        for name, value in {"database": place.database, **place.identity, **place.opening}.items():
             out.line(f"{name.ljust(9)} {one_line(value)}  {out.styled('from ' + place.origins[name], 'dim')}")
 
     return click.Command("where", callback=show, params=shared.options(), help=OWN["where"])

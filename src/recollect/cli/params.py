@@ -59,7 +59,7 @@ def _param(one: "dataclasses.Field[Any]", how: Asked) -> click.Parameter:
             [one.name],
             nargs=1 if how.takes is Takes.ONE else -1,
             required=one.default is dataclasses.MISSING,
-            metavar=_metavar(one.name, how),
+            metavar=_metavar(one.name, how) if one.default is dataclasses.MISSING else f"[{_metavar(one.name, how)}]",
         )
     name = f"--{how.flag or one.name.replace('_', '-')}"
     names = [*([f"-{how.short}"] if how.short else []), name, one.name]

@@ -10,19 +10,19 @@ _SPANS = ((31_536_000, "y"), (2_592_000, "mo"), (86_400, "d"), (3_600, "h"), (60
 _SIZES = ("B", "KB", "MB", "GB", "TB")
 
 
-def bar(fraction: float, width: int, *, plain: bool = False) -> str:
-    """A bar that fills a part of its width; always as wide as it is told.
+def bar(fraction: float, width: int, *, plain: bool = False, rest: str = " ") -> str:
+    """A bar that fills a part of its width; always as wide as it is told, and never empty for more than nothing.
 
-    >>> bar(0.5, 4), bar(0.5, 4, plain=True)
-    ('██  ', '##..')
+    >>> bar(0.5, 4), bar(0.5, 4, rest="░"), bar(0.5, 4, plain=True)
+    ('██  ', '██░░', '##..')
     """
     share = min(1.0, max(0.0, fraction))
     if plain:
         full = round(share * width)
         return "#" * full + "." * (width - full)
-    eighths = round(share * width * 8)
-    full, rest = divmod(eighths, 8)
-    return ("█" * full + (_PARTS[rest] if rest else "")).ljust(width)
+    eighths = max(round(share * width * 8), 1 if share and width else 0)
+    full, part = divmod(eighths, 8)
+    return ("█" * full + (_PARTS[part] if part else "")).ljust(width, rest)
 
 
 def signed_bars(parts: Mapping[str, float], width: int, *, plain: bool = False) -> list[tuple[str, str, float]]:

@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import datetime
-from enum import Enum
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import listing, pictures
-from recollect.cli.kinds import local_now
+from recollect.cli import listing, parts, pictures, rooms
 from recollect.cli.screen import Screen, one_line, safe
 from recollect.types import Diagnosis, Health, Status
 
 if TYPE_CHECKING:
+    from recollect.operations.forgetting import Forgotten, Restored
     from recollect.operations.keeping import Reembedded, Settings
     from recollect.operations.looking import Statistics
     from recollect.operations.recalling import Count, Prompt
-    from recollect.operations.writing import Added, Forgotten, Restored
+    from recollect.operations.writing import Added
 
 _MEMORIES = 10
 
@@ -42,6 +41,11 @@ def counted(screen: Screen, answer: "Count", _: Any) -> None:
 def forgotten(screen: Screen, answer: "Forgotten", _: Any) -> None:
     """What went, and what was not there."""
     done = "erased" if answer.permanent else "forgotten"
+    if screen.terminal and len(answer.ids) > _MEMORIES:
+        screen.line(f"{len(answer.ids)} memories {'would be ' if answer.dry_run else ''}{done}")
+        return
+    if screen.terminal and not (answer.ids or answer.missing):
+        screen.line("Nothing matches.", "yellow")
     for id in answer.ids:
         screen.line(f"{'would be ' if answer.dry_run else ''}{done}  {safe(id)}")
     for id in answer.missing:
@@ -82,10 +86,10 @@ def statistics(screen: Screen, answer: "Statistics", _: Any) -> None:
     if stats.bytes_limit:
         pairs.append(("of", f"{pictures.size(stats.bytes_limit)} ({stats.percent_used:.0f} %)"))
     if stats.oldest and stats.newest:
-        pairs += [("oldest", _time(stats.oldest)), ("newest", _time(stats.newest))]
-    _pairs(screen, pairs)
-    _bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
-    _bars(screen, "Tags", {use.tag: use.count for use in stats.top_tags})
+        pairs += [("oldest", parts.time(stats.oldest)), ("newest", parts.time(stats.newest))]
+    parts.pairs(screen, pairs)
+    parts.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
+    parts.bars(screen, "Tags", {use.tag: use.count for use in stats.top_tags})
     if answer.timeline:
         screen.line()
         screen.line("Recorded", "bold")
@@ -94,30 +98,16 @@ def statistics(screen: Screen, answer: "Statistics", _: Any) -> None:
         )
         first, last = answer.timeline[0], answer.timeline[-1]
         most = max(one.count for one in answer.timeline)
-        screen.line(f"  {first.start.astimezone():%Y-%m-%d} to {last.end.astimezone():%Y-%m-%d}, at most {most}", "dim")
-
-
-def _bars(screen: Screen, title: str, counts: Mapping[str, int]) -> None:
-    if not counts:
-        return
-    screen.line()
-    screen.line(title, "bold")
-    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
-    most = ordered[0][1]
-    names = min(max(len(name) for name in counts), max(8, screen.width // 3))
-    room = max(5, min(40, screen.width - names - 12))
-    for name, count in ordered:
-        shown = one_line(name)
-        cut = shown if len(shown) <= names else shown[: names - 1] + "…"
-        drawn = screen.styled(pictures.bar(count / max(1, most), room, plain=screen.plain), "cyan")
-        screen.line(f"  {cut.ljust(names)} {drawn} {count}")
+        form = "%Y-%m-%d" if first.end - first.start >= timedelta(days=1) else "%Y-%m-%d %H:%M"
+        span = f"{first.start.astimezone():{form}} to {last.end.astimezone():{form}}"
+        screen.line(f"  {span}{f', at most {most}' if len(answer.timeline) > 1 else ''}", "dim")
 
 
 def health(screen: Screen, answer: Health, _: Any) -> None:
     """The state, and that of the parts."""
     style = {Status.HEALTHY: "green", Status.DEGRADED: "yellow", Status.UNHEALTHY: "red"}[answer.status]
     screen.line(f"{screen.styled(answer.status.value, style)} ({answer.latency_ms:.1f} ms)")
-    _pairs(screen, list(answer.components.items()))
+    parts.pairs(screen, list(answer.components.items()))
 
 
 def diagnosis(screen: Screen, answer: Diagnosis, _: Any) -> None:
@@ -131,7 +121,7 @@ def diagnosis(screen: Screen, answer: Diagnosis, _: Any) -> None:
             screen.line(f"       to mend it: {safe(finding.repair)}", "dim")
     if any(not finding.repaired for finding in answer.findings):
         screen.line("recollect doctor --repair mends what can be mended", "yellow")
-    _pairs(screen, list(answer.facts.items()))
+    parts.pairs(screen, list(answer.facts.items()))
 
 
 def rebuilt(screen: Screen, _: None, __: Any) -> None:
@@ -146,38 +136,15 @@ def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
 
 def settings(screen: Screen, answer: "Settings", _: Any) -> None:
     """Name and value."""
-    _pairs(screen, sorted(answer.settings.items()))
-
-
-def _pairs(screen: Screen, pairs: list[tuple[str, str]]) -> None:
-    if not screen.terminal:
-        screen.rows(pairs)
-        return
-    names = max((len(name) for name, _ in pairs), default=0)
-    for name, value in pairs:
-        screen.line(f"{screen.styled(name.ljust(names), 'dim')}  {one_line(value)}")
-
-
-def _time(moment: datetime) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M} ({pictures.ago(moment, local_now())})"
+    parts.pairs(screen, sorted(answer.settings.items()))
 
 
 def field_by_field(screen: Screen, answer: Any, _: Any) -> None:
     """Any answer: the names of its fields and what they hold."""
     if not is_dataclass(answer):
-        screen.line(one_line(_plain(answer)))
+        screen.line(one_line(parts.shown(answer)))
         return
-    _pairs(screen, [(one.name, _plain(getattr(answer, one.name))) for one in fields(answer)])
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{_plain(name)}={_plain(one)}" for name, one in value.items())
-    if isinstance(value, tuple | list):
-        return ", ".join(map(_plain, value))
-    return "" if value is None else str(value)
+    parts.pairs(screen, [(one.name, parts.shown(getattr(answer, one.name))) for one in fields(answer)])
 
 
 RENDERERS: Mapping[str, Callable[[Screen, Any, Any], None]] = MappingProxyType(
@@ -195,6 +162,20 @@ RENDERERS: Mapping[str, Callable[[Screen, Any, Any], None]] = MappingProxyType(
         "watch": listing.changes,
         "stats": statistics,
         "graph": listing.graph,
+        "sessions": rooms.listing,
+        "sessions.create": rooms.details,
+        "sessions.show": rooms.details,
+        "sessions.preferences": rooms.preferences,
+        "sessions.configure": rooms.details,
+        "sessions.close": rooms.details,
+        "sessions.reopen": rooms.details,
+        "sessions.delete": rooms.deleted,
+        "sessions.restore": rooms.details,
+        "sessions.export": rooms.exported,
+        "sessions.topics": rooms.topics,
+        "sessions.about": rooms.listing,
+        "sessions.search": listing.results,
+        "sessions.memories": listing.page,
         "health": health,
         "doctor": diagnosis,
         "rebuild": rebuilt,

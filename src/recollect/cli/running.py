@@ -10,7 +10,7 @@ import click
 
 from recollect.cli import params
 from recollect.cli.names import DATABASE
-from recollect.cli.screen import Screen
+from recollect.cli.screen import Screen, one_line
 from recollect.cli.shared import Asking
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
 from recollect.operations import Caller, Needs, Progress, Verb
@@ -24,9 +24,10 @@ def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out
     """Run a verb and show its answer; whether the answer is yes."""
     given = params.filled(verb, values, whole=bool(values.get("whole")))
     found = asked.find()
-    _ask_first(verb, given, notes, sure=bool(values.get("yes")))
     with opened(verb, found) as memories:
         caller = Caller(memories=memories, identity=found.identity)
+        if not values.get("yes"):
+            _ask_first(verb.asks(caller, given), notes)
         if verb.live and not values.get("once"):
             from recollect.cli import watching  # lazy: one command needs it
 
@@ -41,6 +42,13 @@ def answer_with(
     out: Screen, name: str, answer: Any, given: Any, *, json: bool, values: Mapping[str, Any] | None = None
 ) -> None:
     """Show an answer: as JSON, as a picture in a file, or for people."""
+    if values and values.get("output"):
+        from recollect.cli import files  # lazy: one option of one command needs it
+
+        files.write_private(values["output"], answer.text, force=values["force"])
+        if not json:
+            out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
+            return
     if json and name == "watch":
         for version in answer.versions:
             out.line(as_json(name, replace(answer, versions=(version,), last=version.sequence)))
@@ -64,15 +72,13 @@ def as_json(operation: str, result: Any) -> str:
     return codec.encode_json({"ok": True, "operation": operation, "result": result}).decode()
 
 
-def _ask_first(verb: Verb[Any, Any], given: Any, notes: Screen, *, sure: bool) -> None:
-    """Before something is destroyed, whoever sits there is asked; a program must have said that it is sure."""
-    if verb.needed(given) is not Needs.ERASE or sure or getattr(given, "dry_run", False):
+def _ask_first(taken: str, notes: Screen) -> None:
+    """Before something is taken away, whoever sits there is asked; a program must have said that it is sure."""
+    if not taken:
         return
-    count = len(getattr(given, "ids", ()))
     if not (sys.stdin.isatty() and notes.terminal):
-        raise click.UsageError("this erases for good, and nobody can be asked here: pass --yes if it shall be")
-    what = "this memory" if count == 1 else f"{count} memories"
-    click.confirm(f"Erase {what} for good, with all versions?", abort=True, err=True)
+        raise click.UsageError(f"this would {one_line(taken)}, and nobody can be asked here: pass --yes if it shall be")
+    click.confirm(f"{one_line(taken[0].upper() + taken[1:])}?", abort=True, err=True)
 
 
 @contextmanager
@@ -91,11 +97,13 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
         if found.origins[DATABASE] == "the default":
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        memories = recollect.open(found.database)
+        memories = recollect.open(found.database, **found.options)
     except EmbedderMismatch:
         if verb.needs is Needs.WRITE and EmbeddingFailed in verb.errors:
             raise
-        memories = recollect.open(found.database, embedder=None)  # what needs no new vectors goes by words alone
+        memories = recollect.open(
+            found.database, **{**found.options, "embedder": None}
+        )  # what needs no new vectors goes by words alone
     with memories:
         yield memories
 

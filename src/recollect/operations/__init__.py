@@ -29,8 +29,8 @@ LISTED = MappingProxyType(
     {
         "add": Listed("Remember something.", Section.REMEMBER, "writing"),
         "update": Listed("Change a memory; the version before stays in its history.", Section.REMEMBER, "writing"),
-        "forget": Listed("Forget memories: for a while, or for good.", Section.REMEMBER, "writing"),
-        "restore": Listed("Bring forgotten memories back.", Section.REMEMBER, "writing"),
+        "forget": Listed("Forget memories: for a while, or for good.", Section.REMEMBER, "forgetting"),
+        "restore": Listed("Bring forgotten memories back.", Section.REMEMBER, "forgetting"),
         "search": Listed("Find the memories that answer a question best.", Section.RECALL, "recalling"),
         "list": Listed("Show memories page by page.", Section.RECALL, "recalling"),
         "show": Listed("Show one memory with everything that is known of it.", Section.RECALL, "recalling"),
@@ -40,6 +40,20 @@ LISTED = MappingProxyType(
         "watch": Listed("Follow what is written, as it is written.", Section.LOOK, "looking"),
         "stats": Listed("Show counts, sizes, types, tags and when memories were recorded.", Section.LOOK, "looking"),
         "graph": Listed("Show which memories refer to which.", Section.LOOK, "looking"),
+        "sessions": Listed("List sessions; make, show, hand over, delete and search them.", Section.LOOK, "sessions"),
+        "sessions.create": Listed("Make a session.", Section.LOOK, "sessions"),
+        "sessions.show": Listed("Show what a session holds, prefers and is allowed.", Section.LOOK, "sessions"),
+        "sessions.preferences": Listed("Show, set and unset what is preferred.", Section.LOOK, "sessions"),
+        "sessions.configure": Listed("Set how a session fades, and its limit.", Section.LOOK, "sessions"),
+        "sessions.close": Listed("Note that a session has ended.", Section.LOOK, "sessions"),
+        "sessions.reopen": Listed("Go on with a session that was closed.", Section.LOOK, "sessions"),
+        "sessions.delete": Listed("Delete a session and forget its memories.", Section.LOOK, "sessions"),
+        "sessions.restore": Listed("Bring a deleted session back.", Section.LOOK, "sessions"),
+        "sessions.export": Listed("Hand over all that is kept of a session.", Section.LOOK, "sessions"),
+        "sessions.topics": Listed("Show the tags of all sessions.", Section.LOOK, "across"),
+        "sessions.about": Listed("List the sessions about a topic.", Section.LOOK, "across"),
+        "sessions.search": Listed("Search in all sessions.", Section.LOOK, "across"),
+        "sessions.memories": Listed("Show the memories of all sessions.", Section.LOOK, "across"),
         "health": Listed("Tell whether the database can work now.", Section.KEEP, "keeping"),
         "doctor": Listed("Check that what is stored is what was written.", Section.KEEP, "keeping"),
         "rebuild": Listed("Derive everything but the journal again.", Section.KEEP, "keeping"),
@@ -47,7 +61,20 @@ LISTED = MappingProxyType(
         "config": Listed("Show or change what the database keeps about itself.", Section.KEEP, "keeping"),
     }
 )
-"""Every verb in one line, in the order in which they are shown. A command loads the module of its own verb only."""
+"""Every verb in one line, in the order in which they are shown. A command loads the module of its own verb only.
+
+A name with a dot belongs to a family: `sessions.export` is shown below `sessions`, which is a verb itself.
+"""
+
+
+def family(name: str) -> dict[str, Listed]:
+    """The verbs below one, by the last part of their names.
+
+    >>> list(family("sessions"))[:2], family("add")
+    (['create', 'show'], {})
+    """
+    start = f"{name}."
+    return {whole.removeprefix(start): listed for whole, listed in LISTED.items() if whole.startswith(start)}
 
 
 class _Table(Mapping[str, Verb[Any, Any]]):
@@ -55,7 +82,7 @@ class _Table(Mapping[str, Verb[Any, Any]]):
 
     def __getitem__(self, name: str) -> Verb[Any, Any]:
         module = importlib.import_module(f"recollect.operations.{LISTED[name].module}")
-        found: Verb[Any, Any] = getattr(module, name.upper())
+        found: Verb[Any, Any] = getattr(module, name.upper().replace(".", "_"))
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -85,4 +112,5 @@ __all__ = [
     "Verb",
     "asked",
     "failure_of",
+    "family",
 ]

@@ -1,51 +1,13 @@
 """Verbs that find memories: search, list, count, show, context."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from recollect.errors import EmbeddingFailed, InvalidLayer, NotFound, QueryTooLong, RateLimited
+from recollect.operations.narrowing import Narrowed
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import Filter, Layer, Memory, MemoryType, Page, Ranking, Results, Sort, SourceType
-
-_RECALLED = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowed:
-    """Which memories to look at; every condition given must hold."""
-
-    layers: tuple[Layer, ...] = option("only of this layer", (), flag="layer", short="l")
-    types: tuple[MemoryType, ...] = option("only of this type", (), flag="type", short="t")
-    tags: tuple[str, ...] = option("only with this tag, or one below it", (), flag="tag", short="T")
-    any_tags: tuple[str, ...] = option("only with one of these tags", (), flag="any-tag")
-    no_tags: tuple[str, ...] = option("without this tag", (), flag="no-tag")
-    min_importance: float | None = option("only if it counts for so much")
-    created_after: datetime | None = option("only if recorded then or later", flag="after")
-    created_before: datetime | None = option("only if recorded earlier", flag="before")
-    occurred_after: datetime | None = option("only if it happened then or later")
-    occurred_before: datetime | None = option("only if it happened earlier")
-    within: str | None = option("only if recorded in this span, such as 7d or 'last week'", short="w")
-    content_contains: str | None = option("only with this text in it, whatever the case", flag="contains")
-    authors: tuple[str, ...] = option("only by this author", (), flag="author")
-    source_type: SourceType | None = option("only from there")
-    has_pointer: bool | None = option("only with a pointer to a document, or only without")
-    metadata: Mapping[str, Any] = option("only with this field of your own", {}, flag="meta", short="m")
-    references: tuple[str, ...] = option("only what this id refers to", (), flag="reached-from")
-    max_depth: int = option("how many references to follow", 1, flag="depth")
-    include_forgotten: bool = option("forgotten ones as well", False, flag="forgotten")
-    as_of: datetime | int | None = option("as it was then: a time, or a sequence of the journal")
-
-    def filter(self) -> Filter:
-        """The conditions as the engine takes them."""
-        names = {one.name for one in fields(Filter)}
-        given = {one.name: getattr(self, one.name) for one in fields(Narrowed) if one.name in names}
-        return Filter(**{name: value for name, value in given.items() if value != ()})
-
-    def wanted(self) -> Mapping[str, Any]:
-        """The arguments that all verbs with conditions share."""
-        return {"filter": self.filter(), "layers": self.layers or None, "as_of": self.as_of}
+from recollect.types import Memory, Page, Ranking, Results, Sort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +57,14 @@ class List(Narrowed):
 
     limit: int = option("at most so many, up to 100", 50, short="n")
     cursor: str | None = option("go on behind the page that gave this cursor")
+    offset: int = option("leave out so many first", 0)
     sort_by: Sort = option("the order", Sort.NEWEST, flag="sort", short="s")
 
 
 def _list(caller: Caller, given: List) -> Page:
-    return caller.view.list(limit=given.limit, cursor=given.cursor, sort_by=given.sort_by, **given.wanted())
+    return caller.view.list(
+        limit=given.limit, cursor=given.cursor, offset=given.offset, sort_by=given.sort_by, **given.wanted()
+    )
 
 
 LIST = Verb(
@@ -220,6 +185,9 @@ class Context:
 
     query: str = argument("what the next call is about", takes=Takes.WORDS)
     budget_tokens: int = option("what the prompt may take", 2_000, flag="budget", short="b")
+    limit: int = option("at most so many memories", 20, short="n")
+    message_tokens: int = option("what a message takes beside its content", 4)
+    recalled_role: str = option("as whose word the memories are given", "user", flag="role")
     encoding: str | None = option("count as this vocabulary does, such as o200k_base; needs recollect[tokens]")
 
 
@@ -232,9 +200,14 @@ def _context(caller: Caller, given: Context) -> Prompt:
         given.budget_tokens,
         counter=by_characters if given.encoding is None else bpe_counter(given.encoding),
         clock=lambda: datetime.now(UTC),
-        recall=lambda query: [RecalledMemory.of(hit) for hit in view.search(query, limit=_RECALLED)],
+        recall=lambda query: [RecalledMemory.of(hit) for hit in view.search(query, limit=given.limit)],
     )
-    composed = window.compose(given.query, budget_tokens=given.budget_tokens)
+    composed = window.compose(
+        given.query,
+        budget_tokens=given.budget_tokens,
+        message_tokens=given.message_tokens,
+        recalled_role=given.recalled_role,
+    )
     receipt = composed.receipt
     return Prompt(
         text=composed.text,

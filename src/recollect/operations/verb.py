@@ -155,13 +155,19 @@ def _always(_: Any) -> bool:
     return True
 
 
+def _never(_: Caller, __: Any) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb(Generic[Input, Output]):
     """One entry of the table: what can be asked of a database, and all that a surface must know to offer it.
 
     ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates`` says that a database which is not there is
     made, ``live`` that the answer goes on: a surface that can follow asks again from where it ended. ``interrupted`` is
-    what to tell whoever stopped it. ``agrees`` tells whether the answer is yes, for programs that look at nothing else.
+    what to tell whoever stopped it. ``asks`` says what a call would take away, such as "erase 3 memories for good", if
+    somebody should be asked first; otherwise nothing. ``agrees`` tells whether the answer is yes, for programs that
+    look at nothing else.
 
     >>> from recollect.operations import VERBS
     >>> forget = VERBS["forget"]
@@ -180,7 +186,13 @@ class Verb(Generic[Input, Output]):
     creates: bool = False
     live: bool = False
     interrupted: str = ""
+    asks: Callable[[Caller, Input], str] = _never
     agrees: Callable[[Output], bool] = _always
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether there are calls before which somebody should be asked."""
+        return self.asks is not _never
 
     @property
     def fields(self) -> "tuple[dataclasses.Field[Any], ...]":

@@ -1,9 +1,9 @@
-"""Verbs that write: add, update, forget, restore."""
+"""Verbs that write: add, update."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recollect.errors import (
     Conflict,
@@ -15,11 +15,8 @@ from recollect.errors import (
     RateLimited,
 )
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import KnowledgePointer, Layer, Memory, MemoryType, NewMemory, Operation, Source, SourceType
+from recollect.types import KnowledgePointer, Layer, Memory, MemoryType, NewMemory, Source, SourceType
 from recollect.types.memory import DEFAULT_IMPORTANCE
-
-if TYPE_CHECKING:
-    from recollect.memories import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,99 +190,4 @@ UPDATE = Verb(
         Example(line="recollect update $ID --add-tag home --importance 0.9", says="a tag more, and more important"),
         Example(line="recollect update $ID --clear title --if-version 3", says="only if nobody changed it since"),
     ),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
-    """The ids that were forgotten (or would be: ``dry_run``), and those where there was nothing to forget."""
-
-    ids: tuple[str, ...]
-    missing: tuple[str, ...]
-    permanent: bool
-    dry_run: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forget:
-    """What to forget, and whether for good."""
-
-    ids: tuple[str, ...] = argument("the ids of the memories", takes=Takes.EACH)
-    permanent: bool = option("erase them with all their versions; nothing brings them back", False, needs=Needs.ERASE)
-    reason: str | None = option("why, for the history")
-    dry_run: bool = option("only say what would be forgotten", False, short="n")
-
-
-def _forget(caller: Caller, given: Forget) -> Forgotten:
-    view = caller.view
-    gone: list[str] = []
-    missing: list[str] = []
-    for id in dict.fromkeys(given.ids):
-        if given.dry_run:
-            done = _forgettable(view, id, permanent=given.permanent)
-        else:
-            done = view.forget(id, permanent=given.permanent, reason=given.reason)
-        (gone if done else missing).append(id)
-    return Forgotten(ids=tuple(gone), missing=tuple(missing), permanent=given.permanent, dry_run=given.dry_run)
-
-
-def _forgettable(view: "View", id: str, *, permanent: bool) -> bool:
-    """Whether there is something to forget. The history tells, and unlike reading counts as no access."""
-    versions = view.history(id)
-    gone = {Operation.ERASED} if permanent else {Operation.ERASED, Operation.FORGOTTEN}
-    return bool(versions) and versions[-1].operation not in gone
-
-
-def _none_missing(answer: "Forgotten | Restored") -> bool:
-    return not answer.missing
-
-
-FORGET = Verb(
-    name="forget",
-    input=Forget,
-    output=Forgotten,
-    run=_forget,
-    needs=Needs.WRITE,
-    agrees=_none_missing,
-    description="A forgotten memory is left out of everything and can be restored. A permanent one is erased.",
-    examples=(
-        Example(line="recollect forget $ID --reason outdated", says="restore brings it back"),
-        Example(line="recollect forget $ID --permanent --dry-run", says="what would be erased"),
-        Example(line="recollect forget $ID --permanent --yes", says="erased, without being asked"),
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
-    """The ids that are back, and those where nothing was forgotten."""
-
-    ids: tuple[str, ...]
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restore:
-    """What to bring back."""
-
-    ids: tuple[str, ...] = argument("the ids of the memories", takes=Takes.EACH)
-
-
-def _restore(caller: Caller, given: Restore) -> Restored:
-    view = caller.view
-    found = {id: view.restore(id) for id in given.ids}
-    return Restored(
-        ids=tuple(id for id, back in found.items() if back),
-        missing=tuple(id for id, back in found.items() if not back),
-    )
-
-
-RESTORE = Verb(
-    name="restore",
-    input=Restore,
-    output=Restored,
-    run=_restore,
-    needs=Needs.WRITE,
-    agrees=_none_missing,
-    examples=(Example(line="recollect restore $ID", says="as if it had not been forgotten"),),
 )

@@ -1,0 +1,148 @@
+"""Sessions on a screen."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from recollect.cli import parts, pictures
+from recollect.cli.kinds import local_now
+from recollect.cli.screen import NARROW, Screen, one_line, safe
+from recollect.types import Removal, SessionStats
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from recollect.operations.across import Topics
+    from recollect.operations.sessions import Details, Exported, Listing, Preferred
+
+_BAR = 10
+_FULL = 90  # percent
+
+
+def listing(screen: Screen, answer: "Listing", _: Any) -> None:
+    """A table, or cards where there is no room for one."""
+    if not screen.terminal:
+        screen.rows(_row(one) for one in answer.sessions)
+        return
+    if not answer.sessions:
+        screen.line("No sessions.", "yellow")
+        screen.line("recollect sessions create makes one.", "dim")
+        return
+    now = local_now()
+    if screen.width >= NARROW:
+        screen.show(_table(screen, answer.sessions, now))
+        return
+    for one in answer.sessions:
+        entries = f"{one.entries} {'entry' if one.entries == 1 else 'entries'}"
+        state = f"  {screen.styled(_state(one), 'yellow')}" if _state(one) else ""
+        screen.line(f"{screen.styled(one_line(one.id), 'bold')}  {entries}{state}")
+        screen.line(f"   {screen.styled(_bar(screen, one), _style(one))} {_used(one)}")
+        screen.line(
+            f"   created {pictures.ago(one.created_at, now)}, used {pictures.ago(one.last_accessed, now)}", "dim"
+        )
+
+
+def _row(one: SessionStats) -> tuple[str, ...]:
+    """For a pipe: id, entries, bytes, limit, created, last used, closed, deleted."""
+    times = (one.created_at, one.last_accessed, one.closed_at, one.deleted_at)
+    numbers = (one.entries, one.bytes_used, one.bytes_limit)
+    return (
+        one.id,
+        *("" if number is None else str(number) for number in numbers),
+        *("" if moment is None else moment.isoformat() for moment in times),
+    )
+
+
+def _table(screen: Screen, sessions: tuple[SessionStats, ...], now: datetime) -> "Table":
+    from rich.table import Table  # lazy: as in the screen
+    from rich.text import Text  # lazy: as above
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("session", overflow="fold")
+    table.add_column("entries", justify="right", no_wrap=True)
+    table.add_column("used", no_wrap=True)
+    table.add_column("created", no_wrap=True, style="dim")
+    table.add_column("last used", no_wrap=True, style="dim")
+    table.add_column("", no_wrap=True, style="yellow")
+    for one in sessions:
+        used = Text.assemble((_bar(screen, one), _style(one)), f" {_used(one)}")
+        when = (pictures.ago(one.created_at, now), pictures.ago(one.last_accessed, now))
+        table.add_row(Text(one_line(one.id)), str(one.entries), used, *when, _state(one))
+    return table
+
+
+def _bar(screen: Screen, one: SessionStats) -> str:
+    return pictures.bar(one.percent_used / 100, _BAR, plain=screen.plain, rest="░")
+
+
+def _style(one: SessionStats) -> str:
+    return "red" if one.percent_used >= _FULL else "cyan"
+
+
+def _used(one: SessionStats) -> str:
+    limit = f" of {pictures.size(one.bytes_limit)}" if one.bytes_limit else ", no limit"
+    return pictures.size(one.bytes_used) + limit
+
+
+def _state(one: SessionStats) -> str:
+    if one.deleted_at:
+        return "deleted"
+    return "closed" if one.closed_at else ""
+
+
+def details(screen: Screen, answer: "Details", _: Any) -> None:
+    """What a session holds, prefers and is allowed."""
+    stats, decay = answer.stats, answer.config.decay
+    rows = [
+        ("session", stats.id),
+        ("state", _state(stats) or "open"),
+        ("entries", f"{stats.entries}" + (f" ({stats.forgotten} forgotten)" if stats.forgotten else "")),
+        ("created", parts.time(stats.created_at)),
+        ("last used", parts.time(stats.last_accessed)),
+    ]
+    if stats.closed_at:
+        rows.append(("closed", parts.time(stats.closed_at)))
+    half = "as its type says" if decay.half_life_hours is None else f"half in {decay.half_life_hours:g} hours"
+    rows.append(("fades", f"{half}, to {decay.min_decay_factor:g} at least" if decay.enabled else "never"))
+    rows += [(f"prefers {name}", parts.shown(value)) for name, value in answer.preferences.items()]
+    rows += [(f"meta.{name}", parts.shown(value)) for name, value in answer.metadata.items()]
+    rows.insert(3, ("used", f"{_bar(screen, stats)} {_used(stats)}" if screen.terminal else _used(stats)))
+    parts.pairs(screen, rows)
+    if screen.terminal:
+        parts.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
+
+
+def preferences(screen: Screen, answer: "Preferred", _: Any) -> None:
+    """Names and values."""
+    if screen.terminal and not (answer.preferences or answer.missing):
+        screen.line("No preferences.", "yellow")
+    parts.pairs(screen, [(name, parts.shown(value)) for name, value in answer.preferences.items()])
+    for name in answer.missing:
+        screen.line(f"not set  {one_line(name)}", "yellow")
+
+
+def deleted(screen: Screen, answer: Removal, given: Any) -> None:
+    """What went, and how it comes back."""
+    done = "erased" if answer.permanent else "forgotten"
+    memories = f"{answer.count} {'memory' if answer.count == 1 else 'memories'}"
+    if answer.dry_run:
+        screen.line(f"{memories} would be {done} with the session {safe(given.id)}")
+        return
+    screen.line(f"session {safe(given.id)} {'erased' if answer.permanent else 'deleted'}, {memories} {done}")
+    if screen.terminal and not answer.permanent:
+        screen.line(f"recollect sessions restore {safe(given.id)} brings it back", "dim")
+
+
+def exported(screen: Screen, answer: "Exported", _: Any) -> None:
+    """The text as it is, for a program; with everything visible that a terminal would act on, for a person."""
+    text = safe(answer.text) if screen.terminal else answer.text
+    screen.out.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def topics(screen: Screen, answer: "Topics", _: Any) -> None:
+    """Tags with bars."""
+    if not screen.terminal:
+        screen.rows((one.tag, str(one.count)) for one in answer.topics)
+    elif not answer.topics:
+        screen.line("No topics: no memory of a session has a tag.", "yellow")
+    else:
+        parts.bars(screen, "", {one.tag: one.count for one in answer.topics})

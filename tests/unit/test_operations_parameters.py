@@ -1,0 +1,121 @@
+"""What the engine's methods take, the verbs take: a parameter without a field has a reason here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.cli.names import OPENING
+from recollect.memories.exporting import Format
+from recollect.memories.session import Session, SessionPreferences
+from recollect.memories.sessions import Sessions
+from recollect.operations import VERBS
+from recollect.operations.sessions import Form
+from recollect.types import ChangedFields, DecayPolicy, Filter, NewMemory, SessionConfig
+from recollect.window import ContextWindow
+
+BY_CONDITIONS = "filter"  # its fields are compared with those of Filter
+EMBEDS_ITSELF = "who makes vectors uses the library"
+FROM_IDENTITY = "follows from the identity"
+FROM_SOURCE = "source_type and source_reference"
+# Each method, the verb that calls it, and of its parameters those that are called otherwise, or why they are missing.
+METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
+    (recollect.View.search, "search", {"filter": BY_CONDITIONS}),
+    (recollect.View.list, "list", {"filter": BY_CONDITIONS}),
+    (recollect.View.count, "count", {"filter": BY_CONDITIONS}),
+    (recollect.View.get, "show", {}),
+    (recollect.View.forget_many, "forget", {"filter": BY_CONDITIONS}),
+    (recollect.View.forget, "forget", {"id": "ids"}),
+    (recollect.View.restore, "restore", {"id": "ids"}),
+    (recollect.View.history, "history", {}),
+    (recollect.View.changes, "watch", {}),
+    (recollect.View.stats, "stats", {}),
+    (recollect.View.update, "update", {"vector": EMBEDS_ITSELF, "changes": "compared with ChangedFields"}),
+    (recollect.View.add_many, "add", {"items": "compared with NewMemory"}),
+    (recollect.Memories.doctor, "doctor", {}),
+    (recollect.Memories.configure, "config", {}),
+    (recollect.Memories.reembed, "reembed", {"progress": "the caller's"}),
+    (
+        ContextWindow.compose,
+        "context",
+        {
+            "now": "the clock of the surface",
+            "recalled": "who has memories of elsewhere uses the library",
+            "recalled_share": "shares out what turns and memories take, and there are no turns",
+            "min_priority": "a matter of turns",
+        },
+    ),
+    (Sessions.create, "sessions.create", {"config": "compared with SessionConfig"}),
+    (Sessions.load, "sessions.show", {}),
+    (Sessions.list, "sessions", {}),
+    (Sessions.delete, "sessions.delete", {}),
+    (Sessions.restore, "sessions.restore", {}),
+    (Sessions.search, "sessions.search", {"filter": BY_CONDITIONS}),
+    (Sessions.list_memories, "sessions.memories", {"filter": BY_CONDITIONS}),
+    (Sessions.sessions_about, "sessions.about", {}),
+    (Session.configure, "sessions.configure", {"config": "compared with SessionConfig"}),
+    (Session.export, "sessions.export", {"format": "form"}),
+    (SessionPreferences.merge, "sessions.preferences", {"values": "set"}),
+    (SessionPreferences.remove, "sessions.preferences", {"name": "unset"}),
+]
+
+
+def fields_of(verb: str) -> set[str]:
+    return {one.name for one in VERBS[verb].fields}
+
+
+@pytest.mark.req("H3")
+@pytest.mark.parametrize(("method", "verb", "other"), METHODS, ids=[method.__qualname__ for method, _, _ in METHODS])
+def test_every_parameter_of_a_method_is_a_field_of_its_verb(
+    method: Callable[..., Any], verb: str, other: dict[str, str]
+) -> None:
+    taken = set(inspect.signature(method).parameters) - {"self"}
+    assert set(other) <= taken, "it is no parameter any more"
+    assert taken - fields_of(verb) - set(other) == set(), f"give {verb} a field for it, or say here why not"
+
+
+@pytest.mark.parametrize(
+    ("names", "verb", "other"),
+    [
+        ({one.name for one in fields(Filter)}, "search", {}),
+        ({one.name for one in fields(Filter)}, "list", {}),
+        ({one.name for one in fields(Filter)}, "count", {}),
+        ({one.name for one in fields(Filter)}, "sessions.search", {}),
+        ({one.name for one in fields(Filter)}, "sessions.memories", {}),
+        ({one.name for one in fields(Filter)}, "forget", {"include_forgotten": "erasing takes them anyway"}),
+        (
+            {one.name for one in fields(NewMemory)},
+            "add",
+            {"session": FROM_IDENTITY, "vector": EMBEDS_ITSELF, "source": FROM_SOURCE},
+        ),
+        (set(ChangedFields.__annotations__), "update", {"session": FROM_IDENTITY, "source": FROM_SOURCE}),
+        ({one.name for one in fields(SessionConfig)}, "sessions.configure", {}),
+        ({one.name for one in fields(SessionConfig)}, "sessions.create", {}),
+        ({one.name for one in fields(DecayPolicy)}, "sessions.configure", {"enabled": "decay"}),
+    ],
+)
+def test_every_field_of_a_value_is_a_field_of_its_verb(names: set[str], verb: str, other: dict[str, str]) -> None:
+    assert set(other) <= names, "it is no field any more"
+    assert names - fields_of(verb) - set(other) == set(), f"give {verb} a field for it, or say here why not"
+
+
+def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> None:
+    elsewhere = {
+        "url": "--db",
+        "store": "an object of Python",
+        "reranker": "an object of Python",
+        "clock": "an object of Python",
+        "durability": "kept in the database: recollect config --durability",
+    }
+    taken = set(inspect.signature(recollect.open).parameters)
+    assert set(elsewhere) <= taken
+    assert taken - set(elsewhere) == set(OPENING)
+
+
+def test_the_forms_of_an_export_are_those_of_the_engine() -> None:
+    assert [one.value for one in Form] == [one.value for one in Format]
