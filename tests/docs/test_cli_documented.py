@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from recollect.cli.names import DATABASE_VARIABLE, IDS, OPENING, OWN, variable_of
-from recollect.operations import EXIT_CODES, VERBS
+from recollect.operations import EXIT_CODES, VERBS, family
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")
 
@@ -17,9 +17,13 @@ def rows(heading: str) -> list[str]:
     return re.findall(r"^\| (?!---|code|command)(.*?) \|", section.partition("\n## ")[0], re.MULTILINE)
 
 
+def commands(heading: str) -> set[str]:
+    return {name for row in rows(heading) for name in re.findall(r"`(\w+)`", row)}
+
+
 def test_every_command_is_in_the_guide() -> None:
-    named = {name for row in rows("# The command line") for name in re.findall(r"`(\w+)`", row)}
-    assert named == {*(name.rpartition(".")[2] for name in VERBS), *OWN}
+    assert commands("# The command line") == {*(name for name in VERBS if "." not in name), *OWN}
+    assert commands("\n## Sessions") == set(family("sessions"))
 
 
 def test_every_exit_code_is_in_the_guide() -> None:
