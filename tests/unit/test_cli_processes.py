@@ -92,6 +92,7 @@ def test_help_and_add_load_nothing_that_they_do_not_need(folder: Path) -> None:
         == set()
     )
     assert loaded("add", "--help") & {"msgspec", "apsw", "numpy", "rich", "recollect.operations.recalling"} == set()
+    assert loaded("add", "Likes tea", "--db", "new.db") & {"numpy"} == set()
     assert loaded("add", "Likes tea") & {"rich", "recollect.memories.searching", "recollect.memories.agent"} == set()
 
 

@@ -1,6 +1,7 @@
 """The built-in embedder: always the same vectors, for whatever text there is."""
 
 import importlib.util
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -134,6 +135,28 @@ def test_no_text_is_too_strange(text: str) -> None:
     [row] = embedder().embed([text])
     assert np.isfinite(row).all()
     assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
+
+
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=4))
+def test_without_numpy_the_numbers_are_the_same(texts: list[str]) -> None:
+    pieces = [embedder()._pieces(text) for text in texts]
+    plain = np.array([np.frombuffer(row, np.float32) for row in embedder()._summed(pieces)])
+    np.testing.assert_array_max_ulp(plain, embedder().embed(texts), maxulp=1)
+
+
+def test_a_memory_is_stored_without_loading_numpy_and_many_with_it() -> None:
+    script = (
+        "import sys, recollect\n"
+        "with recollect.open('ram:') as memories:\n"
+        "    view = memories.view(user='ada')\n"
+        "    first = view.get(view.add('Likes tea').id, include_vector=True)\n"
+        "    print('numpy' in sys.modules)\n"
+        "    view.add_many([f'Likes tea {number}' for number in range(1_000)])\n"
+        "    print('numpy' in sys.modules)\n"
+        "    print(first.vector.data == view.get(view.add('Likes tea').id, include_vector=True).vector.data)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    assert done.stdout.split() == ["False", "True", "True"]
 
 
 @pytest.mark.parametrize("text", ["a" * 10**5, "ab" * 50_000, "é" * 10**5, "a " * 50_000, "\u2581" * 10**5])

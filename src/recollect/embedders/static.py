@@ -5,11 +5,16 @@ with the other signals of recall it finds what larger models find. Only the two 
 are read, none of its code.
 """
 
+import array
 import importlib.util
+import math
 import re
+import struct
+import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -28,6 +33,7 @@ _WORD = re.compile(f"{_SPACE}*[^{_SPACE}]{{1,{_LONGEST}}}|{_SPACE}{{1,{_LONGEST}
 _KEPT = 65_536  # words whose pieces are remembered
 
 _NONE = 1 << 30  # no piece has this number
+_FEW = 1_000  # pieces that are summed up sooner than numpy is loaded
 
 FLOOR = 0.25
 """The cosine of two words that have nothing to do with each other."""
@@ -67,15 +73,46 @@ class StaticEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Any:
         """One unit vector per text."""
+        return self._embedded([self._pieces(text) for text in texts])
+
+    def embed_soon(self, texts: Sequence[str]) -> Any:
+        """As ``embed``, but a process that has not loaded numpy gets few vectors as arrays, without waiting for it.
+
+        Sums of halves are exact in doubles, so both ways lead to the same numbers; where the sum of 256 squares is
+        rounded otherwise, to neighbours.
+
+        >>> [len(row) for row in StaticEmbedder().embed_soon(["I like tea"])]
+        [256]
+        """
+        pieces = [self._pieces(text) for text in texts]
+        if "numpy" in sys.modules or sum(map(len, pieces)) > _FEW:
+            return self._embedded(pieces)
+        return self._summed(pieces)
+
+    def _embedded(self, pieces: Sequence[Sequence[int]]) -> Any:
         import numpy as np  # lazy: takes 100 ms, and opening a database needs none
 
-        pieces = [self._pieces(text) for text in texts]
         lengths = np.array([len(some) for some in pieces])
         if not len(lengths):
             return np.zeros((0, self.dimension), np.float32)
         flat = np.fromiter((piece for some in pieces for piece in some), np.int64, int(lengths.sum()))
-        rows = np.add.reduceat(self._table[flat].astype(np.float32), np.cumsum(lengths) - lengths)
-        return rows / np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)[:, None]
+        rows = np.add.reduceat(self._table[flat], np.cumsum(lengths) - lengths, dtype=np.float64)
+        norms = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)
+        return (rows / norms[:, None]).astype(np.float32)
+
+    def _summed(self, pieces: Sequence[Sequence[int]]) -> "list[array.array[float]]":
+        start, width = self._layout
+        row = struct.Struct(f"<{width}e")
+        found = []
+        with (self._folder / _WEIGHTS).open("rb") as file:
+            for some in pieces:
+                total = (0.0,) * width
+                for piece in some:
+                    file.seek(start + row.size * piece)
+                    total = tuple(map(add, total, row.unpack(file.read(row.size))))
+                norm = max(math.sqrt(math.fsum(value * value for value in total)), 1e-9)
+                found.append(array.array("f", [value / norm for value in total]))
+        return found
 
     def pieces(self, said: Sequence[str]) -> bytes:
         """For each word the piece that says most of it, in two bytes; 0 for words that say nothing by themselves.
@@ -129,15 +166,21 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> Any:
-        """The vectors, mapped into memory: only what is used is read. The file is a header and one array of halves."""
+        """The vectors, mapped into memory: only what is used is read."""
         import numpy as np  # lazy: as above
 
+        start, width = self._layout
         path = self._folder / _WEIGHTS
-        with path.open("rb") as file:
+        count = (path.stat().st_size - start) // (2 * width)
+        return np.memmap(path, dtype="<f2", mode="r", offset=start, shape=(count, width))
+
+    @cached_property
+    def _layout(self) -> tuple[int, int]:
+        """Where the vectors begin in their file, and how long each is. It is a header and one array of halves."""
+        with (self._folder / _WEIGHTS).open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header = codec.decode_json(file.read(size))["embedding.weight"]
-        start = 8 + size + header["data_offsets"][0]
-        return np.memmap(path, dtype="<f2", mode="r", offset=start, shape=tuple(header["shape"]))
+        return 8 + size + header["data_offsets"][0], header["shape"][1]
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -159,15 +202,13 @@ class StaticEmbedder:
 
     def longest(self, word: str) -> bytes:
         """The number of the longest piece of a word, in two bytes."""
-        names = self._names
-        pieces = [piece for part in _WORD.findall(_SPACE + word) for piece in self._split(part)]
-        return max(pieces, key=lambda piece: len(names[piece])).to_bytes(2, "little")
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return sorted(self._numbers, key=self._numbers.__getitem__)
+        names = [name for part in _WORD.findall(_SPACE + word) for name in self._named(part)]
+        return self._numbers[max(names, key=len)].to_bytes(2, "little")
 
     def _split(self, word: str) -> tuple[int, ...]:
+        return tuple(self._numbers[name] for name in self._named(word))
+
+    def _named(self, word: str) -> list[str]:
         """Byte-pair encoding: join the neighbours that make the piece of the lowest number, until none make any."""
         numbers = self._numbers
         parts = list(word)
@@ -178,13 +219,13 @@ class StaticEmbedder:
                 break
             place = joined.index(first)
             parts[place : place + 2] = [parts[place] + parts[place + 1]]
-        split: list[int] = []
+        named: list[str] = []
         for part in parts:
             if part in numbers:
-                split.append(numbers[part])
+                named.append(part)
             else:  # a letter that the vocabulary does not have is its bytes
-                split += [numbers[f"<0x{byte:02X}>"] for byte in part.encode()]
-        return tuple(split)
+                named += [f"<0x{byte:02X}>" for byte in part.encode()]
+        return named
 
 
 class _Longest(dict[str, bytes]):

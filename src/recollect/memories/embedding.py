@@ -133,10 +133,11 @@ def question(engine: Engine, text: str) -> Vector | None:
 
 
 def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[Vector]:
+    ask = getattr(embedder, "embed_soon", embedder.embed)
     size = getattr(embedder, "batch", None) or max(1, len(texts))
     found: list[Vector] = []
     for start in range(0, len(texts), size):
-        found += _checked(engine, embedder, embedder.embed, texts[start : start + size])
+        found += _checked(engine, embedder, ask, texts[start : start + size])
     return iter(found)
 
 
