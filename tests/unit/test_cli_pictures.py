@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from recollect import MemoryType
 from recollect.cli import drawing, pictures
@@ -108,3 +109,30 @@ def test_long_chains_of_references_can_be_drawn() -> None:
     graph = Graph(nodes=nodes, edges=edges)
     assert len(list(drawing.tree(graph))) == len(nodes)
     assert len(drawing.columns(graph)) == len(nodes)
+
+
+@given(st.text(st.sampled_from("ab 日本e\u0301…"), max_size=40), st.integers(1, 30))
+def test_what_is_cut_fits_and_is_the_beginning(text: str, room: int) -> None:
+    short = pictures.cut(text, room)
+    assert cell_len(short) <= room
+    assert short == text or (short[-1] == "…" and text.startswith(short[:-1]) and cell_len(text) > room)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "begins", "ends"),
+    [
+        ((0, 0), (310, 62), "M240 22", "310 84"),
+        ((310, 62), (0, 0), "M310 84", "240 22"),
+        ((0, 0), (0, 62), "M0 22", "0 84"),
+        ((0, 0), (0, 0), "M0 14", "0 30"),
+    ],
+)
+def test_references_lead_from_box_to_box(start: tuple[int, int], end: tuple[int, int], begins: str, ends: str) -> None:
+    path = drawing._curve(start, end)
+    assert f'd="{begins}C' in path
+    assert f' {ends}" fill' in path
+
+
+def test_a_reference_past_a_box_goes_around_it() -> None:
+    assert "66" in drawing._curve((0, 0), (620, 0))
+    assert "66" not in drawing._curve((0, 0), (310, 0))

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 
+from recollect.cli import pictures
 from recollect.operations.looking import Graph, Node
 from recollect.types import MemoryType
 
-_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 240, 44, 70, 18, 20
+_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 240, 44, 70, 18, 40
 _LETTERS = 34
 _COLOURS: Mapping[MemoryType, str] = MappingProxyType(
     {
@@ -93,7 +94,7 @@ def columns(graph: Graph) -> list[list[Node]]:
 
 
 def svg(graph: Graph) -> str:
-    """The graph as a picture that needs nothing else: boxes in columns, references as curves from left to right."""
+    """The graph as a picture that needs nothing else: boxes in columns, references as curves between them."""
     placed = columns(graph)
     places = {
         node.id: (_EDGE + column * (_WIDTH + _GAP_X), _EDGE + row * (_HEIGHT + _GAP_Y))
@@ -120,17 +121,28 @@ def svg(graph: Graph) -> str:
 
 
 def _curve(start: Sequence[int], end: Sequence[int]) -> str:
-    x1, y1 = start[0] + _WIDTH, start[1] + _HEIGHT // 2
-    x2, y2 = end[0], end[1] + _HEIGHT // 2
-    bend = max(40, abs(x2 - x1) // 2)
-    path = f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
+    """A reference: to the right, to the left, or within a column; past a box that stands in between."""
+    (x1, y1), (x2, y2) = start, end
+    y1, y2 = y1 + _HEIGHT // 2, y2 + _HEIGHT // 2
+    sag = 0
+    if x1 == x2:  # on the left side of the column; of a memory that refers to itself, a loop
+        bend1 = bend2 = x1 - _GAP_X // 2
+        y1, y2 = (y1 - 8, y2 + 8) if y1 == y2 else (y1, y2)
+    else:
+        ahead = x1 < x2
+        x1, x2 = (x1 + _WIDTH, x2) if ahead else (x1, x2 + _WIDTH)
+        between = abs(x2 - x1)
+        bend = max(_GAP_X // 2, between // 2) * (1 if ahead else -1)
+        bend1, bend2 = x1 + bend, x2 - bend
+        sag = _HEIGHT if between > _GAP_X and y1 == y2 else 0
+    path = f"M{x1} {y1}C{bend1} {y1 + sag} {bend2} {y2 + sag} {x2} {y2}"
     return f'<path d="{path}" fill="none" stroke="#6b7280" marker-end="url(#head)"/>'
 
 
 def _box(node: Node, place: Sequence[int]) -> str:
     x, y = place
     label = "".join(letter if letter.isprintable() else "�" for letter in node.label)
-    short = label if len(label) <= _LETTERS else label[: _LETTERS - 1] + "…"
+    short = pictures.cut(label, _LETTERS)
     return (
         f"<g><title>{escape(label)} ({escape(node.id)})</title>"
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="{_COLOURS[node.type]}"'

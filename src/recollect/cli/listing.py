@@ -254,9 +254,8 @@ def graph(screen: Screen, answer: "Graph", _: Any) -> None:
         again = " (see above)" if branch.repeated else ""
         id = f"  {branch.node.id}" if screen.width >= NARROW else ""
         room = max(10, screen.width - len(branch.prefix) - len(again) - len(id))
-        label = one_line(branch.node.label)
-        cut = label if len(label) <= room else label[: room - 1] + "…"
-        screen.line(f"{branch.prefix}{cut}{screen.styled(again + id, 'dim')}")
+        label = pictures.cut(one_line(branch.node.label), room)
+        screen.line(f"{branch.prefix}{label}{screen.styled(again + id, 'dim')}")
     if not answer.complete:
         screen.line("There are more; --limit shows them.", "yellow")
 

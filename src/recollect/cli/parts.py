@@ -56,10 +56,9 @@ def bars(screen: Screen, title: str, counts: Mapping[str, int]) -> None:
     names = min(max(len(name) for name in counts), max(8, screen.width // 3))
     room = max(5, min(40, screen.width - names - 12))
     for name, count in ordered:
-        shown = one_line(name)
-        cut = shown if len(shown) <= names else shown[: names - 1] + "…"
+        label = pictures.cut(one_line(name), names)
         drawn = screen.styled(pictures.bar(count / max(1, most), room, plain=screen.plain), "cyan")
-        screen.line(f"  {cut.ljust(names)} {drawn} {count}")
+        screen.line(f"  {label.ljust(names)} {drawn} {count}")
 
 
 def time(moment: datetime) -> str:

@@ -72,3 +72,21 @@ def size(count: int) -> str:
     while value >= 1000 and unit < len(_SIZES) - 1:
         value, unit = value / 1000, unit + 1
     return f"{value:.1f} {_SIZES[unit]}" if unit else f"{count} B"
+
+
+def cut(text: str, room: int) -> str:
+    """A text that takes no more than so many columns: wide letters take two, marks upon letters none.
+
+    >>> cut("Lives in Rome", 8), cut("日本語です", 8), cut("short", 8)
+    ('Lives i…', '日本語…', 'short')
+    """
+    from unicodedata import combining, east_asian_width  # lazy: few commands cut anything
+
+    used = 0
+    fits = 0  # letters that leave room for the mark of what is missing
+    for place, letter in enumerate(text):
+        used += 0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1
+        if used > room:
+            return text[:fits] + "…"
+        fits = place + 1 if used < room else fits
+    return text
