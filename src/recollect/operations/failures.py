@@ -52,8 +52,8 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         ANSWERED_NO: "It ran, and the answer is no: `doctor` found something wrong, an id was not there to forget or"
         " restore.",
         USAGE: "The command line or a value in it is not right. Nothing was changed.",
-        3: "There is no such memory or session, or it is somebody else's.",
-        4: "Somebody else was first: the version moved on, or the key or the id is taken.",
+        3: "There is no such memory, or it is somebody else's.",
+        4: "Somebody else was first: the version moved on, or the key is taken.",
         5: "The identity may not do this, or the plan does not include it.",
         6: "A setting does not fit: the database, the embedder, `recollect.toml`.",
         7: "The embedder failed or asked for a pause. Try again later.",

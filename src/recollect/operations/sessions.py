@@ -107,9 +107,9 @@ class Configuring:
                 )
         if Clearable.HALF_LIFE in self.clear:
             changed["half_life_hours"] = None
-        return SessionConfig(
-            decay=replace(before.decay, **changed), limit_bytes=None if Clearable.LIMIT in self.clear else limit
-        )
+        if Clearable.LIMIT in self.clear:
+            limit = None
+        return replace(before, decay=replace(before.decay, **changed), limit_bytes=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
