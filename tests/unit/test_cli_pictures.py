@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 
 from recollect import MemoryType
 from recollect.cli import drawing, pictures
-from recollect.cli.screen import one_line, safe
+from recollect.cli.screen import one_line, safe, screen_of
 from recollect.operations.looking import Edge, Graph, Node
 
 NUMBERS = st.floats(allow_nan=False)
@@ -136,3 +137,8 @@ def test_references_lead_from_box_to_box(start: tuple[int, int], end: tuple[int,
 def test_a_reference_past_a_box_goes_around_it() -> None:
     assert "66" in drawing._curve((0, 0), (620, 0))
     assert "66" not in drawing._curve((0, 0), (310, 0))
+
+
+@pytest.mark.parametrize(("told", "width"), [("", 80), ("120", 120), ("3", 20), ("wide", 80), ("0", 80), ("-5", 80)])
+def test_a_screen_is_as_wide_as_it_is_told(told: str, width: int) -> None:
+    assert screen_of(io.StringIO(), {"COLUMNS": told}).width == width

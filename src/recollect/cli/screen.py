@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+_COLUMNS = 80
 NARROW = 100
 """Below this, a table would leave no room for contents."""
 
@@ -93,9 +93,20 @@ def screen_of(out: TextIO, environment: Mapping[str, str] = os.environ) -> Scree
         out=out,
         terminal=terminal,
         colour=wanted and not environment.get("NO_COLOR"),
-        width=max(20, shutil.get_terminal_size((80, 24)).columns),
+        width=max(20, _columns(out, environment)),
         plain=not encoding.startswith("utf"),
     )
+
+
+def _columns(out: TextIO, environment: Mapping[str, str]) -> int:
+    """How wide a stream is: as ``COLUMNS`` says, as its terminal does, or 80."""
+    told = environment.get("COLUMNS", "")
+    if told.isascii() and told.isdigit() and int(told):
+        return int(told)
+    try:  # shutil would ask, too, but loads what packs files
+        return os.get_terminal_size(out.fileno()).columns or _COLUMNS
+    except (OSError, ValueError, AttributeError):
+        return _COLUMNS
 
 
 def standard_screens() -> tuple[Screen, Screen]:
