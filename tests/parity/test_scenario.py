@@ -79,6 +79,7 @@ STEPS: list[Step] = [
     ("sessions.restore", {"id": "monday"}),
     ("sessions.delete", {"id": "monday", "permanent": True}),
     ("sessions.restore", {"id": "monday"}),
+    ("convert", {"source": "nowhere.db", "target": "copy.db"}),
     ("config", {}),
     ("config", {"durability": "vague"}),
     ("health", {}),

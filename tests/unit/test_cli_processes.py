@@ -206,6 +206,38 @@ def test_a_reembedding_shows_how_far_it_is(folder: Path) -> None:
     assert "300 memories embedded" in done.out
 
 
+@pytest.mark.req("P3")
+def test_a_database_is_converted_at_a_terminal_and_taken_up_again(folder: Path) -> None:
+    remember(folder, *(f"Fact {number}" for number in range(300)))
+    done = ESCAPES.sub("", at_terminal(folder, "convert", "memory.db", "jsonl:notes").out)
+    assert "100%" in done
+    assert "300 versions copied into jsonl:notes" in done
+    assert started(folder, "count", "--db", "jsonl:notes", "--json").result == {"count": 300}
+    remember(folder, "One more")
+    assert started(folder, "convert", "memory.db", "jsonl:notes", "--json").result["copied"] == 1
+    assert "nothing new" in at_terminal(folder, "convert", "memory.db", "jsonl:notes").out
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "code"),
+    [
+        ("nowhere.db", "copy.db", 6),
+        ("memory.db", "memory.db", 6),
+        ("memory.db", "other.db", 4),
+        ("memory.db", "ram:", 6),
+    ],
+)
+def test_what_cannot_be_converted_is_left_as_it_is(folder: Path, source: str, target: str, code: int) -> None:
+    remember(folder, "Likes tea")
+    light_database(folder / "other.db")
+    with recollect.open(folder / "other.db") as memories:
+        memories.view(user="bob").add("Something else")
+    done = started(folder, "convert", source, target)
+    assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
+    assert not (folder / "nowhere.db").exists()
+    assert started(folder, "count", "--db", "other.db", "--user", "bob", "--json").result == {"count": 1}
+
+
 def test_watching_follows_other_processes_until_it_is_stopped(folder: Path) -> None:
     remember(folder, "Before")
     with subprocess.Popen(

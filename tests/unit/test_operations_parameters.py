@@ -40,6 +40,7 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
     (recollect.Memories.doctor, "doctor", {}),
     (recollect.Memories.configure, "config", {}),
     (recollect.Memories.reembed, "reembed", {"progress": "the caller's"}),
+    (recollect.convert, "convert", {"progress": "the caller's"}),
     (
         ContextWindow.compose,
         "context",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.cli import listing, parts, pictures, rooms
 from recollect.cli.screen import Screen, one_line, safe
-from recollect.types import Diagnosis, Health, Status
+from recollect.types import ConversionReport, Diagnosis, Health, Status
 
 if TYPE_CHECKING:
     from recollect.operations.forgetting import Forgotten, Restored
@@ -134,6 +134,17 @@ def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
     screen.line(f"{answer.embedded} memories embedded; the embedder is {answer.embedder or 'none'}", "green")
 
 
+def converted(screen: Screen, answer: ConversionReport, given: Any) -> None:
+    """What was copied, and that it is the same."""
+    if not screen.terminal:
+        field_by_field(screen, answer, given)
+        return
+    done = f"{answer.copied} versions copied" if answer.copied else "nothing new to copy"
+    screen.line(f"{done} into {one_line(given.target)}", "green")
+    rows = [("memories", f"{answer.memories} of {answer.owners} owners"), ("versions", str(answer.versions))]
+    parts.pairs(screen, [*rows, ("compared", f"the same on both sides, checksum {answer.checksum}")])
+
+
 def settings(screen: Screen, answer: "Settings", _: Any) -> None:
     """Name and value."""
     parts.pairs(screen, sorted(answer.settings.items()))
@@ -180,6 +191,7 @@ RENDERERS: Mapping[str, Callable[[Screen, Any, Any], None]] = MappingProxyType(
         "doctor": diagnosis,
         "rebuild": rebuilt,
         "reembed": reembedded,
+        "convert": converted,
         "config": settings,
     }
 )

@@ -86,6 +86,10 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
     """The database. One that is not there is made by the verbs that begin one, and by no other."""
     import recollect  # lazy: the engine is loaded here, after all that can be refused without it
 
+    if verb.standalone:
+        with recollect.open("ram:", embedder=None) as nothing:
+            yield nothing
+        return
     path = found.path
     if path is not None and not path.exists():
         if not verb.creates:

@@ -58,6 +58,7 @@ LISTED = MappingProxyType(
         "doctor": Listed("Check that what is stored is what was written.", Section.KEEP, "keeping"),
         "rebuild": Listed("Derive everything but the journal again.", Section.KEEP, "keeping"),
         "reembed": Listed("Give every memory a vector of an embedder.", Section.KEEP, "keeping"),
+        "convert": Listed("Copy a database into another, with its history.", Section.KEEP, "converting"),
         "config": Listed("Show or change what the database keeps about itself.", Section.KEEP, "keeping"),
     }
 )

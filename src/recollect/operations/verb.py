@@ -164,10 +164,10 @@ class Verb(Generic[Input, Output]):
     """One entry of the table: what can be asked of a database, and all that a surface must know to offer it.
 
     ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates`` says that a database which is not there is
-    made, ``live`` that the answer goes on: a surface that can follow asks again from where it ended. ``interrupted`` is
-    what to tell whoever stopped it. ``asks`` says what a call would take away, such as "erase 3 memories for good", if
-    somebody should be asked first; otherwise nothing. ``agrees`` tells whether the answer is yes, for programs that
-    look at nothing else.
+    made, ``live`` that the answer goes on: a surface that can follow asks again from where it ended, ``standalone``
+    that the input names the databases: the caller's is not asked. ``interrupted`` is what to tell whoever stopped it.
+    ``asks`` says what a call would take away, such as "erase 3 memories for good", if somebody should be asked first;
+    otherwise nothing. ``agrees`` tells whether the answer is yes, for programs that look at nothing else.
 
     >>> from recollect.operations import VERBS
     >>> forget = VERBS["forget"]
@@ -185,6 +185,7 @@ class Verb(Generic[Input, Output]):
     errors: tuple[type[RecollectError], ...] = ()
     creates: bool = False
     live: bool = False
+    standalone: bool = False
     interrupted: str = ""
     asks: Callable[[Caller, Input], str] = _never
     agrees: Callable[[Output], bool] = _always
