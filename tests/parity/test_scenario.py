@@ -72,6 +72,8 @@ STEPS: list[Step] = [
     ("sessions.about", {"topic": "security"}),
     ("sessions.search", {"query": "tabs", "limit": 3}),
     ("sessions.memories", {"limit": 3}),
+    ("compact", {"id": "monday", "dry_run": True}),
+    ("compact", {"id": "nobody"}),
     ("sessions.export", {"id": "monday", "form": "jsonl", "history": True}),
     ("sessions.delete", {"id": "monday", "dry_run": True}),
     ("sessions.delete", {"id": "monday", "reason": "asked to"}),

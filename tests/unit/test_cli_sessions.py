@@ -32,13 +32,18 @@ def test_a_session_is_shown_configured_and_prefers(terminal: Terminal) -> None:
     made = terminal.json("sessions", "create", "monday", "-p", "language=en", "-p", 'units={"a": 1}', "--no-decay")
     assert made["preferences"] == {"language": "en", "units": {"a": 1}}
     assert made["config"] == {
-        "decay": {"enabled": False, "half_life_hours": None, "min_decay_factor": 0.1},
+        "decay": {"enabled": False, "half_life_hours": None, "min_decay_factor": 0.1, "by_type_hours": {}},
         "limit_bytes": 10485760,
+        "auto_compact": True,
+        "compaction_threshold": 0.9,
     }
+    terminal.json("sessions", "configure", "monday", "--half-life", "event=12", "--no-auto-compact")
     changed = terminal.json("sessions", "configure", "monday", "--half-life-hours", "24", "--clear", "limit-bytes")
     assert changed["config"] == {
-        "decay": {"enabled": False, "half_life_hours": 24, "min_decay_factor": 0.1},
+        "decay": {"enabled": False, "half_life_hours": 24, "min_decay_factor": 0.1, "by_type_hours": {"event": 12}},
         "limit_bytes": None,
+        "auto_compact": False,
+        "compaction_threshold": 0.9,
     }
     told = terminal.json("sessions", "preferences", "monday", "--set", "language=de", "--unset", "units")
     assert told == {"id": "monday", "preferences": {"language": "de"}, "missing": []}
@@ -162,3 +167,28 @@ def test_every_view_of_sessions_fits_its_terminal(tmp_path: Path, columns: int) 
         assert [line for line in done.out.splitlines() if len(line.rstrip()) > columns] == [], words
     shown = at_terminal(tmp_path, "sessions", columns=columns, NO_COLOR="1").out
     assert "▏░░░░░░░░░" in shown  # a little of 10 MB
+
+
+@pytest.mark.req("J9")
+def test_a_session_is_compacted_after_asking(terminal: Terminal) -> None:
+    terminal.json("sessions", "create", "monday")
+    in_monday(terminal, "Use OAuth2", "Rotate tokens")
+    [gone, _] = terminal.json("sessions", "memories")["memories"]
+    terminal.json("forget", gone["id"], "--session", "monday")
+    tried = terminal.json("compact", "monday", "--dry-run")
+    assert [(one["id"], one["reason"]) for one in tried["dropped"]] == [(gone["id"], "forgotten")]
+    refused = terminal("compact", "monday")
+    assert (refused.code, "erase 1 memory of the session monday" in refused.err) == (2, True)
+    assert terminal.json("compact", "monday", "--yes")["bytes_after"] < tried["bytes_before"]
+    assert terminal("compact", "monday").code == 0  # nothing is left to ask about
+    assert terminal("compact", "nobody", "--yes").code == 3
+
+
+def test_before_and_after_are_bars(tmp_path: Path) -> None:
+    with recollect.open(light_database(tmp_path / "memory.db")) as memories:
+        session = memories.view(user="default").sessions.create("monday", config={"limit_bytes": 10_000})
+        ids = [memory.id for memory in session.view.add_many([f"Fact {number}" for number in range(6)])]
+        session.view.forget(ids[0])
+    shown = at_terminal(tmp_path, "compact", "monday", "--dry-run", columns=40, NO_COLOR="1").out
+    assert [line.split()[0] for line in shown.splitlines()] == ["before", "after", "would"]
+    assert "would erase 1: 1 forgotten" in shown

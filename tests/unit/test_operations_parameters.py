@@ -59,6 +59,7 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
     (Sessions.search, "sessions.search", {"filter": BY_CONDITIONS}),
     (Sessions.list_memories, "sessions.memories", {"filter": BY_CONDITIONS}),
     (Sessions.sessions_about, "sessions.about", {}),
+    (Sessions.compact, "compact", {}),
     (Session.configure, "sessions.configure", {"config": "compared with SessionConfig"}),
     (Session.export, "sessions.export", {"format": "form"}),
     (SessionPreferences.merge, "sessions.preferences", {"values": "set"}),

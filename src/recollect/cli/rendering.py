@@ -187,6 +187,7 @@ RENDERERS: Mapping[str, Callable[[Screen, Any, Any], None]] = MappingProxyType(
         "sessions.about": rooms.listing,
         "sessions.search": listing.results,
         "sessions.memories": listing.page,
+        "compact": rooms.compacted,
         "health": health,
         "doctor": diagnosis,
         "rebuild": rebuilt,

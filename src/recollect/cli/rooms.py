@@ -1,12 +1,13 @@
 """Sessions on a screen."""
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli import parts, pictures
 from recollect.cli.kinds import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
-from recollect.types import Removal, SessionStats
+from recollect.types import CompactionReport, Removal, SessionStats
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -103,6 +104,10 @@ def details(screen: Screen, answer: "Details", _: Any) -> None:
         rows.append(("closed", parts.time(stats.closed_at)))
     half = "as its type says" if decay.half_life_hours is None else f"half in {decay.half_life_hours:g} hours"
     rows.append(("fades", f"{half}, to {decay.min_decay_factor:g} at least" if decay.enabled else "never"))
+    own = {kind.value: hours for kind, hours in decay.by_type_hours.items()} if decay.enabled else {}
+    rows += [(f"fades {kind}", "never" if hours is None else f"half in {hours:g} hours") for kind, hours in own.items()]
+    room = f"when it is {answer.config.compaction_threshold:.0%} full" if answer.config.auto_compact else "when asked"
+    rows.append(("compacts", room))
     rows += [(f"prefers {name}", parts.shown(value)) for name, value in answer.preferences.items()]
     rows += [(f"meta.{name}", parts.shown(value)) for name, value in answer.metadata.items()]
     rows.insert(3, ("used", f"{_bar(screen, stats)} {_used(stats)}" if screen.terminal else _used(stats)))
@@ -130,6 +135,25 @@ def deleted(screen: Screen, answer: Removal, given: Any) -> None:
     screen.line(f"session {safe(given.id)} {'erased' if answer.permanent else 'deleted'}, {memories} {done}")
     if screen.terminal and not answer.permanent:
         screen.line(f"recollect sessions restore {safe(given.id)} brings it back", "dim")
+
+
+def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
+    """How full the session was and is, and what went."""
+    if not screen.terminal:
+        screen.rows((one.id, one.reason, f"{one.relevance:.3f}", str(one.bytes_used)) for one in answer.dropped)
+        return
+    if not answer.dropped:
+        screen.line("Nothing to take.", "yellow")
+    limit = answer.bytes_limit or answer.bytes_before or 1
+    for name, used in (("before", answer.bytes_before), ("after", answer.bytes_after)):
+        share = pictures.bar(used / limit, 2 * _BAR, plain=screen.plain, rest="░")
+        style = "red" if 100 * used / limit >= _FULL else "cyan"
+        of = f" of {pictures.size(answer.bytes_limit)}" if answer.bytes_limit else ""
+        screen.line(f"{name:<6}  {screen.styled(share, style)} {pictures.size(used)}{of}")
+    reasons = Counter(one.reason for one in answer.dropped)
+    if reasons:
+        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+        screen.line(f"{'would erase' if answer.dry_run else 'erased'} {answer.count}: {told}", "dim")
 
 
 def exported(screen: Screen, answer: "Exported", _: Any) -> None:

@@ -54,6 +54,7 @@ LISTED = MappingProxyType(
         "sessions.about": Listed("List the sessions about a topic.", Section.LOOK, "across"),
         "sessions.search": Listed("Search in all sessions.", Section.LOOK, "across"),
         "sessions.memories": Listed("Show the memories of all sessions.", Section.LOOK, "across"),
+        "compact": Listed("Make room in a session.", Section.KEEP, "compacting"),
         "health": Listed("Tell whether the database can work now.", Section.KEEP, "keeping"),
         "doctor": Listed("Check that what is stored is what was written.", Section.KEEP, "keeping"),
         "rebuild": Listed("Derive everything but the journal again.", Section.KEEP, "keeping"),

@@ -34,13 +34,14 @@ HEALTH = Verb(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doctor:
-    """Whether to mend."""
+    """Whether to mend, and whether to take over what people edited."""
 
     repair: bool = option("mend what can be mended", False)
+    accept: bool = option("take over lines that were edited by hand, as new versions", False)
 
 
 def _doctor(caller: Caller, given: Doctor) -> Diagnosis:
-    return caller.memories.doctor(repair=given.repair)
+    return caller.memories.doctor(repair=given.repair, accept=given.accept)
 
 
 def _is_healthy(answer: Diagnosis) -> bool:
@@ -58,6 +59,7 @@ DOCTOR = Verb(
     examples=(
         Example(line="recollect doctor", says="ends with 1 if something is wrong"),
         Example(line="recollect doctor --repair", says="mends what can be mended"),
+        Example(line="recollect doctor --accept", says="what was edited in a folder of JSON Lines is what holds"),
     ),
 )
 

@@ -92,6 +92,11 @@ class Configuring:
     half_life_hours: float | None = option("the time in which a memory fades by half, whatever its type")
     min_decay_factor: float | None = option("what remains of a faded memory at least, from 0 to 1")
     decay: bool | None = option("whether memories fade")
+    by_type_hours: Mapping[str, Any] = option(
+        "the half-life of a type in hours, such as event=24", {}, flag="half-life"
+    )
+    auto_compact: bool | None = option("whether a write makes room first when the session is nearly full")
+    compaction_threshold: float | None = option("how full that is, from 0 to 1")
     clear: tuple[Clearable, ...] = option("no limit, or the half-lives of the types", ())
 
     def over(self, before: SessionConfig) -> SessionConfig:
@@ -99,7 +104,11 @@ class Configuring:
         faded = {"half_life_hours": self.half_life_hours, "min_decay_factor": self.min_decay_factor}
         given = {**faded, "enabled": self.decay}
         changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.by_type_hours:
+            changed["by_type_hours"] = {**before.decay.by_type_hours, **self.by_type_hours}
         limit = before.limit_bytes if self.limit_bytes is None else self.limit_bytes
+        room = {"auto_compact": self.auto_compact, "compaction_threshold": self.compaction_threshold}
+        more: dict[str, Any] = {name: value for name, value in room.items() if value is not None}
         for one in self.clear:
             if getattr(self, one.value.replace("-", "_")) is not None:
                 raise InvalidInput(
@@ -109,7 +118,7 @@ class Configuring:
             changed["half_life_hours"] = None
         if Clearable.LIMIT in self.clear:
             limit = None
-        return replace(before, decay=replace(before.decay, **changed), limit_bytes=limit)
+        return replace(before, decay=replace(before.decay, **changed), limit_bytes=limit, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
