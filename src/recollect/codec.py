@@ -8,7 +8,7 @@ import base64
 import binascii
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -186,6 +186,15 @@ def decode_as(data: bytes | str, kind: type[T]) -> T:
     1
     """
     return msgspec.json.decode(data, type=kind)
+
+
+def reader(kind: type[T]) -> Callable[[bytes], T]:
+    """``decode_as`` for many texts of one type.
+
+    >>> reader(dict[str, int])(b'{"a": 1}')
+    {'a': 1}
+    """
+    return msgspec.json.Decoder(kind).decode
 
 
 def checksum(text: str) -> bytes:

@@ -5,12 +5,13 @@ A store author subclasses :class:`Store`, implements its abstract methods, decla
 Override them for speed; the kit holds the overrides to the same answers.
 """
 
+import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 from recollect import filters
 from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, RecollectError
@@ -32,6 +33,8 @@ from recollect.types import (
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
     from recollect.recall.probes import Candidates, Probe
+
+T = TypeVar("T")
 
 Clock = Callable[[], datetime]
 """Gives the time now, aware and in UTC."""
@@ -311,23 +314,25 @@ class Store(ABC):
 
     def select(self, query: Query) -> list[Stored]:
         """The memories that a listing takes, in its order."""
-        found = [(_place(stored, query.sort), stored) for stored in self._matching(query)]
-        found.sort(key=lambda one: one[0])
-        if query.after is not None:
-            value, number = query.after
-            last = (value, number if query.sort is Sort.OLDEST else -number)
-            found = [one for one in found if one[0] > last]
-        end = None if query.limit is None else query.offset + query.limit
-        return [stored for _, stored in found[query.offset : end]]
+        found = self._matching(query)
+        return taken(((filters.sort_value(one.memory, query.sort), one.number, one) for one in found), query)
+
+    def ranked(self, query: Query, value: Callable[[Memory], float]) -> list[Stored]:
+        """The memories that a listing takes, by a value that no store can keep: smaller first, of equals the newest.
+
+        The order of the query is ``Sort.RELEVANCE``, and its position begins with such a value. A memory that is given
+        to ``value`` has no vector, and may be the store's own.
+        """
+        matching = self.select(replace(query, sort=Sort.NEWEST, limit=None, offset=0, after=None))
+        return taken(((value(one.memory), one.number, one) for one in matching), query)
 
     def count(self, query: Query) -> int:
         """How many memories match, whatever the limit, the offset and the position."""
         return sum(1 for _ in self._matching(query))
 
     def _matching(self, query: Query) -> Iterator[Stored]:
-        for stored in self.scan(query.owners, as_of=query.as_of):
-            if filters.matches(stored.memory, query.where):
-                yield stored
+        matches = filters.matching(query.where)
+        return (stored for stored in self.scan(query.owners, as_of=query.as_of) if matches(stored.memory))
 
     def candidates(self, query: Query, probe: "Probe") -> "Candidates":
         """The memories that may answer a search, with their signals. Any text is allowed in the probe."""
@@ -427,6 +432,14 @@ def check_quota(quota: Quota, before: int, after: int) -> None:
         )
 
 
-def _place(stored: Stored, sort: Sort) -> tuple[float, int]:
-    number = stored.number if sort is Sort.OLDEST else -stored.number
-    return filters.sort_value(stored.memory, sort), number
+def taken(found: Iterable[tuple[float, int, T]], query: Query) -> list[T]:
+    """What a listing takes of all that matches, in its order; each with its value and its number."""
+    sign = 1 if query.sort is Sort.OLDEST else -1
+    places = ((value, sign * number, one) for value, number, one in found)
+    if query.after is not None:
+        last = (query.after[0], sign * query.after[1])
+        places = (place for place in places if place[:2] > last)
+    if query.limit is None:
+        return [one for _, _, one in sorted(places)[query.offset :]]
+    first = heapq.nsmallest(query.offset + query.limit, places)  # numbers differ: what they belong to is not compared
+    return [one for _, _, one in first[query.offset :]]

@@ -189,6 +189,7 @@ class JsonlStore(QuickStore):
         self._journal = Journal()
         self._damaged.clear()
         self._forget_indexes()
+        self._forget_answers()
         self._take(loaded)
         self._buffer.replay(self._journal, self._files)
         for memory_id, accesses in self._pending.items():
@@ -393,6 +394,7 @@ class JsonlStore(QuickStore):
                 self._closed = True
                 self._journal = Journal()
                 self._forget_indexes()
+                self._forget_answers()
 
 
 @cache

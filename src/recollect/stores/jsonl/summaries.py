@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from recollect import codec, decay
 from recollect.errors import StoreCorrupt
@@ -23,13 +23,20 @@ GLOBAL = "indices/global_index.json"
 TOPICS = "indices/topic_index.json"
 
 
+class _Place(TypedDict):
+    sequence: int
+
+
+_read_place = codec.reader(_Place)
+
+
 def index(journal: Journal, owner: Owner, memory: bytes, now: datetime) -> dict[str, Any]:
     """The index of an owner, over the content of its ``memory.jsonl``."""
     places: dict[int, tuple[int, int]] = {}
     offset = 0
     for number, line in enumerate(memory.split(b"\n"), start=1):
         with suppress(*codec.UNREADABLE):  # an empty or a damaged line
-            places[codec.decode_json(line)["sequence"]] = (number, offset)
+            places[_read_place(line)["sequence"]] = (number, offset)
         offset += len(line) + 1
     current = [one for one in journal.current({owner}) if one[0].sequence in places]
     active = [(entry, one) for entry, one in current if one.state is State.ACTIVE]
