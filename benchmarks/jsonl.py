@@ -250,7 +250,9 @@ def is_whole(content: str) -> bool:
 
 def write_for(folder: str, name: str, until: float) -> None:
     """A child: write until a time, and tell what was acknowledged."""
-    writer, ids, times = Writer(hash(name) & 0xFFFF), [], []
+    writer = Writer(len(name))
+    ids: list[str] = []
+    times: list[float] = []
     with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         while time.time() < until:

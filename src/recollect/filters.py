@@ -198,7 +198,10 @@ def conditions(
     folded: Callable[[str], str] | None = None,
     spaced: Callable[[str], str] | None = None,
 ) -> list[Condition]:
-    """What a filter asks for, the cheap and choosy first. A store may keep contents as ``folded`` and ``spaced`` make them."""
+    """What a filter asks for, the cheap and choosy first.
+
+    A store may pass its own ``str.casefold`` and ``words.spaced``, to keep what they made of its contents.
+    """
     asked: list[Condition] = []
     if (ids := where.ids) is not None:
         asked.append(lambda memory: memory.id in ids)
@@ -306,7 +309,7 @@ def _looked_for(pattern: str) -> _LookedFor:
 
 def has_fields(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether the metadata has every wanted field with exactly that JSON value."""
-    for name, value in wanted.items():
+    for name, value in wanted.items():  # noqa: SIM110  # a third of the time of a generator in all()
         if name not in metadata or not same_json(metadata[name], value):
             return False
     return True
