@@ -265,9 +265,11 @@ def has_words(content: str, wanted: Iterable[str]) -> bool:
 
 
 def _wordings(wanted: Iterable[str], spaced: Callable[[str], str]) -> Iterator[Condition]:
-    for pattern in wanted:
-        is_in = _looked_for(pattern).is_in
-        yield lambda memory, is_in=is_in: is_in(spaced(memory.content))  # type: ignore[misc]  # bound now, not later
+    for looked_for in map(_looked_for, wanted):
+        for piece in looked_for.pieces:
+            yield lambda memory, piece=piece: piece in spaced(memory.content)  # type: ignore[misc]  # bound now
+        if (fits := looked_for.whole) is not None:
+            yield lambda memory, fits=fits: fits.search(spaced(memory.content)) is not None  # type: ignore[misc]
 
 
 def _spaced(content: str) -> str:
@@ -284,13 +286,10 @@ class _LookedFor:
     """
 
     pieces: tuple[str, ...]
-    whole: re.Pattern[str]
+    whole: re.Pattern[str] | None = None
 
     def is_in(self, spaced: str) -> bool:
-        for piece in self.pieces:
-            if piece not in spaced:
-                return False
-        return self.whole.search(spaced) is not None
+        return all(piece in spaced for piece in self.pieces) and (self.whole is None or bool(self.whole.search(spaced)))
 
 
 @lru_cache(maxsize=1_000)
@@ -299,7 +298,7 @@ def _looked_for(pattern: str) -> _LookedFor:
     once.
     """
     if "*" not in pattern:
-        return _LookedFor((f" {pattern} ",), re.compile(""))
+        return _LookedFor((f" {pattern} ",))
     first, *middle, last = pattern.split("*")
     within = "".join(f"(?>[^ ]*?{re.escape(piece)})" for piece in middle)
     whole = re.compile(f" {re.escape(first)}{within}[^ ]*{re.escape(last)} ")

@@ -104,10 +104,10 @@ def _by_relevance(store: Store, query: Query, judged_at: datetime, policies: Pol
     """A page in an order that changes with time: every page is judged by the time of the first one."""
 
     def policy(memory: Memory) -> DecayPolicy:
-        return policies.get(memory.owner, decay.USUAL) if policies else decay.USUAL  # most sessions have none
+        return policies.get(memory.owner, decay.USUAL)
 
     def value(memory: Memory) -> float:
-        return -decay.worth(memory, judged_at, policy(memory))
+        return -decay.worth(memory, judged_at, policy(memory) if policies else decay.USUAL)
 
     limit = query.limit or PAGE
     found = store.ranked(replace(query, limit=limit + 1), value)
