@@ -40,8 +40,10 @@ from recollect.errors import (
 )
 from recollect.plans import Plan
 from recollect.types import (
+    CompactionReport,
     DecayPolicy,
     Diagnosis,
+    DroppedMemory,
     Filter,
     Finding,
     Health,
@@ -87,11 +89,13 @@ __all__ = [
     "AgentMemory",
     "AgentSnapshot",
     "AgentStats",
+    "CompactionReport",
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
     "DecayPolicy",
     "Diagnosis",
+    "DroppedMemory",
     "EmbedderMismatch",
     "EmbeddingFailed",
     "Filter",

@@ -39,12 +39,21 @@ def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
     """
     if memory.decay_factor is not None:
         return memory.decay_factor
-    half_life = HALF_LIVES[memory.type]
-    if half_life is None or not policy.enabled:
+    hours = _hours(memory.type, policy)
+    if hours is None or not policy.enabled:
         return 1.0
-    hours = policy.half_life_hours or half_life / _HOUR
     age = max(timedelta(0), now - memory.created_at) / _HOUR
     return max(policy.min_decay_factor, math.pow(0.5, age / hours))
+
+
+def _hours(kind: MemoryType, policy: DecayPolicy) -> float | None:
+    """The half-life of a type; none if it never fades."""
+    if kind in policy.by_type_hours:
+        own = policy.by_type_hours[kind]
+    else:
+        usual = HALF_LIVES[kind]
+        own = None if usual is None else usual / _HOUR
+    return own if own is None else policy.half_life_hours or own
 
 
 def recency(memory: Memory, now: datetime) -> float:

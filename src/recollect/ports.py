@@ -23,6 +23,7 @@ from recollect.types import (
     Memory,
     Operation,
     Owner,
+    SessionConfig,
     Sort,
     Stats,
     Status,
@@ -385,6 +386,25 @@ class Store(ABC):
         """Look for damage, and mend what can be mended if asked to."""
         self.sequence()  # a closed store cannot be called sound
         return Diagnosis(checks=())
+
+    def accept(self, at: datetime) -> list[str]:  # noqa: ARG002  # nobody edits what is not plain text
+        """Take what people changed in the files themselves over as new versions, recorded at a time; the ids.
+
+        Only a store that people can edit has something to do here.
+        """
+        self.sequence()
+        return []
+
+    def compact(self, owners: Owners) -> None:  # noqa: ARG002  # nothing to give back by default
+        """Give back the bytes that the owners' memories take without need. What can be read does not change."""
+        self.sequence()
+
+    def session_defaults(self) -> SessionConfig | None:
+        """How sessions are configured here unless they say otherwise, and how all other memories fade.
+
+        ``None`` where the store has no opinion. One that has limits every session, also those that nobody created.
+        """
+        return None
 
     def rebuild(self) -> None:
         """Derive every projection from the journal again."""

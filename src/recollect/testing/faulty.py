@@ -10,7 +10,7 @@ from typing import ParamSpec, Self, TypeVar
 from recollect.errors import ConfigurationError
 from recollect.ports import Capabilities, Embedded, Owners, Query, Quota, Record, Store, Stored, Write
 from recollect.recall.probes import Candidates, Probe
-from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, Stats, Vector, Version
+from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, SessionConfig, Stats, Vector, Version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -188,6 +188,15 @@ class FaultyStore(Store):
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         return self._pass_on(self.store.check, repair=repair)
+
+    def accept(self, at: datetime) -> list[str]:
+        return self._pass_on(self.store.accept, at)
+
+    def compact(self, owners: Owners) -> None:
+        self._pass_on(self.store.compact, owners)
+
+    def session_defaults(self) -> SessionConfig | None:
+        return self._pass_on(self.store.session_defaults)
 
     def rebuild(self) -> None:
         self._pass_on(self.store.rebuild)

@@ -27,12 +27,14 @@ from recollect.types.reports import (
     Status,
     TagUsage,
 )
-from recollect.types.sessions import DecayPolicy, SessionConfig, SessionStats
+from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemory, SessionConfig, SessionStats
 
 __all__ = [
     "ChangedFields",
+    "CompactionReport",
     "DecayPolicy",
     "Diagnosis",
+    "DroppedMemory",
     "Filter",
     "Finding",
     "Health",
