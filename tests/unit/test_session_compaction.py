@@ -241,7 +241,7 @@ def test_a_crowded_session_is_not_looked_through_for_each_write(
         return real(*args)
 
     monkeypatch.setattr(compacting, "make_room", counted)
-    session.view.add("stays" * 660)
+    session.view.add("stays" * 705)
     for _ in range(8):
         session.view.add("x" * 10)
     assert 1 <= len(looked) <= 3

@@ -21,7 +21,7 @@ from recollect.stores.jsonl.commit import Change, Files
 from recollect.stores.jsonl.descriptors import descriptors
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.locks import Lock
-from recollect.types import Diagnosis, Health, Owner, Status, Vector
+from recollect.types import Diagnosis, Health, Owner, SessionConfig, Status, Vector
 
 DURABILITIES = ("full", "relaxed")
 LOCK = "journal/lock"
@@ -57,6 +57,7 @@ class JsonlStore(QuickStore):
         self._files = Files(self._disk)
         self._check_folder()
         self.config = config.load(path / CONFIG)
+        self._session_defaults = self.config.sessions
         self._file_lock = Lock(path / LOCK, self.config.concurrency.locks)
         self._closed = False
         self._distrusted = False  # the commit log is damaged: the next writer makes it anew
@@ -96,6 +97,8 @@ class JsonlStore(QuickStore):
             if (self.path / commits.LOG).exists():
                 return
             with self._file_lock.exclusive("create"):
+                if not (self.path / CONFIG).exists():
+                    self._disk.replace(CONFIG, config.dump(self.config).encode())
                 if not (self.path / commits.LOG).exists():
                     if not self._files.salvaged():
                         self._disk.append(loading.SETTINGS, lines.of_setting("durability", durability), 0)
@@ -323,9 +326,27 @@ class JsonlStore(QuickStore):
             self._reload(locked=True)
             self._write_summaries(self._journal.owned)
 
+    def compact(self, owners: Owners) -> None:
+        """Rewrite the files of the owners without what was superseded, as one commit."""
+        from recollect.stores.jsonl import compaction  # lazy: most processes never need it
+
+        with self._writing("compact"):
+            change = compaction.of_owners(self._journal, self._files, owners)
+            if change.rewritten:
+                self._commit(change, self._journal.last)
+                for owner in owners:  # theirs are counted in the new files
+                    for memory_id in self._journal.owned.get(owner, ()):
+                        self._pending.pop(memory_id, None)
+            self._write_summaries(owners)
+
+    def session_defaults(self) -> SessionConfig:
+        """What ``config.json`` says."""
+        return self._session_defaults
+
     def _write_summaries(self, owners: Iterable[Owner]) -> None:
         now = datetime.now(UTC)
-        summaries.write(self._disk, self._journal, owners, self._files.at.lengths, now)
+        policy = self._session_defaults.decay
+        summaries.write(self._disk, self._journal, owners, self._files.at.lengths, now, policy=policy)
         summaries.write_global(self._disk, self._journal, now)
 
     def _outdated(self) -> list[Owner]:
