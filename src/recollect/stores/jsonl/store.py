@@ -320,6 +320,19 @@ class JsonlStore(QuickStore):
                 self._write_summaries(self._journal.owned)
             return found
 
+    def accept(self, at: datetime) -> list[str]:
+        """Take lines that a person edited over as new versions."""
+        from recollect.stores.jsonl import edits  # lazy: as above
+
+        with self._writing("accept"):
+            found = edits.found(self._files, self._journal)
+            if found:
+                last = self._journal.last
+                self._commit(edits.of_edits(found, self._files, last, at), last + len(found))
+                self._reload(locked=True)
+                self._write_summaries({edit.entry.owner for edit in found})
+            return [edit.entry.memory_id for edit in found]
+
     def rebuild(self) -> None:
         """Read everything again, and write every index anew."""
         with self._writing("rebuild"):
