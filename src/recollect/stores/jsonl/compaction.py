@@ -17,9 +17,7 @@ def of_owners(journal: Journal, files: Files, owners: Owners) -> Change:
     for owner in sorted(owners, key=folder):
         for kept in loading.KEPT:
             name = f"{folder(owner)}/{kept}"
-            end = files.at.lengths.get(name, 0)
-            after = _compacted(journal, owner, kept, loading.content(files.disk, name, 0, end))
-            after += b"".join(line + b"\n" for line in files.foreign(name, end))
+            after = _compacted(journal, owner, kept, files.content(name))
             if len(after) < files.disk.stat(name)[1]:
                 change.rewrite(name, after)
     return change

@@ -60,7 +60,7 @@ def of_edits(edits: list[Edit], files: Files, last: int, at: datetime) -> Change
         change.append(f"{folder(owner)}/{loading.VECTORS}", lines.of_vector(entry.memory_id, None, sequence))
         former.setdefault(edit.file, {})[edit.line] = b"" if before is None else lines.of_entry(before, _memory(before))
     for name, replaced in former.items():
-        every = lines.split(loading.content(files.disk, name, 0, files.at.lengths[name]))
+        every = lines.split(files.content(name))
         change.rewrite(name, b"".join(replaced.get(line, line + b"\n") for line in every))
     return change
 
