@@ -83,6 +83,25 @@ def test_files_become_shorter_and_nothing_else_changes(root: Path) -> None:
         assert memories.doctor().healthy
 
 
+@pytest.mark.parametrize("written", [0, 3], ids=["none on the disk", "some on the disk"])
+def test_accesses_that_were_not_written_yet_are_counted_once(root: Path, written: int) -> None:
+    with opened(root) as memories:
+        view = memories.view(user="ada").sessions.create("monday").view
+        kept = view.add("kept")
+        gone = view.add("gone")
+        view.forget(gone.id)
+    for _ in range(written):
+        with opened(root) as memories:
+            memories.view(user="ada").sessions.load("monday").view.get(kept.id)
+    with opened(root) as memories:
+        session = memories.view(user="ada").sessions.load("monday")
+        session.view.get(kept.id)
+        session.compact()
+    with opened(root) as memories:
+        [found] = memories.view(user="ada").sessions.load("monday").view.list()
+        assert found.access_count == written + 1
+
+
 def test_lines_that_only_a_person_can_judge_stay(root: Path) -> None:
     with opened(root) as memories:
         session = memories.view(user="ada").sessions.create("monday")

@@ -27,6 +27,7 @@ NAMES = {
     "memory.search.results",
     "memory.storage.size",
     "memory.size.bytes",
+    "memory.compaction.count",
     "agents.memory.longterm.embedding_time_ms",
     "agents.memory.snapshot_create_ms",
     "agents.memory.snapshot_restore_ms",
@@ -153,6 +154,16 @@ def test_a_counter_does_not_fall_when_an_agent_ends(memories: Memories, collecte
         gc.collect()
     assert collected.values("agents.memory.working.scope_fallback_total") == {(): 2}
     assert collected.values("agents.memory.working.entries") == {(): 0}
+
+
+@pytest.mark.req("J13")
+def test_compactions_of_sessions(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    session = memories.view(user="ada").sessions.create("monday", config={"limit_bytes": 1_000})
+    session.compact()
+    session.view.forget(session.view.add("x" * 600).id)
+    session.view.add("y" * 600)
+    assert collected.values("memory.compaction.count") == {(False,): 1, (True,): 1}
 
 
 def test_context_and_snapshots(memories: Memories, collected: Collected) -> None:

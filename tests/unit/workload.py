@@ -106,7 +106,7 @@ def _sessions(sessions: Sessions) -> None:
     sessions.topics()
     sessions.sessions_about(PLANTED)
     session.forget(topic=PLANTED, reason=PLANTED)
-    session.compact(dry_run=True)
+    session.compact()
     sessions.compact("tuesday", dry_run=True)
     sessions.close("tuesday")
     sessions.delete("tuesday", reason=PLANTED)

@@ -347,9 +347,9 @@ class JsonlStore(QuickStore):
             change = compaction.of_owners(self._journal, self._files, owners)
             if change.rewritten:
                 self._commit(change, self._journal.last)
-                for owner in owners:  # theirs are counted in the new files
-                    for memory_id in self._journal.owned.get(owner, ()):
-                        self._pending.pop(memory_id, None)
+                counted = [one for one in owners if f"{folders.folder(one)}/{loading.ACCESSES}" in change.rewritten]
+                for memory_id in (id for one in counted for id in self._journal.owned.get(one, ())):
+                    self._pending.pop(memory_id, None)
             self._write_summaries(owners)
 
     def session_defaults(self) -> SessionConfig:
