@@ -1,7 +1,9 @@
 """Compaction in plain files: bytes come back, what can be read stays, and settings of the folder take effect."""
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -149,6 +151,33 @@ def test_a_crash_between_the_commit_and_the_exchange_is_made_good(root: Path, mo
         session.compact()
         assert memories.doctor().healthy
     assert b"secret" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.req("J9")
+def test_readers_see_everything_that_stays_while_others_compact(root: Path) -> None:
+    with opened(root) as memories, opened(root) as other:
+        session = memories.view(user="ada").sessions.create("monday")
+        kept = {session.view.add(f"kept {number}").content for number in range(20)}
+        done = threading.Event()
+
+        def read_on() -> int:
+            reads = 0
+            while not done.is_set() or not reads:
+                found = {one.content for one in other.view(user="ada", session="monday").list(limit=100)}
+                assert kept <= found
+                assert len(found - kept) <= 1
+                reads += 1
+            return reads
+
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(read_on)
+            try:
+                for number in range(30):
+                    session.view.forget(session.view.add(f"gone {number}").id)
+                    assert session.compact().count == 1
+            finally:
+                done.set()
+            assert reading.result() > 0
 
 
 # --- settings ---------------------------------------------------------------------------------------

@@ -163,7 +163,8 @@ def test_compactions_of_sessions(memories: Memories, collected: Collected) -> No
     session.compact()
     session.view.forget(session.view.add("x" * 600).id)
     session.view.add("y" * 600)
-    assert collected.values("memory.compaction.count") == {(False,): 1, (True,): 1}
+    counted = {which: point.value for which, point in collected.points("memory.compaction.count").items()}
+    assert counted == {(("automatic", False),): 1, (("automatic", True),): 1}
 
 
 def test_context_and_snapshots(memories: Memories, collected: Collected) -> None:
@@ -209,7 +210,7 @@ def test_all_metrics_are_there_and_no_attribute_holds_content(collected: Collect
     attributes = [point.attributes for metric in agents for point in metric.data.data_points]
     assert len(attributes) > 80
     assert PLANTED not in repr(attributes) + repr([(m.name, m.unit, m.description) for m in agents])
-    known = {"component", "operation", "layer", "code", "strategy"}
+    known = {"component", "operation", "layer", "code", "strategy", "automatic"}
     assert {name for some in attributes for name in some} == known
     for values in ("debugger", "monday"):
         assert values not in repr(attributes), "ids would make a series for each agent and session"
