@@ -223,9 +223,9 @@ def test_plan_and_session_both_hold(opener: Opener, planned: int, characters: in
 
 def test_an_update_never_loses_what_it_updates(session: Session, clock: HandClock) -> None:
     faded = session.view.add("faded" * 300, type="conversation", importance=0.1)
-    session.view.add("stays" * 300, importance=1)
+    session.view.add("stays" * 400, importance=1)
     clock.time = START + MONTHS
-    updated = session.view.update(faded.id, content="again" * 310, importance=0.9)
+    updated = session.view.update(faded.id, content="again" * 340, importance=0.9)
     assert session.view.get(faded.id) is not None
     assert updated.version == 2
 
@@ -242,7 +242,7 @@ def test_a_crowded_session_is_not_looked_through_for_each_write(
 
     monkeypatch.setattr(compacting, "make_room", counted)
     session.view.add("stays" * 705)
-    for _ in range(8):
+    for _ in range(20):
         session.view.add("x" * 10)
     assert 1 <= len(looked) <= 3
     assert session.stats().percent_used > 90
