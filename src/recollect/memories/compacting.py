@@ -143,6 +143,9 @@ def _erasure(memory: Memory, now: datetime) -> Write:
 
 
 def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime, *, automatic: bool) -> None:
+    from recollect import logs  # lazy: logging takes 14 ms, and sessions are seldom compacted
+
+    logs.session_compacted(report.session_id, report.count, report.bytes_before, report.bytes_after)
     for one in report.dropped:
         engine.bus.emit(MemoryForgotten(at=now, memory_id=one.id, owner=owner, permanent=True, reason=REASON))
     engine.bus.emit(
