@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import recollect
-from recollect import words
+from recollect import logs, words
 from recollect.memories import Memories, View
 from recollect.stores.sqlite import SqliteStore, connections, schema
 
@@ -284,6 +284,7 @@ def as_nobody(database: str, prefix: str) -> None:
     """Open, read and write without the rights of root."""
     # What is imported on first use must be there before: without those rights, the package cannot be read.
     words.terms("")
+    logs.wanted()
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65534)
