@@ -25,6 +25,7 @@ PUBLIC = [
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
+    "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
     "EmbedderMismatch",
@@ -46,6 +47,7 @@ PUBLIC = [
     "MemoryType",
     "MissingIdentifier",
     "NewMemory",
+    "NotACopy",
     "NotAStore",
     "NotFound",
     "Operation",
@@ -86,6 +88,7 @@ PUBLIC = [
     "Vector",
     "Version",
     "View",
+    "convert",
     "open",
 ]
 # Plain strings cannot carry a docstring.

@@ -26,6 +26,7 @@ from recollect.types import (
     Source,
     State,
     Vector,
+    Version,
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
@@ -147,6 +148,22 @@ def is_body(data: bytes | str) -> bool:
     except msgspec.MsgspecError:
         return False
     return True
+
+
+def encode_version(version: Version) -> bytes:
+    """All that a version says but its sequence, which is its store's: equal bytes mean that nothing was lost."""
+    memory = version.memory
+    told = (
+        version.memory_id,
+        encode_owner(version.owner),
+        version.version,
+        version.operation,
+        to_micros(version.recorded_at),
+        version.reason,
+    )
+    if memory is None:
+        return _encoder.encode(told)
+    return _encoder.encode((*told, to_micros(memory.created_at), memory.content, encode_body(memory).decode()))
 
 
 def encode_owner(owner: Owner) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import recollect
 from recollect import logs, words
-from recollect.memories import Memories, View
+from recollect.memories import Memories, View, comparing
 from recollect.stores.sqlite import SqliteStore, connections, schema
 
 BATCH = 8
@@ -306,6 +306,13 @@ def as_nobody(database: str, prefix: str) -> None:
     memories.close()
 
 
+def convert(source: str, target: str) -> None:
+    """Convert in small batches, and tell of each step of the way."""
+    comparing.BATCH = 16
+    report = recollect.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
+    tell("converted", versions=report.versions, copied=report.copied)
+
+
 CHILDREN: dict[str, Callable[..., None]] = {
     child.__name__: child
     for child in (
@@ -322,6 +329,7 @@ CHILDREN: dict[str, Callable[..., None]] = {
         write_with_threads,
         follow,
         as_nobody,
+        convert,
     )
 }
 

@@ -17,6 +17,7 @@ from recollect.types.memory import (
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
 from recollect.types.reports import (
+    ConversionReport,
     Diagnosis,
     Finding,
     Health,
@@ -31,6 +32,7 @@ from recollect.types.sessions import DecayPolicy, SessionConfig, SessionStats
 
 __all__ = [
     "ChangedFields",
+    "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
     "Filter",
