@@ -26,6 +26,7 @@ PUBLIC = [
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
+    "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
     "DroppedMemory",
@@ -48,6 +49,7 @@ PUBLIC = [
     "MemoryType",
     "MissingIdentifier",
     "NewMemory",
+    "NotACopy",
     "NotAStore",
     "NotFound",
     "Operation",
@@ -88,6 +90,7 @@ PUBLIC = [
     "Vector",
     "Version",
     "View",
+    "convert",
     "open",
 ]
 # Plain strings cannot carry a docstring.

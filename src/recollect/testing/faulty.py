@@ -97,6 +97,11 @@ class FaultyStore(Store):
             hint="use FaultyStore(store)",
         )
 
+    @classmethod
+    def exists(cls, url: str) -> bool:  # noqa: ARG003  # whatever it is
+        """Never: no URL names a faulty store."""
+        return False
+
     def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         return self._pass_on(self.store.apply, writes, quota=quota)
 
@@ -115,6 +120,13 @@ class FaultyStore(Store):
         limit: int | None = None,
     ) -> list[Version]:
         return self._pass_on(self.store.versions, owners, memory_id=memory_id, after=after, limit=limit)
+
+    def journal(self, *, after: int = 0, limit: int | None = None) -> list[Version]:
+        """As the wrapped store does."""
+        return self._pass_on(self.store.journal, after=after, limit=limit)
+
+    def owners(self) -> list[Owner]:
+        return self._pass_on(self.store.owners)
 
     def sequence(self, at: datetime | None = None) -> int:
         return self._pass_on(self.store.sequence, at)
@@ -143,6 +155,9 @@ class FaultyStore(Store):
 
     def records(self, owners: Owners, kind: str) -> list[Record]:
         return self._pass_on(self.store.records, owners, kind)
+
+    def all_records(self) -> list[Record]:
+        return self._pass_on(self.store.all_records)
 
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         return self._pass_on(self.store.record, owner, kind, name)

@@ -17,6 +17,7 @@ from recollect.types.memory import (
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
 from recollect.types.reports import (
+    ConversionReport,
     Diagnosis,
     Finding,
     Health,
@@ -32,6 +33,7 @@ from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemor
 __all__ = [
     "ChangedFields",
     "CompactionReport",
+    "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
     "DroppedMemory",

@@ -81,6 +81,12 @@ class JsonlStore(QuickStore):
             raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a folder")
         return cls(Path(path).expanduser(), durability=durability)
 
+    @classmethod
+    def exists(cls, url: str) -> bool:
+        """Whether there is a folder of memories."""
+        path = Path(url.removeprefix("jsonl:")).expanduser()
+        return (path / commits.LOG).exists()
+
     def _check_folder(self) -> None:
         with self._disk.translated(self.path.name):
             if self.path.exists() and not (self.path.is_dir() and _is_ours(self.path)):
@@ -281,6 +287,12 @@ class JsonlStore(QuickStore):
         with self._lock:
             self._check_open()
             return records.read_all(self._disk, owners, kind)
+
+    def all_records(self) -> list[Record]:
+        """Read every file that may hold one."""
+        with self._lock:
+            self._check_open()
+            return records.read_everything(self._disk)
 
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         """Read its file."""
