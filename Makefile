@@ -51,8 +51,9 @@ bench-working: $(VENV)/.dev
 faults: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
 
-docs: $(BIN)/python
+docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py
+	$(BIN)/python tools/verbs_reference.py
 	$(BIN)/python tools/library_reference.py
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of

@@ -26,6 +26,7 @@ HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
 
 
 _HALF_LIFE_SECONDS = MappingProxyType({kind: span.total_seconds() for kind, span in HALF_LIVES.items() if span})
+_HOUR_SECONDS = 3_600.0
 _DAY_SECONDS = 86_400.0
 
 
@@ -40,13 +41,23 @@ def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
     """
     if memory.decay_factor is not None:
         return memory.decay_factor
-    seconds = _HALF_LIFE_SECONDS.get(memory.type)
+    seconds = _HALF_LIFE_SECONDS.get(memory.type) if policy is USUAL else _seconds(memory.type, policy)
     if seconds is None or not policy.enabled:
         return 1.0
-    if policy.half_life_hours is not None:
-        seconds = 3600 * policy.half_life_hours
     left = math.pow(0.5, _since(memory.created_at, now) / seconds)
     return left if left > policy.min_decay_factor else policy.min_decay_factor
+
+
+def _seconds(kind: MemoryType, policy: DecayPolicy) -> float | None:
+    """The half-life of a type; none if it never fades."""
+    if kind in policy.by_type_hours:
+        own = policy.by_type_hours[kind]
+        seconds = None if own is None else _HOUR_SECONDS * own
+    else:
+        seconds = _HALF_LIFE_SECONDS.get(kind)
+    if seconds is None or policy.half_life_hours is None:
+        return seconds
+    return _HOUR_SECONDS * policy.half_life_hours
 
 
 def recency(memory: Memory, now: datetime) -> float:

@@ -24,6 +24,7 @@ from recollect.types import (
     Memory,
     Operation,
     Owner,
+    SessionConfig,
     Sort,
     Stats,
     Status,
@@ -121,7 +122,8 @@ class Write:
     now is one less (0: no such id). For ``ERASED`` the content is ignored: the store drops every version of the
     memory and keeps that it was erased. ``keeps_vector`` leaves the stored vector in place; otherwise
     ``vector`` replaces it, ``None`` removing it. ``digest`` is a hash of the text that the vector was made from, where
-    making it again would cost something.
+    making it again would cost something. ``follows`` is for copies from another store, where versions in between may
+    be gone: the version that must be stored now, instead of one less.
     """
 
     operation: Operation
@@ -131,6 +133,13 @@ class Write:
     vector: Vector | None = None
     keeps_vector: bool = False
     digest: bytes | None = None
+    follows: int | None = None
+
+    @property
+    def expected(self) -> int:
+        """The version that must be stored now; 0 if none. It is always a lower one: versions rise."""
+        before = self.memory.version - 1
+        return before if self.follows is None else min(self.follows, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,17 +217,23 @@ class Store(ABC):
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
         """Open the store that a URL names, creating it if it is not there."""
 
+    @classmethod
+    def exists(cls, url: str) -> bool:  # noqa: ARG003  # by default only opening can tell
+        """Whether there is something at a URL that opening would not have to make first."""
+        return True
+
     # -- the narrow waist -------------------------------------------------------------------------------------
 
     @abstractmethod
     def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Append versions, all or none, and return their sequences.
 
-        ``Conflict`` if a version is not the one expected, if the memory is another owner's or was erased (owners never
-        change, and the id of an erased memory is never used again), or if another memory of the same owner, active or
-        forgotten, has the same key. The first vector ever stored decides on embedder and dimension: another embedder
-        is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes visible after a higher
-        one. One batch may hold several versions of one memory, and may free a key and take it again.
+        ``Conflict`` if the version stored is not ``Write.expected``, if the memory is another owner's or was erased
+        (owners never change, and the id of an erased memory is never used again), or if another memory of the same
+        owner, active or forgotten, has the same key. The first vector ever stored decides on embedder and dimension:
+        another embedder is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes
+        visible after a higher one. One batch may hold several versions of one memory, and may free a key and take it
+        again.
 
         With a ``quota``, ``QuotaExceeded`` if the writes would leave its owners with more than the limit and with more
         than before (``check_quota`` raises it). Nobody may write between the check and the append.
@@ -242,12 +257,20 @@ class Store(ABC):
         """The journal of the owners (of one memory, if given) behind a sequence, oldest first."""
 
     @abstractmethod
+    def owners(self) -> list[Owner]:
+        """Everybody whom the journal tells of, erased memories included, each once and in any order. Who only has
+        records may be among them.
+
+        Not for the reads of an identity: it is how a whole store is gone through.
+        """
+
+    @abstractmethod
     def sequence(self, at: datetime | None = None) -> int:
         """The highest sequence; of those recorded at or before a time, if given. 0 when there is none."""
 
     @abstractmethod
     def touch(self, ids: Iterable[str], at: datetime) -> None:
-        """Count one access to each memory; ids that are not there are passed over.
+        """Count one access to each memory, of an id that is given twice two; ids that are not there are passed over.
 
         Bookkeeping: it may be written later, and lost in a crash.
         """
@@ -283,6 +306,13 @@ class Store(ABC):
         """The records of a kind that belong to one of the owners, ordered by name (by its code points)."""
 
     @abstractmethod
+    def all_records(self) -> list[Record]:
+        """The records of everybody and of every kind, in any order; ``StoreCorrupt`` if one cannot be read.
+
+        Not for the reads of an identity, as with ``owners``.
+        """
+
+    @abstractmethod
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         """One record; ``None`` if the owner has none of that kind and name."""
 
@@ -302,6 +332,10 @@ class Store(ABC):
         """Release everything. Closing twice is allowed; using a closed store raises ``StoreClosed``."""
 
     # -- defaults, correct but slow ---------------------------------------------------------------------------
+
+    def journal(self, *, after: int = 0, limit: int | None = None) -> list[Version]:
+        """The journal of everybody behind a sequence, oldest first. ``StoreCorrupt`` if one is not what was written."""
+        return self.versions(frozenset(self.owners()), after=after, limit=limit)
 
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """The ids of the owner's memories that have one of the keys."""
@@ -390,6 +424,25 @@ class Store(ABC):
         """Look for damage, and mend what can be mended if asked to."""
         self.sequence()  # a closed store cannot be called sound
         return Diagnosis(checks=())
+
+    def accept(self, at: datetime) -> list[str]:  # noqa: ARG002  # nobody edits what is not plain text
+        """Take what people changed in the files themselves over as new versions, recorded at a time; the ids.
+
+        Only a store that people can edit has something to do here.
+        """
+        self.sequence()
+        return []
+
+    def compact(self, owners: Owners) -> None:  # noqa: ARG002  # nothing to give back by default
+        """Give back the bytes that the owners' memories take without need. What can be read does not change."""
+        self.sequence()
+
+    def session_defaults(self) -> SessionConfig | None:
+        """How sessions are configured here unless they say otherwise, and how all other memories fade.
+
+        ``None`` where the store has no opinion. One that has limits every session, also those that nobody created.
+        """
+        return None
 
     def rebuild(self) -> None:
         """Derive every projection from the journal again."""

@@ -89,6 +89,7 @@ def documents() -> list[str]:
 @pytest.mark.parametrize("name", documents())
 def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # for blocks that start Python, in whatever folder
     run_python((ROOT / name).read_text(encoding="utf-8"), name)
 
 

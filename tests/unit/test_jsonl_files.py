@@ -215,7 +215,7 @@ def test_no_id_leads_out_of_the_root(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["memory"]
     assert {path.name for path in root.iterdir()} <= {
         *FOLDERS.values(),
-        *("journal", "records", "indices", "settings.jsonl"),
+        *("journal", "records", "indices", "settings.jsonl", "config.json"),
     }
 
 

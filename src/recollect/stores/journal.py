@@ -309,7 +309,7 @@ class Batch:
         """Check one write and note what it changes."""
         memory, erases = write.memory, write.operation is Operation.ERASED
         head = self._heads.get(memory.id) or self._journal.heads.get(memory.id)
-        _check_version(memory, head)
+        _check_version(write, head)
         self._move_key(memory, head, None if erases else memory.key)
         if erases:
             self.erased.add(memory.id)
@@ -360,7 +360,8 @@ class Batch:
         check_vector(vector, known["embedder"], int(known["dimension"]))
 
 
-def _check_version(memory: Memory, head: Entry | None) -> None:
+def _check_version(write: Write, head: Entry | None) -> None:
+    memory = write.memory
     # Before the versions: a foreign caller must not learn how far the memory is.
     if head is not None and (head.memory is None or head.owner != memory.owner):
         raise Conflict(
@@ -369,9 +370,9 @@ def _check_version(memory: Memory, head: Entry | None) -> None:
             hint="add a new memory",
         )
     stored = head.version if head else 0
-    if memory.version != stored + 1:
+    if stored != write.expected:
         raise Conflict(
-            f"memory {memory.id!r} is at version {stored}, not {memory.version - 1}",
-            details={"memory_id": memory.id, "stored": stored, "expected": memory.version - 1},
+            f"memory {memory.id!r} is at version {stored}, not {write.expected}",
+            details={"memory_id": memory.id, "stored": stored, "expected": write.expected},
             hint="read it again, then decide",
         )

@@ -1,0 +1,236 @@
+"""The command and its subcommands, made from the table of verbs, and how they end."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from recollect.cli import params, shared
+from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
+from recollect.cli.screen import Screen, one_line, standard_screens
+from recollect.errors import RecollectError
+from recollect.operations import LISTED, VERBS, Needs, Verb, asked, failure_of
+from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, UNEXPECTED, USAGE
+
+_ABOUT = """The memory of your agents: one file, no server, no LLM.
+
+Most commands take words as they come: recollect add Prefers dark mode
+"""
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "EMBEDDER_MISMATCH": "recollect reembed --embedder static goes over to the built-in embedder",
+        "STORE_CORRUPT": "run recollect doctor; it says where, and --repair mends what can be mended",
+    }
+)
+"""What to do in a terminal, where the error itself speaks to somebody who writes Python."""
+
+
+class VerbCommand(click.Command):
+    """A verb as a command: its help has examples, and the options that all commands share come last."""
+
+    def __init__(self, verb: Verb[Any, Any], out: Screen, notes: Screen) -> None:
+        self.verb = verb
+        super().__init__(
+            verb.name,
+            callback=self._call,
+            params=[*params.params_of(verb), *_extras(verb), *shared.options()],
+            help="\n\n".join(filter(None, (LISTED[verb.name].summary, verb.description))),
+        )
+        self._out, self._notes = out, notes
+
+    def _call(self, **values: Any) -> int:
+        from recollect.cli.running import run_verb  # lazy: help needs none of it
+
+        context = click.get_current_context()
+        agrees = run_verb(self.verb, shared.asking(context), values, self._out, self._notes)
+        return 0 if agrees else ANSWERED_NO
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The verb's own arguments and options first."""
+        fields = {one.name: asked(one).help for one in self.verb.fields}
+        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Where, as whom, and how": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Argument):
+                records["Arguments"].append((param.metavar or "", fields[param.name or ""]))
+            elif record := param.get_help_record(ctx):
+                heading = "Where, as whom, and how" if shared.is_shared(param.name) else "Options"
+                records[heading].append(record)
+        for heading, rows in records.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples."""
+        with formatter.section("Examples"):
+            for example in self.verb.examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example.line}\n")
+                formatter.write(f"{'':>{formatter.current_indent}}    {example.says}\n")
+
+
+def _extras(verb: Verb[Any, Any]) -> list[click.Parameter]:
+    """Options that make sense in a terminal only."""
+    found: list[click.Parameter] = []
+    if any(asked(one).needs is Needs.ERASE for one in verb.fields):
+        found.append(click.Option(["-y", "--yes"], is_flag=True, help="erase without asking"))
+    if verb.live:
+        found.append(click.Option(["--once"], is_flag=True, help="show what there is, then end"))
+        interval = click.FloatRange(0.01, 3600)
+        found.append(
+            click.Option(["--interval"], type=interval, default=0.5, show_default=True, help="seconds between looks")
+        )
+    if verb.name == "add":
+        found.append(click.Option(["--whole"], is_flag=True, help="with -: the whole input is one memory"))
+    if verb.name == "graph":
+        found.append(click.Option(["--svg"], type=click.File("w", encoding="utf-8", lazy=True), help="draw it there"))
+    return found
+
+
+class Commands(click.Group):
+    """All commands. One is built when it is used, so that starting one costs nothing for the others."""
+
+    def __init__(self, out: Screen, notes: Screen) -> None:
+        super().__init__(
+            PROGRAM,
+            help=_ABOUT,
+            params=[*shared.options(), click.Option(["--version"], is_flag=True, help=OWN["version"])],
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+            invoke_without_command=True,
+            callback=self._alone,
+            epilog="recollect COMMAND --help shows options and examples.",
+        )
+        self._out, self._notes = out, notes
+        self.named = ""
+
+    def _alone(self, **values: Any) -> None:
+        context = click.get_current_context()
+        if values["version"]:
+            context.invoke(self._own("version"))
+        elif context.invoked_subcommand is None:
+            self._out.line(context.get_help())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs in the order of the table, then the terminal's own."""
+        return [*LISTED, *OWN]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Build a command."""
+        if cmd_name in LISTED:
+            return VerbCommand(VERBS[cmd_name], self._out, self._notes)
+        return self._own(cmd_name) if cmd_name in OWN else None
+
+    def _own(self, name: str) -> click.Command:
+        from recollect.cli import own  # lazy: verbs need none of it
+
+        return own.COMMANDS[name](self._out)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+        """Find a command; if there is none of that name, say which is nearest."""
+        command = self.get_command(ctx, args[0])
+        self.named = args[0] if command else ""
+        if command is None:
+            from difflib import get_close_matches  # lazy: only for mistakes
+
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them"
+            raise click.UsageError(f"no command is named '{one_line(args[0])[:40]}'; {hint}")
+        return args[0], command, args[1:]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands under their headings."""
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for name, listed in LISTED.items():
+            headings.setdefault(listed.section.value, []).append((name, listed.summary))
+        headings["This terminal"] = list(OWN.items())
+        for heading, rows in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command line; the exit code."""
+    out, notes = standard_screens()
+    commands = Commands(out, notes)
+    if COMPLETION_VARIABLE in os.environ:
+        commands.main(list(args), prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE)
+    try:
+        code = _invoked(commands, args, out, notes)
+        out.out.flush()
+    except BrokenPipeError:
+        _silence()
+        return PIPE_CLOSED
+    return code
+
+
+def _silence() -> None:
+    """Nobody reads any more: what Python would still write at its end must go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen) -> int:
+    told = _Told(out if "--json" in args else None, notes, commands)
+    context: click.Context | None = None
+    try:
+        context = commands.make_context(PROGRAM, list(args))
+        with context.scope():
+            answer = commands.invoke(context)
+            return answer if isinstance(answer, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else PROGRAM
+        return told.error("USAGE", error.format_message(), f"see {path} --help", USAGE)
+    except click.ClickException as error:
+        return told.error("USAGE", error.format_message(), "", USAGE)
+    except RecollectError as error:
+        hint = _HINTS.get(error.code, error.hint)
+        return told.error(error.code, error.message, hint, failure_of(error).exit_code, error)
+    except (KeyboardInterrupt, click.Abort):
+        return told.error("INTERRUPTED", "stopped", _when_stopped(commands.named), INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # reason: whatever happens, a terminal gets one line and a code  # noqa: BLE001
+        if os.environ.get("RECOLLECT_DEBUG"):
+            import traceback  # lazy: only for who looks for a mistake of ours
+
+            traceback.print_exc()
+        message = f"{type(error).__name__}: {error}"
+        return told.error("INTERNAL", message[:500], "please report it; RECOLLECT_DEBUG=1 shows more", UNEXPECTED)
+
+
+def _when_stopped(name: str) -> str:
+    return VERBS[name].interrupted if name in VERBS else ""
+
+
+def _simple(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+class _Told:
+    """Tells of errors: in one line, or as JSON where the answer would have been."""
+
+    def __init__(self, json: Screen | None, notes: Screen, commands: Commands) -> None:
+        self._json, self._notes, self._commands = json, notes, commands
+
+    def error(self, code: str, message: str, hint: str, exit_code: int, error: RecollectError | None = None) -> int:
+        """Tell of an error; the exit code."""
+        if self._json is None:
+            text = "; ".join(filter(None, (one_line(message).rstrip("."), one_line(hint))))
+            self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
+            return exit_code
+        from recollect import codec  # lazy: brings in msgspec
+
+        described = {
+            "code": code,
+            "message": message,
+            "hint": hint,
+            "retryable": bool(error and error.retryable),
+            "details": {name: _simple(value) for name, value in error.details.items()} if error else {},
+            "exit_code": exit_code,
+        }
+        failed = {"ok": False, "operation": self._commands.named, "error": described}
+        self._json.line(codec.encode_json(failed).decode())
+        return exit_code

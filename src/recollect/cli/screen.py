@@ -1,0 +1,106 @@
+"""Where answers are shown: how wide it is, whether it has colours, and whether a person looks at it."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+NARROW = 100
+"""Below this, a table would leave no room for contents."""
+
+# Terminals obey escape sequences, and text that turns around hides what it says. What is stored may hold either.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
+
+
+def safe(text: str) -> str:
+    """The text with everything visible that a terminal would act on.
+
+    >>> safe("a\\x1b[2Jb")
+    'a␛[2Jb'
+    """
+    return _CONTROL.sub(lambda found: _visible(found[0]), text)
+
+
+def _visible(letter: str) -> str:
+    return chr(0x2400 + ord(letter)) if letter < " " else "�"
+
+
+def one_line(text: str) -> str:
+    """The text in one line, safe to show."""
+    return safe(" ".join(text.split()))
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Shows answers on a stream."""
+
+    out: TextIO
+    terminal: bool
+    colour: bool
+    width: int
+    plain: bool = False
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line."""
+        self.out.write(self.styled(text, style) + "\n")
+
+    def styled(self, text: str, style: str) -> str:
+        """The text in a style such as ``bold`` or ``red``, where there are colours."""
+        codes = [_CODES[word] for word in style.split()] if self.colour and text else []
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes else text
+
+    def rows(self, rows: Iterable[Sequence[str]]) -> None:
+        """Rows for a pipe: cells between tabs, one line each, nothing cut."""
+        for row in rows:
+            self.out.write("\t".join(one_line(cell) for cell in row) + "\n")
+
+    def show(self, thing: "RenderableType") -> None:
+        """A table, a panel or a text of rich."""
+        self.console.print(thing)
+
+    @cached_property
+    def console(self) -> "Console":
+        """The console of rich, for what is more than lines."""
+        from rich.console import Console  # lazy: takes longer than a command that needs none of it
+
+        return Console(
+            file=self.out,
+            width=self.width,
+            force_terminal=self.colour,
+            no_color=not self.colour,
+            color_system="standard" if self.colour else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            safe_box=self.plain,
+        )
+
+
+def screen_of(out: TextIO, environment: Mapping[str, str] = os.environ) -> Screen:
+    """The screen behind a stream. ``NO_COLOR`` takes the colours away, ``FORCE_COLOR`` gives them to a pipe."""
+    terminal = out.isatty()
+    wanted = bool(environment.get("FORCE_COLOR")) or (terminal and environment.get("TERM") != "dumb")
+    encoding = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "")
+    return Screen(
+        out=out,
+        terminal=terminal,
+        colour=wanted and not environment.get("NO_COLOR"),
+        width=max(20, shutil.get_terminal_size((80, 24)).columns),
+        plain=not encoding.startswith("utf"),
+    )
+
+
+def standard_screens() -> tuple[Screen, Screen]:
+    """What goes out, and what goes to whoever is watching."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without our letters shows what it can
+    return screen_of(sys.stdout), screen_of(sys.stderr)

@@ -1,0 +1,33 @@
+"""The guide of the command line has every command, exit code, variable and flag of identity."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from recollect.cli.names import DATABASE_VARIABLE, IDS, OWN, variable_of
+from recollect.operations import EXIT_CODES, VERBS
+
+GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")
+
+
+def rows(heading: str) -> list[str]:
+    """The rows of the table under a heading."""
+    section = GUIDE.partition(heading)[2]
+    return re.findall(r"^\| (?!---|code|command)(.*?) \|", section.partition("\n## ")[0], re.MULTILINE)
+
+
+def test_every_command_is_in_the_guide() -> None:
+    named = {name for row in rows("# The command line") for name in re.findall(r"`(\w+)`", row)}
+    assert named == {*VERBS, *OWN}
+
+
+def test_every_exit_code_is_in_the_guide() -> None:
+    assert [int(row) for row in rows("## Exit codes")] == list(EXIT_CODES)
+
+
+def test_every_variable_and_flag_is_in_the_guide() -> None:
+    for name in IDS:
+        assert f"`--{name}`" in GUIDE
+        assert f"`{variable_of(name)}`" in GUIDE
+    assert f"`{DATABASE_VARIABLE}`" in GUIDE

@@ -1,0 +1,294 @@
+"""One scenario through every surface: the answers are the same, but for ids and times."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import codec
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.operations import VERBS, Caller, Takes, asked
+from recollect.types import Identity
+from tests.unit.stand_ins import HandClock
+from tests.unit.terminal import Terminal, light_database
+
+WHO = {"agent": "debugger", "user": "ada", "project": "api"}
+Step = tuple[str, dict[str, Any]]
+Say = Callable[[str, dict[str, Any]], Any]
+"""A verb and the fields of its input, as JSON has them, to what JSON has of the answer."""
+
+# Ids are those of the memories added so far: the first is $0.
+STEPS: list[Step] = [
+    ("add", {"content": ["Prefers dark mode"], "type": "preference", "tags": ["ui"], "importance": 0.8}),
+    ("add", {"content": ["Use tabs"], "layer": "project", "type": "decision", "references": ["$0"], "key": "style"}),
+    ("add", {"content": ["Lives in Paris"], "layer": "user", "metadata": {"sure": True, "since": 2020}}),
+    ("add", {"content": ["Too important"], "importance": 7}),
+    ("add", {"content": ["Not tabs"], "layer": "project", "key": "style"}),
+    ("search", {"query": "dark mode", "explain": True, "min_score": 0}),
+    ("search", {"query": "tabs", "layers": ["project"], "types": ["decision"], "limit": 1}),
+    ("list", {"sort_by": "important"}),
+    ("list", {"tags": ["ui"], "min_importance": 0.5}),
+    ("list", {"limit": 1000}),
+    ("count", {"metadata": {"sure": True}}),
+    ("update", {"id": "$2", "content": "Lives in Rome", "add_tags": ["home"], "metadata": {"since": 2026}}),
+    ("update", {"id": "$2", "importance": 1.0, "if_version": 1}),
+    ("update", {"id": "nobody", "importance": 1.0}),
+    ("show", {"id": "$2"}),
+    ("show", {"id": "nobody"}),
+    ("history", {"id": "$2"}),
+    ("forget", {"ids": ["$0", "nobody"], "dry_run": True}),
+    ("forget", {"ids": ["$0"], "reason": "changed her mind"}),
+    ("show", {"id": "$0"}),
+    ("restore", {"ids": ["$0"]}),
+    ("context", {"query": "Where does she live?", "budget_tokens": 300}),
+    ("stats", {}),
+    ("graph", {"ids": ["$1"]}),
+    ("watch", {"after": 0, "limit": 1}),
+    ("forget", {"ids": ["$0"], "permanent": True}),
+    ("history", {"id": "$0"}),
+    ("config", {}),
+    ("config", {"durability": "vague"}),
+    ("health", {}),
+    ("doctor", {}),
+    ("rebuild", {}),
+    ("reembed", {"embedder": "hashing-16"}),
+    ("count", {}),
+]
+
+
+def through_the_table(memories: recollect.Memories) -> Say:
+    """The library, by the entries of the table."""
+
+    def say(name: str, fields: dict[str, Any]) -> Any:
+        verb = VERBS[name]
+        given = codec.decode_as(codec.encode_json(fields), verb.input)
+        try:
+            answer = verb.run(Caller(memories=memories, identity=Identity(**WHO)), given)
+        except recollect.RecollectError as error:
+            return {"error": error.code, "message": error.message}
+        return json.loads(codec.encode_json(answer))
+
+    return say
+
+
+def through_the_command_line(terminal: Terminal) -> Say:
+    def say(name: str, fields: dict[str, Any]) -> Any:
+        words = [f"--{id}={value}" for id, value in WHO.items()]
+        for one in VERBS[name].fields:
+            if one.name in fields:
+                words += _typed(fields[one.name], asked(one), one.name)
+        more = {"watch": ["--once"], "forget": ["--yes"]}.get(name, [])
+        answer = terminal(name, "--json", *more, *words).answer
+        if answer["ok"]:
+            return answer["result"]
+        return {"error": answer["error"]["code"], "message": answer["error"]["message"]}
+
+    return say
+
+
+def _typed(value: Any, how: Any, name: str) -> list[str]:
+    many = value if isinstance(value, list) else [value]
+    if how.takes is not Takes.OPTION:
+        return [str(one) for one in many]
+    flag = f"--{how.flag or name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [flag] if value else []
+    pairs = [f"{key}={json.dumps(one)}" for key, one in value.items()] if isinstance(value, dict) else many
+    return [word for one in pairs for word in (flag, str(one))]
+
+
+def told(say: Say) -> list[Any]:
+    """What a surface answers to the scenario, with ids and times replaced by what does not differ between runs."""
+    ids: list[str] = []
+    answers = []
+    for name, fields in STEPS:
+        answer = say(name, json.loads(_with_ids(json.dumps(fields), ids)))
+        if name == "add" and "memories" in answer:
+            ids += [memory["id"] for memory in answer["memories"]]
+        shown = json.dumps(answer)
+        for number, id in enumerate(ids):
+            shown = shown.replace(id, f"${number}")
+        today = f"{datetime.now(UTC):%Y-%m-%d}"
+        shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", shown).replace(today, "TODAY")
+        shown = re.sub(r'"(latency_ms|average_embedding_ms|embeddings_made)": [\d.e-]+', r'"\1": 0', shown)
+        answers.append((name, json.loads(shown, parse_float=lambda number: round(float(number), 3))))
+    return answers
+
+
+def _with_ids(text: str, ids: list[str]) -> str:
+    return re.sub(r"\$(\d+)", lambda found: ids[int(found[1])], text)
+
+
+SURFACES = {"command line": through_the_command_line}
+
+
+@pytest.mark.req("H3", "H10")
+@pytest.mark.parametrize("surface", SURFACES)
+def test_every_surface_answers_as_the_library_does(
+    surface: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with recollect.open(light_database(tmp_path / "library.db")) as memories:
+        expected = told(through_the_table(memories))
+    light_database(tmp_path / "memory.db")
+    found = told(SURFACES[surface](Terminal(tmp_path, monkeypatch, capsys)))
+    for step, (wanted, given) in enumerate(zip(expected, found, strict=True)):
+        assert given == wanted, STEPS[step]
+
+
+def test_the_scenario_has_every_verb_and_goes_wrong_too() -> None:
+    assert {name for name, _ in STEPS} == set(VERBS)
+
+
+@pytest.mark.req("H3")
+def test_the_table_answers_as_the_views_do(tmp_path: Path) -> None:
+    """What the verbs of memories answer is what the methods of a view return."""
+    with recollect.open(tmp_path / "memory.db", embedder=HashingEmbedder(32)) as memories:
+        view = memories.view(user="ada")
+        caller = Caller(memories=memories, identity=Identity(user="ada"))
+
+        def run(name: str, **fields: Any) -> Any:
+            return VERBS[name].run(caller, VERBS[name].input(**fields))
+
+        [memory] = run("add", content=("Prefers dark mode",), tags=("ui",)).memories
+        assert run("list").memories == view.list().memories == (memory,)
+        assert run("count", tags=("ui",)).count == view.count(filter=recollect.Filter(tags=["ui"])) == 1
+        assert run("search", query="dark mode").hits == view.search("dark mode").hits
+        assert run("history", id=memory.id).versions == tuple(view.history(memory.id))
+        assert run("watch").versions == tuple(view.changes())
+        assert run("show", id=memory.id).content == memory.content
+        assert run("stats").stats.active == view.stats().active
+        assert run("update", id=memory.id, content="Prefers light mode").version == 2
+        assert run("forget", ids=(memory.id,)).ids == (memory.id,)
+        assert view.get(memory.id) is None
+        assert run("restore", ids=(memory.id,)).ids == (memory.id,)
+        assert run("context", query="light mode", budget_tokens=100).included == (memory.id,)
+
+
+def caller_of(memories: recollect.Memories) -> Caller:
+    return Caller(memories=memories, identity=Identity(user="ada", project="api"))
+
+
+@pytest.mark.req("H3")
+@pytest.mark.parametrize("ranking", recollect.Ranking)
+def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.Ranking, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder=HashingEmbedder(32), clock=HandClock()) as memories:
+        view = memories.view(user="ada", project="api")
+        for number in range(6):
+            layer = "user" if number % 2 else "project"
+            view.add(f"Fact {number} about tea", layer=layer, tags=[f"t{number % 3}"], importance=number / 6)
+        search = VERBS["search"]
+        for options in (
+            {},
+            {"limit": 2},
+            {"min_score": 0.5},
+            {"explain": True},
+            {"as_of": 3},
+            {"asked_at": datetime(2030, 1, 7, tzinfo=UTC)},
+            {"layers": ("user",)},
+        ):
+            wanted = view.search("facts about tea", ranking=ranking, **options)
+            given = search.input(query="facts about tea", ranking=ranking, **options)
+            assert search.run(caller_of(memories), given) == wanted, options
+
+
+FILTERS: list[dict[str, Any]] = [
+    {"types": ("decision",)},
+    {"tags": ("t1",)},
+    {"any_tags": ("t1", "t2")},
+    {"no_tags": ("t1",)},
+    {"min_importance": 0.5},
+    {"created_after": datetime(2100, 1, 1, tzinfo=UTC)},
+    {"created_before": datetime(2000, 1, 1, tzinfo=UTC)},
+    {"occurred_after": datetime(2020, 6, 1, tzinfo=UTC)},
+    {"occurred_before": datetime(2020, 6, 1, tzinfo=UTC)},
+    {"within": "1h"},
+    {"content_contains": "FACT 3"},
+    {"authors": ("bob",)},
+    {"source_type": recollect.SourceType.MANUAL},
+    {"has_pointer": True},
+    {"has_pointer": False},
+    {"metadata": {"n": 2}},
+    {"include_forgotten": True},
+]
+
+
+@pytest.mark.req("L5")
+def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+        view = memories.view(user="ada", project="api")
+        added = [
+            view.add(
+                f"Fact {number}",
+                layer="user" if number % 2 else "project",
+                type="decision" if number == 1 else "fact",
+                tags=[f"t{number % 3}"],
+                importance=number / 6,
+                metadata={"n": number},
+                author="bob" if number == 4 else None,
+                occurred_at=datetime(2020, 1 + 2 * number, 1, tzinfo=UTC),
+                source=recollect.Source(type=recollect.SourceType.MANUAL) if number == 5 else None,
+                references=[],
+            )
+            for number in range(6)
+        ]
+        first = view.add("Start", references=[added[2].id])
+        view.forget(added[0].id)
+        every = [*FILTERS, {"references": (first.id,), "max_depth": 2}]
+        for options in every:
+            wanted = view.list(filter=recollect.Filter(**options)).memories
+            assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
+        for options in ({"sort_by": recollect.Sort.OLDEST}, {"limit": 2}, {"layers": ("user",)}, {"as_of": 2}):
+            wanted = view.list(**options).memories
+            assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
+
+
+FIELDS: dict[str, Any] = {
+    "type": recollect.MemoryType.DECISION,
+    "importance": 0.9,
+    "tags": ("style",),
+    "metadata": {"pages": 3},
+    "title": "Style",
+    "description": "How we write",
+    "author": "bob",
+    "role": "user",
+    "language": "en",
+    "type_name": "rule",
+    "references": ("other",),
+    "occurred_at": datetime(2030, 1, 7, tzinfo=UTC),
+    "expires_at": datetime(2100, 1, 7, tzinfo=UTC),
+    "confidence": 0.8,
+    "relevance": 0.7,
+    "decay_factor": 0.6,
+    "pointer": recollect.KnowledgePointer(
+        source_type=recollect.PointerType.ADR,
+        source_id="7",
+        content_hash="h",
+        synced_at=datetime(2030, 1, 7, tzinfo=UTC),
+    ),
+}
+SOURCE = {"source_type": recollect.SourceType.MANUAL, "source_reference": "note 7"}
+
+
+@pytest.mark.req("H2")
+def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+        caller = caller_of(memories)
+        add, update = VERBS["add"], VERBS["update"]
+        own = {"layer": recollect.Layer.USER, "key": "k"}
+        assert {*FIELDS, *SOURCE, *own, "content"} == {one.name for one in add.fields}
+        [added] = add.run(caller, add.input(content=("Use tabs",), **FIELDS, **SOURCE, **own)).memories
+        [plain] = add.run(caller, add.input(content=("Use spaces",))).memories
+        changed = update.run(caller, update.input(id=plain.id, **FIELDS, **SOURCE))
+        for memory in (added, changed):
+            assert {name: getattr(memory, name) for name in FIELDS} == FIELDS
+            assert memory.source == recollect.Source(type=recollect.SourceType.MANUAL, reference="note 7")
+        assert (added.layer, added.key) == (own["layer"], own["key"])
+        cleared = update.run(caller, update.input(id=plain.id, clear=("title", "expires-at", "source"), tags=()))
+        assert (cleared.title, cleared.expires_at, cleared.source, cleared.tags) == (None, None, None, ())

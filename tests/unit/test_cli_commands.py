@@ -1,0 +1,305 @@
+"""Commands do what they say, answer programs in one form, and end with the code that tells how it went."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.cli.rendering import RENDERERS, field_by_field
+from recollect.cli.screen import screen_of
+from recollect.operations import VERBS
+from recollect.operations.keeping import Reembedded
+from tests.unit.stand_ins import Named
+from tests.unit.terminal import Terminal
+
+
+@pytest.mark.req("L1")
+def test_words_are_one_memory(terminal: Terminal) -> None:
+    added = terminal.json("add", "Prefers", "dark", "mode", "-t", "preference", "-T", "ui", "-i", "0.9")["memories"]
+    assert [memory["content"] for memory in added] == ["Prefers dark mode"]
+    assert (added[0]["type"], added[0]["tags"], added[0]["importance"]) == ("preference", ["ui"], 0.9)
+
+
+@pytest.mark.req("L2")
+def test_a_pipe_is_a_memory_a_line_or_one_memory(terminal: Terminal) -> None:
+    notes = b"\xef\xbb\xbfLikes tea\r\n\n  Lives in Rome\n"
+    assert [one["content"] for one in terminal.json("add", "-", stdin=notes)["memories"]] == [
+        "Likes tea",
+        "Lives in Rome",
+    ]
+    whole = terminal.json("add", "-", "--whole", stdin=b"One\nTwo\n")["memories"]
+    assert [one["content"] for one in whole] == ["One\nTwo\n"]
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n \n", b"good\nbad \xff\n", b"good\n\x00\n"])
+def test_of_a_bad_pipe_nothing_is_stored(stdin: bytes, terminal: Terminal) -> None:
+    done = terminal("add", "-", stdin=stdin)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert terminal.json("count")["count"] == 0
+
+
+def test_a_wrong_byte_is_named(terminal: Terminal) -> None:
+    done = terminal("add", "-", "--json", stdin=b"good\nbad \xff\n")
+    assert done.answer["error"]["details"] == {"field": "stdin", "byte": 9, "line": 2}
+
+
+def test_one_key_is_for_one_memory(terminal: Terminal) -> None:
+    first = terminal.add("Likes tea", "--key", "k")
+    assert terminal.add("Likes tea", "--key", "k") == first
+    assert terminal("add", "Likes coffee", "--key", "k").code == 4
+    assert terminal("add", "-", "--key", "k", stdin=b"a\nb\n").code == 2
+
+
+@pytest.mark.req("L4", "J6")
+def test_search_finds_and_explains(terminal: Terminal) -> None:
+    id = terminal.add("The user prefers a dark theme")
+    terminal.add("Rome is a city")
+    found = terminal.json("search", "which", "theme", "--explain", "--min-score", "0")
+    assert found["hits"][0]["memory"]["id"] == id
+    assert found["hits"][0]["reasons"]
+    assert terminal.json("search", "theme", "--type", "decision")["hits"] == []
+
+
+@pytest.mark.req("L5", "H3")
+def test_lists_are_narrowed_and_paged(terminal: Terminal) -> None:
+    for number in range(5):
+        terminal.add(f"Fact {number}", "--tag", "odd" if number % 2 else "even", "-m", f"n={number}")
+    first = terminal.json("list", "--limit", "2")
+    rest = terminal.json("list", "--limit", "3", "--cursor", first["next_cursor"])
+    contents = [memory["content"] for page in (first, rest) for memory in page["memories"]]
+    assert contents == [f"Fact {number}" for number in (4, 3, 2, 1, 0)]
+    assert terminal.json("count", "--tag", "odd")["count"] == 2
+    assert terminal.json("count", "--no-tag", "odd", "--meta", "n=2")["count"] == 1
+    assert terminal.json("count", "--after", "1h", "--before", "now")["count"] == 5
+    assert terminal("list", "--limit", "1000").code == 2
+    assert terminal("list", "--limit", "many").code == 2
+
+
+@pytest.mark.req("L6", "H11")
+def test_updates_change_what_is_given_and_clear_what_is_named(terminal: Terminal) -> None:
+    id = terminal.add("Lives in Paris", "--title", "Home", "--tag", "a", "-m", "x=1")
+    changed = terminal.json(
+        "update", id, "--content", "Lives in Rome", "--add-tag", "b", "-m", "y=2", "--clear", "title"
+    )
+    assert (changed["content"], changed["tags"], changed["title"]) == ("Lives in Rome", ["a", "b"], None)
+    assert changed["metadata"] == {"x": 1, "y": 2}
+    assert terminal("update", id, "--importance", "1", "--if-version", "1").code == 4
+    assert terminal("update", id).code == 2
+    assert terminal("update", id, "--clear", "content").code == 2
+    assert terminal("update", id, "--title", "x", "--clear", "title").code == 2
+    assert terminal("update", "nobody", "--title", "x").code == 3
+    assert terminal.json("show", id)["version"] == 2
+
+
+@pytest.mark.req("L7")
+def test_forgetting_restoring_and_what_was_not_there(terminal: Terminal) -> None:
+    id = terminal.add("Likes tea")
+    assert terminal.json("forget", id, "--dry-run")["ids"] == [id]
+    assert terminal.json("count")["count"] == 1
+    assert terminal.json("forget", id, "--reason", "old")["ids"] == [id]
+    again = terminal("forget", id, "--json")
+    assert (again.code, again.answer["result"]["missing"]) == (1, [id])
+    assert terminal("show", id).code == 3
+    assert terminal.json("show", id, "--forgotten")["state"] == "forgotten"
+    assert terminal.json("restore", id)["ids"] == [id]
+    assert terminal("restore", id).code == 1
+    assert [one["operation"] for one in terminal.json("history", id)["versions"]] == ["added", "forgotten", "restored"]
+
+
+def test_erasing_needs_a_word_where_nobody_can_be_asked(terminal: Terminal) -> None:
+    id = terminal.add("Likes tea")
+    refused = terminal("forget", id, "--permanent")
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert terminal.json("forget", id, "--permanent", "--dry-run")["ids"] == [id]
+    assert terminal.json("count")["count"] == 1
+    assert terminal.json("forget", id, "--permanent", "--yes")["ids"] == [id]
+    assert [one["operation"] for one in terminal.json("history", id)["versions"]][-1] == "erased"
+    assert terminal("forget", id, "--permanent", "--dry-run").code == 1
+
+
+def test_ids_come_from_a_pipe(terminal: Terminal) -> None:
+    ids = [terminal.add(f"Fact {number}") for number in range(3)]
+    assert terminal.json("forget", "-", stdin="\n".join(ids).encode())["ids"] == ids
+
+
+@pytest.mark.req("C2")
+def test_context_stays_within_its_budget(terminal: Terminal) -> None:
+    terminal.add("The user prefers a dark theme")
+    made = terminal.json("context", "dark", "theme", "--budget", "200")
+    assert made["total_tokens"] <= 200
+    assert "dark theme" in made["text"]
+    assert made["messages"][0]["content"] in made["text"]
+    assert terminal("context", "dark theme", "--budget", "0").code == 2
+
+
+@pytest.mark.req("L8")
+def test_statistics_have_a_timeline(terminal: Terminal) -> None:
+    assert terminal.json("stats")["timeline"] == []
+    terminal.add("Likes tea", "--tag", "drinks")
+    told = terminal.json("stats")
+    assert (told["stats"]["active"], told["stats"]["top_tags"]) == (1, [{"tag": "drinks", "count": 1}])
+    assert sum(period["count"] for period in told["timeline"]) == 1
+
+
+@pytest.mark.req("J5")
+def test_references_are_drawn(terminal: Terminal) -> None:
+    first = terminal.add("First")
+    second = terminal.add("Second", "-r", first)
+    third = terminal.add("Third & last", "-r", second, "-r", first)
+    terminal.add("Alone")
+    every = terminal.json("graph")
+    assert {node["id"] for node in every["nodes"]} == {first, second, third}
+    assert len(every["edges"]) == 3
+    near = terminal.json("graph", third, "--depth", "1")
+    assert {node["id"] for node in near["nodes"]} == {first, second, third}
+    assert not terminal.json("graph", third, "--limit", "2")["complete"]
+    assert terminal("graph", "nobody").code == 3
+    assert terminal("graph", "--depth", "0").code == 2
+    assert terminal("graph", "--svg", "g.svg").code == 0
+    assert "Third &amp; last" in (terminal.folder / "g.svg").read_text(encoding="utf-8")
+    assert terminal("graph", "--svg", "no/such/folder.svg").code == 2
+
+
+def test_changes_are_one_line_each_and_can_be_taken_up_again(terminal: Terminal) -> None:
+    for number in range(3):
+        terminal.add(f"Fact {number}")
+    lines = [json.loads(line) for line in terminal("watch", "--once", "--json").out.splitlines()]
+    assert [line["result"]["versions"][0]["memory"]["content"] for line in lines] == ["Fact 0", "Fact 1", "Fact 2"]
+    rest = terminal("watch", "--once", "--json", "--after", str(lines[0]["result"]["last"])).out.splitlines()
+    assert [json.loads(line) for line in rest] == lines[1:]
+
+
+@pytest.mark.req("J11")
+def test_the_database_is_looked_after(terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    assert terminal.json("doctor")["findings"] == []
+    assert terminal.json("rebuild") is None
+    assert terminal.json("health")["status"] == "healthy"
+    assert terminal.json("reembed", "--embedder", "hashing-64") == {"embedded": 1, "embedder": "hashing-64"}
+    assert terminal.json("config")["settings"]["embedder"] == "hashing-64"
+    assert terminal.json("config", "--durability", "full")["settings"]["durability"] == "full"
+    assert terminal("config", "--durability", "vague").code == 6
+
+
+def test_doctor_ends_with_one_if_something_is_wrong(terminal: Terminal) -> None:
+    with recollect.open(terminal.database, embedder=None) as memories:
+        memories.view(user="default").add("No vector")
+    sick = terminal("doctor")
+    assert sick.code == 1
+    assert "--repair" in sick.out
+    assert terminal("doctor", "--repair").code == 0
+    assert terminal("doctor").code == 0
+
+
+def test_a_database_of_an_unknown_embedder_can_be_read_and_goes_over_to_a_known_one(terminal: Terminal) -> None:
+    with recollect.open("sqlite:own.db", embedder=Named("mine", 16)) as memories:
+        memories.view(user="default").add("Likes tea")
+    own = ("--db", "own.db")
+    assert terminal.json("search", "tea", *own)["semantic"] is False
+    refused = terminal("add", "Likes coffee", *own)
+    assert refused.code == 6
+    assert "recollect reembed --embedder" in refused.err
+    terminal.json("reembed", "--embedder", "hashing-32", *own)
+    terminal.json("add", "Likes coffee", *own)
+    assert terminal.json("search", "tea", *own)["semantic"] is True
+
+
+def test_only_what_begins_a_database_makes_one(terminal: Terminal) -> None:
+    for name in VERBS:
+        if name != "add":
+            words = ["x"] if name in ("search", "context", "show", "history", "update", "forget", "restore") else []
+            assert terminal(name, *words, "--db", "new.db").code == 6
+    assert not Path("new.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (["serch", "tea"], 2, "did you mean search"),
+        (["qqqq"], 2, "--help"),
+        (["list", "--tagg", "x"], 2, "--tag"),
+        (["add"], 2, "CONTENT"),
+        (["add", "x", "--importance", "high"], 2, "--importance"),
+        (["add", "x", "--importance", "7"], 2, "importance"),
+        (["add", "x", "--type", "dream"], 2, "preference"),
+        (["add", "x", "--layer", "team"], 2, "team"),
+        (["add", "\udcff"], 2, "content"),
+        (["list", "--db", "ftp://x"], 6, "ftp"),
+        (["list", "--db", "notes.txt"], 10, "notes.txt"),
+        (["reembed", "--embedder", "nobody"], 6, "nobody"),
+        (["completion", "tcsh"], 2, "bash"),
+    ],
+)
+@pytest.mark.req("H10")
+def test_errors_are_one_line_that_says_what_to_do(args: list[str], code: int, says: str, terminal: Terminal) -> None:
+    Path("notes.txt").write_text("no database " * 100, encoding="utf-8")
+    done = terminal(*args)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("error: ")
+    assert says in done.err
+    assert done.err.count("\n") == 1
+    told = terminal(*args, "--json")
+    assert told.code == code
+    assert told.answer["ok"] is False
+    assert told.answer["error"]["exit_code"] == code
+    assert told.answer["operation"] == (args[0] if args[0] in VERBS or args[0] == "completion" else "")
+
+
+def test_what_nobody_foresaw_is_one_line_too(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(terminal.folder)
+    nested = '{"a":' * 100_000
+    done = terminal("add", "x", "--pointer", nested)
+    assert done.code == 2
+    monkeypatch.setattr(os, "environ", {**os.environ, "RECOLLECT_DB": "a\0b"})
+    odd = terminal("list")
+    assert odd.code in (6, 70)
+    assert odd.err.count("\n") == 1
+
+
+def test_alone_it_shows_what_it_can(terminal: Terminal) -> None:
+    alone = terminal()
+    assert alone.code == 0
+    assert all(name in alone.out for name in VERBS)
+    assert alone.out == terminal("--help").out
+    assert terminal("--version").out == terminal("version").out
+    assert terminal.json("version")["recollect"] == recollect.__version__
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_get_a_script(shell: str, terminal: Terminal, require_tool: Callable[[str], str]) -> None:
+    if shell == "bash":
+        require_tool("bash")
+    done = terminal("completion", shell)
+    assert done.code == 0
+    assert "_RECOLLECT_COMPLETE" in done.out
+
+
+def test_a_pipe_gets_lines_with_tabs_and_nothing_cut(terminal: Terminal) -> None:
+    id = terminal.add("word " * 200 + "\nsecond\tline \x1b[2J")
+    [line] = terminal("list").out.splitlines()
+    assert line.split("\t")[:2] == [id, "fact"]
+    assert line.endswith("second line ␛[2J")
+    [hit] = terminal("search", "word").out.splitlines()
+    assert hit.split("\t")[1] == id
+    assert "\x1b" not in terminal("stats").out
+
+
+def test_renderers_are_of_verbs() -> None:
+    assert set(RENDERERS) <= set(VERBS)
+
+
+def test_an_answer_without_one_is_shown_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    field_by_field(screen_of(sys.stdout), Reembedded(embedded=3, embedder="x\x1b"), None)
+    assert capsys.readouterr().out == "embedded\t3\nembedder\tx␛\n"
+
+
+def test_vectors_are_shown_when_asked_for(terminal: Terminal) -> None:
+    assert terminal.json("show", terminal.add("Likes cake"), "--vector")["vector"]["embedder"] == "hashing-32"

@@ -1,0 +1,202 @@
+"""The table of verbs is complete, says everything a surface must know, and every surface has all of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import recollect
+from recollect import errors
+from recollect.cli.app import Commands
+from recollect.cli.params import kind_of
+from recollect.cli.screen import standard_screens
+from recollect.errors import RecollectError
+from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, asked, failure_of
+from recollect.operations.looking import periods
+from tests.unit.terminal import Terminal, environment
+from tools import verbs_reference
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the engine can do, and the verb that says it. None: not for a surface, and why.
+VIEW = {
+    "add": "add",
+    "add_many": "add",
+    "get": "show",
+    "get_many": "graph",
+    "list": "list",
+    "count": "count",
+    "stats": "stats",
+    "history": "history",
+    "changes": "watch",
+    "search": "search",
+    "update": "update",
+    "forget": "forget",
+    "restore": "restore",
+    "layers": None,  # follows from the identity
+    "forget_many": None,  # not in the table yet
+    "sessions": None,  # not in the table yet
+}
+MEMORIES = {
+    "view": None,  # every surface makes one for its caller
+    "agent": "context",
+    "agents": None,  # handles of this process
+    "plan": None,  # said by whoever opens the database
+    "sizes": None,  # for metrics of those who run a server; stats shows what the caller sees
+    "watch": None,  # operations of this process; the verb watch follows what is written
+    "on": None,  # events of this process; watch follows those of all
+    "health": "health",
+    "settings": "config",
+    "configure": "config",
+    "doctor": "doctor",
+    "reembed": "reembed",
+    "rebuild": "rebuild",
+    "close": None,  # surfaces close what they opened
+}
+
+
+def commands() -> Commands:
+    return Commands(*standard_screens())
+
+
+def command_names() -> set[str]:
+    return set(commands().list_commands(click.Context(commands())))
+
+
+# A surface, and the verbs that it offers. Who adds one enters it here.
+SURFACES = {"command line": command_names}
+
+every_verb = pytest.mark.parametrize("verb", VERBS.values(), ids=list(VERBS))
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_every_surface_has_every_verb(surface: str) -> None:
+    assert set(VERBS) - SURFACES[surface]() == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "verbs"), [(recollect.View, VIEW), (recollect.Memories, MEMORIES)], ids=["View", "Memories"]
+)
+def test_everything_that_the_engine_can_do_has_a_verb(kind: type, verbs: dict[str, str | None]) -> None:
+    public = {name for name, member in inspect.getmembers(kind) if not name.startswith("_")}
+    assert public == set(verbs), "enter it in the table of verbs, or say above why it is not for a surface"
+    assert {verb for verb in verbs.values() if verb} <= set(VERBS)
+
+
+@every_verb
+def test_the_listing_and_the_verb_have_the_same_name(verb: Verb[Any, Any]) -> None:
+    assert VERBS[verb.name] is verb
+    assert LISTED[verb.name].summary.endswith(".")
+
+
+@every_verb
+def test_inputs_are_frozen_values_whose_fields_are_explained(verb: Verb[Any, Any]) -> None:
+    assert dataclasses.is_dataclass(verb.input)
+    assert verb.input.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    for one in verb.fields:
+        assert asked(one).help, f"{verb.name}.{one.name} has no help"
+        kind_of(one.type)
+
+
+@every_verb
+def test_no_two_options_of_a_command_have_the_same_name(verb: Verb[Any, Any]) -> None:
+    command = commands().get_command(click.Context(commands()), verb.name)
+    assert command is not None
+    names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
+    assert sorted(names) == sorted(set(names))
+    assert {param.name for param in command.params} >= {one.name for one in verb.fields}
+
+
+@every_verb
+def test_errors_are_named_once_and_known(verb: Verb[Any, Any]) -> None:
+    named = (*EVERYWHERE, *verb.errors)
+    assert len(set(named)) == len(named)
+    for error in named:
+        assert failure_of(error).exit_code in EXIT_CODES
+
+
+@every_verb
+def test_the_help_of_a_command_has_its_examples(verb: Verb[Any, Any], terminal: Terminal) -> None:
+    assert verb.examples
+    done = terminal(verb.name, "--help")
+    assert done.code == 0
+    for example in verb.examples:
+        assert example.line in done.out
+        assert example.says in done.out
+    for one in verb.fields:
+        if asked(one).takes is Takes.OPTION:
+            assert f"--{asked(one).flag or one.name.replace('_', '-')}" in done.out
+
+
+@pytest.mark.req("H10")
+def test_every_kind_of_error_has_an_exit_code_and_a_status() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RecollectError)]
+    direct = {kind for kind in kinds if RecollectError in kind.__bases__}
+    assert direct - set(FAILURES) == set(), "say in operations.failures how it leaves"
+    for kind in kinds:
+        assert failure_of(kind).exit_code in EXIT_CODES
+        assert 400 <= failure_of(kind).http_status < 600
+
+
+def test_needs_grow_with_what_is_asked() -> None:
+    doctor, config, forget = VERBS["doctor"], VERBS["config"], VERBS["forget"]
+    assert config.needed(config.input()).value == "read"
+    assert config.needed(config.input(durability="full")).value == "admin"
+    assert forget.needed(forget.input(ids=("x",), permanent=True)).value == "erase"
+    assert doctor.needed(doctor.input()).value == "admin"
+
+
+@pytest.mark.parametrize(
+    "line", [example.line for verb in VERBS.values() for example in verb.examples if verb.name != "reembed"]
+)
+def test_examples_run(line: str, terminal: Terminal) -> None:
+    terminal.add("The user prefers a dark theme", "--tag", "ui", "--importance", "0.4")
+    id = terminal.add("Lives in Paris", "--title", "Home", "--meta", "sure=true")
+    for _ in range(2):  # the examples speak of version 3
+        terminal.json("update", id, "--importance", str(0.6 + 0.1 * _))
+    (terminal.folder / "notes.txt").write_text("Likes tea\nLives in Rome\n", encoding="utf-8")
+    if line.startswith("recollect restore"):
+        terminal.json("forget", id)
+    if "2030" in line or "2d" in line:  # a time before anything was recorded, or after: both are answers
+        assert _in_a_shell(line, id, terminal.folder) in (0, 3)
+    elif set(line) & set("|<"):
+        assert _in_a_shell(line, id, terminal.folder) == 0
+    else:
+        done = terminal(*shlex.split(line.replace("$ID", id))[1:])
+        assert done.code == 0, done.err
+
+
+def _in_a_shell(line: str, id: str, folder: Path) -> int:
+    program = folder / "recollect"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m recollect "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    known = {**os.environ, **environment(folder), "ID": id, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(["sh", "-c", line], cwd=folder, env=known, capture_output=True, check=False).returncode
+
+
+@pytest.mark.parametrize("days", [0, 0.01, 1, 20, 300, 4_000, 40_000])
+def test_the_timeline_holds_both_ends_in_few_equal_periods(days: float) -> None:
+    newest = datetime(2150, 6, 1, 9, 30, tzinfo=UTC)
+    oldest = newest - timedelta(days=days)
+    found = periods(oldest, newest)
+    assert 1 <= len(found) <= 30
+    assert found[0][0] <= oldest
+    assert found[-1][0] <= newest < found[-1][1]
+    assert all(end == start for (_, end), (start, _) in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [(verbs_reference.PAGE, verbs_reference.page), (verbs_reference.SCHEMA, verbs_reference.schema)]
+)
+def test_the_reference_is_what_the_table_says(path: Path, text: Any) -> None:
+    assert (ROOT / path).read_text(encoding="utf-8") == text(), "run make docs"
