@@ -14,7 +14,7 @@ DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench bench-aio bench-quality bench-speed bench-working faults docs constraints clean
+.PHONY: demo test lint bench bench-aio bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
@@ -33,6 +33,9 @@ bench: $(VENV)/.dev
 
 bench-aio: $(VENV)/.dev
 	$(BIN)/python benchmarks/aio.py
+
+bench-jsonl: $(VENV)/.dev
+	$(BIN)/python benchmarks/jsonl.py $(BENCH_ARGS)
 
 # DATA is the folder with LoCoMo and LongMemEval; see docs/benchmarks.md. BENCH_ARGS goes to the command.
 bench-quality: $(VENV)/.dev

@@ -21,6 +21,7 @@ from recollect.errors import (
     LimitReached,
     LockTimeout,
     MissingIdentifier,
+    NotACopy,
     NotAStore,
     NotFound,
     PlanRestriction,
@@ -40,8 +41,11 @@ from recollect.errors import (
 )
 from recollect.plans import Plan
 from recollect.types import (
+    CompactionReport,
+    ConversionReport,
     DecayPolicy,
     Diagnosis,
+    DroppedMemory,
     Filter,
     Finding,
     Health,
@@ -76,7 +80,7 @@ from recollect.types import (
 
 if TYPE_CHECKING:
     from recollect import aio as aio
-    from recollect.memories import Memories, View, open
+    from recollect.memories import Memories, View, convert, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
     from recollect.memories.session import Session, SessionPreferences
     from recollect.memories.sessions import Sessions
@@ -87,11 +91,14 @@ __all__ = [
     "AgentMemory",
     "AgentSnapshot",
     "AgentStats",
+    "CompactionReport",
     "ConfigurationError",
     "Conflict",
     "ContentTooLong",
+    "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
+    "DroppedMemory",
     "EmbedderMismatch",
     "EmbeddingFailed",
     "Filter",
@@ -111,6 +118,7 @@ __all__ = [
     "MemoryType",
     "MissingIdentifier",
     "NewMemory",
+    "NotACopy",
     "NotAStore",
     "NotFound",
     "Operation",
@@ -151,6 +159,7 @@ __all__ = [
     "Vector",
     "Version",
     "View",
+    "convert",
     "open",
 ]
 
@@ -169,7 +178,7 @@ def __getattr__(name: str) -> Any:
         from recollect.memories.sessions import Sessions  # lazy: as above
 
         return Sessions
-    if name in ("Memories", "View", "open"):
+    if name in ("Memories", "View", "convert", "open"):
         from recollect import memories  # lazy: brings in msgspec
 
         return getattr(memories, name)

@@ -8,7 +8,7 @@ import base64
 import binascii
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from recollect.types import (
     Source,
     State,
     Vector,
+    Version,
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
@@ -149,6 +150,22 @@ def is_body(data: bytes | str) -> bool:
     return True
 
 
+def encode_version(version: Version) -> bytes:
+    """All that a version says but its sequence, which is its store's: equal bytes mean that nothing was lost."""
+    memory = version.memory
+    told = (
+        version.memory_id,
+        encode_owner(version.owner),
+        version.version,
+        version.operation,
+        to_micros(version.recorded_at),
+        version.reason,
+    )
+    if memory is None:
+        return _encoder.encode(told)
+    return _encoder.encode((*told, to_micros(memory.created_at), memory.content, encode_body(memory).decode()))
+
+
 def encode_owner(owner: Owner) -> str:
     """An owner as JSON: equal texts mean equal owners, whatever characters the ids have."""
     return _encoder.encode([owner.layer.value, *owner.ids]).decode()
@@ -186,6 +203,15 @@ def decode_as(data: bytes | str, kind: type[T]) -> T:
     1
     """
     return msgspec.json.decode(data, type=kind)
+
+
+def reader(kind: type[T]) -> Callable[[bytes], T]:
+    """``decode_as`` for many texts of one type.
+
+    >>> reader(dict[str, int])(b'{"a": 1}')
+    {'a': 1}
+    """
+    return msgspec.json.Decoder(kind).decode
 
 
 def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:

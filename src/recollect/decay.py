@@ -25,7 +25,9 @@ HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
 """The time in which a memory fades by half; what people prefer, and what they corrected, does not fade."""
 
 
-_HOUR = timedelta(hours=1)
+_HALF_LIFE_SECONDS = MappingProxyType({kind: span.total_seconds() for kind, span in HALF_LIVES.items() if span})
+_HOUR_SECONDS = 3_600.0
+_DAY_SECONDS = 86_400.0
 
 
 def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
@@ -39,12 +41,23 @@ def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
     """
     if memory.decay_factor is not None:
         return memory.decay_factor
-    half_life = HALF_LIVES[memory.type]
-    if half_life is None or not policy.enabled:
+    seconds = _HALF_LIFE_SECONDS.get(memory.type) if policy is USUAL else _seconds(memory.type, policy)
+    if seconds is None or not policy.enabled:
         return 1.0
-    hours = policy.half_life_hours or half_life / _HOUR
-    age = max(timedelta(0), now - memory.created_at) / _HOUR
-    return max(policy.min_decay_factor, math.pow(0.5, age / hours))
+    left = math.pow(0.5, _since(memory.created_at, now) / seconds)
+    return left if left > policy.min_decay_factor else policy.min_decay_factor
+
+
+def _seconds(kind: MemoryType, policy: DecayPolicy) -> float | None:
+    """The half-life of a type; none if it never fades."""
+    if kind in policy.by_type_hours:
+        own = policy.by_type_hours[kind]
+        seconds = None if own is None else _HOUR_SECONDS * own
+    else:
+        seconds = _HALF_LIFE_SECONDS.get(kind)
+    if seconds is None or policy.half_life_hours is None:
+        return seconds
+    return _HOUR_SECONDS * policy.half_life_hours
 
 
 def recency(memory: Memory, now: datetime) -> float:
@@ -57,7 +70,25 @@ def recency(memory: Memory, now: datetime) -> float:
     (1.5, 1.25)
     """
     used = memory.last_accessed_at or memory.created_at
-    return 1.0 + 0.5 * math.pow(0.5, max(timedelta(0), now - used) / timedelta(days=1))
+    return 1.0 + 0.5 * math.pow(0.5, _since(used, now) / _DAY_SECONDS)
+
+
+def _since(moment: datetime, now: datetime) -> float:
+    """Seconds; none if the clock went back."""
+    seconds = (now - moment).total_seconds()
+    return seconds if seconds > 0 else 0.0
+
+
+def worth(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
+    """The relevance of a memory where nothing was asked: for many memories, without its parts.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     memory = memories.view(user="ada").add("Likes tea", importance=0.8)
+    >>> worth(memory, memory.created_at) == math.prod(relevance(memory, memory.created_at).values())
+    True
+    """
+    return memory.importance * factor(memory, now, policy) * recency(memory, now)
 
 
 def relevance(memory: Memory, now: datetime, policy: DecayPolicy = USUAL, *, match: float = 1.0) -> dict[str, float]:

@@ -11,6 +11,7 @@
     │   └── LimitReached                       LIMIT_REACHED
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
+    ├── NotACopy                               NOT_A_COPY
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
     ├── PlanRestriction (PermissionError)      PLAN_RESTRICTION
     ├── QuotaExceeded                          QUOTA_EXCEEDED
@@ -155,6 +156,16 @@ class Conflict(RecollectError):
     """
 
     code = "CONFLICT"
+
+
+class NotACopy(RecollectError):
+    """The target of a conversion holds something else than its source; ``details`` has the first memory that differs.
+
+    >>> NotACopy("the target is not empty").code
+    'NOT_A_COPY'
+    """
+
+    code = "NOT_A_COPY"
 
 
 class Unauthorized(RecollectError, PermissionError):

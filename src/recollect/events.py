@@ -133,6 +133,27 @@ class QuotaWarning(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCompacted(Event):
+    """Room was made in a session, on request or because it was nearly full (``automatic``); some memories are gone.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     _ = memories.on(SessionCompacted, lambda event: print(event.session_id, event.dropped, event.automatic))
+    ...     session = memories.view(user="ada").sessions.create("monday")
+    ...     _ = session.view.forget(session.view.add("Use OAuth").id)
+    ...     _ = session.compact()
+    monday 1 False
+    """
+
+    owner: Owner
+    session_id: str
+    dropped: int
+    bytes_before: int
+    bytes_after: int
+    automatic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemorySet(Event):
     """An agent set a key of its working memory. Without a scope, it is the agent's own level.
 

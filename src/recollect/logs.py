@@ -26,6 +26,8 @@ METADATA = (
     "event",
     "embedder",
     "batch",
+    "bytes_before",
+    "bytes_after",
 )
 """The fields of a record that :class:`JsonFormatter` writes under ``metadata``, if the record has them."""
 
@@ -103,6 +105,19 @@ def store_failed(component: str, operation: str, error: StoreError) -> None:
     level = logging.WARNING if error.retryable else logging.ERROR
     fields = {"component": component, "operation": operation, "code": error.code}
     LOG.log(level, "%s.%s failed: %s", component, operation, error.code, extra=fields)
+
+
+def session_compacted(session_id: str, dropped: int, bytes_before: int, bytes_after: int) -> None:
+    """Room was made in a session: some of what it held is gone."""
+    fields = {
+        "component": "Session",
+        "operation": "compact",
+        "session_id": session_id,
+        "count": dropped,
+        "bytes_before": bytes_before,
+        "bytes_after": bytes_after,
+    }
+    LOG.info("session %s was compacted: %d memories dropped", session_id, dropped, extra=fields)
 
 
 def embedder_down(embedder: str, error: BaseException | None) -> None:

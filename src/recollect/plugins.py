@@ -40,13 +40,38 @@ def open_store(url: str | Path, *, durability: str | None = None) -> Store:
     >>> open_store("ram:").name
     'ram'
     """
+    scheme, place = _split(url)
+    return _store_class(scheme).from_url(f"{scheme}:{place}", durability=durability)
+
+
+def is_there(url: str | Path) -> bool:
+    """Whether opening a URL would find something, as far as its store can tell without opening.
+
+    >>> is_there("ram:")
+    False
+    """
+    scheme, place = _split(url)
+    return _store_class(scheme).exists(f"{scheme}:{place}")
+
+
+def same_place(one: str | Path, other: str | Path) -> bool:
+    """Whether two URLs name the same files, written differently perhaps.
+
+    >>> same_place("notes/memory.db", "sqlite:./notes/../notes/memory.db")
+    True
+    """
+    (scheme, name), (another, alias) = _split(one), _split(other)
+    place, elsewhere = Path(name).expanduser(), Path(alias).expanduser()
+    linked = place.exists() and elsewhere.exists() and place.samefile(elsewhere)
+    return scheme == another and (linked or place.resolve() == elsewhere.resolve())
+
+
+def _split(url: str | Path) -> tuple[str, str]:
+    """The scheme, and what it names."""
     _check(url)
     text = str(url)
     match = None if isinstance(url, Path) else _SCHEME.match(text)
-    scheme = match[1].lower() if match else "sqlite"
-    if match:
-        text = f"{scheme}:{text[match.end() :]}"
-    return _store_class(scheme).from_url(text, durability=durability)
+    return (match[1].lower(), text[match.end() :]) if match else ("sqlite", text)
 
 
 def _check(url: object) -> None:

@@ -5,12 +5,13 @@ A store author subclasses :class:`Store`, implements its abstract methods, decla
 Override them for speed; the kit holds the overrides to the same answers.
 """
 
+import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 from recollect import filters
 from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, RecollectError
@@ -23,6 +24,7 @@ from recollect.types import (
     Memory,
     Operation,
     Owner,
+    SessionConfig,
     Sort,
     Stats,
     Status,
@@ -32,6 +34,8 @@ from recollect.types import (
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
     from recollect.recall.probes import Candidates, Probe
+
+T = TypeVar("T")
 
 Clock = Callable[[], datetime]
 """Gives the time now, aware and in UTC."""
@@ -119,7 +123,8 @@ class Write:
     now is one less (0: no such id). For ``ERASED`` the content is ignored: the store drops every version of the
     memory and keeps that it was erased. ``keeps_vector`` leaves the stored vector in place; otherwise
     ``vector`` replaces it, ``None`` removing it. ``digest`` is a hash of the text that the vector was made from, where
-    making it again would cost something.
+    making it again would cost something. ``follows`` is for copies from another store, where versions in between may
+    be gone: the version that must be stored now, instead of one less.
     """
 
     operation: Operation
@@ -129,6 +134,13 @@ class Write:
     vector: Vector | None = None
     keeps_vector: bool = False
     digest: bytes | None = None
+    follows: int | None = None
+
+    @property
+    def expected(self) -> int:
+        """The version that must be stored now; 0 if none. It is always a lower one: versions rise."""
+        before = self.memory.version - 1
+        return before if self.follows is None else min(self.follows, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,17 +218,23 @@ class Store(ABC):
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
         """Open the store that a URL names, creating it if it is not there."""
 
+    @classmethod
+    def exists(cls, url: str) -> bool:  # noqa: ARG003  # by default only opening can tell
+        """Whether there is something at a URL that opening would not have to make first."""
+        return True
+
     # -- the narrow waist -------------------------------------------------------------------------------------
 
     @abstractmethod
     def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """Append versions, all or none, and return their sequences.
 
-        ``Conflict`` if a version is not the one expected, if the memory is another owner's or was erased (owners never
-        change, and the id of an erased memory is never used again), or if another memory of the same owner, active or
-        forgotten, has the same key. The first vector ever stored decides on embedder and dimension: another embedder
-        is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes visible after a higher
-        one. One batch may hold several versions of one memory, and may free a key and take it again.
+        ``Conflict`` if the version stored is not ``Write.expected``, if the memory is another owner's or was erased
+        (owners never change, and the id of an erased memory is never used again), or if another memory of the same
+        owner, active or forgotten, has the same key. The first vector ever stored decides on embedder and dimension:
+        another embedder is an ``EmbedderMismatch``, another dimension ``InvalidInput``. A sequence never becomes
+        visible after a higher one. One batch may hold several versions of one memory, and may free a key and take it
+        again.
 
         With a ``quota``, ``QuotaExceeded`` if the writes would leave its owners with more than the limit and with more
         than before (``check_quota`` raises it). Nobody may write between the check and the append.
@@ -240,12 +258,20 @@ class Store(ABC):
         """The journal of the owners (of one memory, if given) behind a sequence, oldest first."""
 
     @abstractmethod
+    def owners(self) -> list[Owner]:
+        """Everybody whom the journal tells of, erased memories included, each once and in any order. Who only has
+        records may be among them.
+
+        Not for the reads of an identity: it is how a whole store is gone through.
+        """
+
+    @abstractmethod
     def sequence(self, at: datetime | None = None) -> int:
         """The highest sequence; of those recorded at or before a time, if given. 0 when there is none."""
 
     @abstractmethod
     def touch(self, ids: Iterable[str], at: datetime) -> None:
-        """Count one access to each memory; ids that are not there are passed over.
+        """Count one access to each memory, of an id that is given twice two; ids that are not there are passed over.
 
         Bookkeeping: it may be written later, and lost in a crash.
         """
@@ -281,6 +307,13 @@ class Store(ABC):
         """The records of a kind that belong to one of the owners, ordered by name (by its code points)."""
 
     @abstractmethod
+    def all_records(self) -> list[Record]:
+        """The records of everybody and of every kind, in any order; ``StoreCorrupt`` if one cannot be read.
+
+        Not for the reads of an identity, as with ``owners``.
+        """
+
+    @abstractmethod
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         """One record; ``None`` if the owner has none of that kind and name."""
 
@@ -301,6 +334,10 @@ class Store(ABC):
 
     # -- defaults, correct but slow ---------------------------------------------------------------------------
 
+    def journal(self, *, after: int = 0, limit: int | None = None) -> list[Version]:
+        """The journal of everybody behind a sequence, oldest first. ``StoreCorrupt`` if one is not what was written."""
+        return self.versions(frozenset(self.owners()), after=after, limit=limit)
+
     def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """The ids of the owner's memories that have one of the keys."""
         wanted = set(keys)
@@ -312,23 +349,25 @@ class Store(ABC):
 
     def select(self, query: Query) -> list[Stored]:
         """The memories that a listing takes, in its order."""
-        found = [(_place(stored, query.sort), stored) for stored in self._matching(query)]
-        found.sort(key=lambda one: one[0])
-        if query.after is not None:
-            value, number = query.after
-            last = (value, number if query.sort is Sort.OLDEST else -number)
-            found = [one for one in found if one[0] > last]
-        end = None if query.limit is None else query.offset + query.limit
-        return [stored for _, stored in found[query.offset : end]]
+        found = self._matching(query)
+        return taken(((filters.sort_value(one.memory, query.sort), one.number, one) for one in found), query)
+
+    def ranked(self, query: Query, value: Callable[[Memory], float]) -> list[Stored]:
+        """The memories that a listing takes, by a value that no store can keep: smaller first, of equals the newest.
+
+        The order of the query is ``Sort.RELEVANCE``, and its position begins with such a value. A memory that is given
+        to ``value`` has no vector, and may be the store's own.
+        """
+        matching = self.select(replace(query, sort=Sort.NEWEST, limit=None, offset=0, after=None))
+        return taken(((value(one.memory), one.number, one) for one in matching), query)
 
     def count(self, query: Query) -> int:
         """How many memories match, whatever the limit, the offset and the position."""
         return sum(1 for _ in self._matching(query))
 
     def _matching(self, query: Query) -> Iterator[Stored]:
-        for stored in self.scan(query.owners, as_of=query.as_of):
-            if filters.matches(stored.memory, query.where):
-                yield stored
+        matches = filters.matching(query.where)
+        return (stored for stored in self.scan(query.owners, as_of=query.as_of) if matches(stored.memory))
 
     def candidates(self, query: Query, probe: "Probe") -> "Candidates":
         """The memories that may answer a search, with their signals. Any text is allowed in the probe."""
@@ -387,6 +426,25 @@ class Store(ABC):
         self.sequence()  # a closed store cannot be called sound
         return Diagnosis(checks=())
 
+    def accept(self, at: datetime) -> list[str]:  # noqa: ARG002  # nobody edits what is not plain text
+        """Take what people changed in the files themselves over as new versions, recorded at a time; the ids.
+
+        Only a store that people can edit has something to do here.
+        """
+        self.sequence()
+        return []
+
+    def compact(self, owners: Owners) -> None:  # noqa: ARG002  # nothing to give back by default
+        """Give back the bytes that the owners' memories take without need. What can be read does not change."""
+        self.sequence()
+
+    def session_defaults(self) -> SessionConfig | None:
+        """How sessions are configured here unless they say otherwise, and how all other memories fade.
+
+        ``None`` where the store has no opinion. One that has limits every session, also those that nobody created.
+        """
+        return None
+
     def rebuild(self) -> None:
         """Derive every projection from the journal again."""
         self.sequence()  # a store without projections has only to be there
@@ -428,6 +486,14 @@ def check_quota(quota: Quota, before: int, after: int) -> None:
         )
 
 
-def _place(stored: Stored, sort: Sort) -> tuple[float, int]:
-    number = stored.number if sort is Sort.OLDEST else -stored.number
-    return filters.sort_value(stored.memory, sort), number
+def taken(found: Iterable[tuple[float, int, T]], query: Query) -> list[T]:
+    """What a listing takes of all that matches, in its order; each with its value and its number."""
+    sign = 1 if query.sort is Sort.OLDEST else -1
+    places = ((value, sign * number, one) for value, number, one in found)
+    if query.after is not None:
+        last = (query.after[0], sign * query.after[1])
+        places = (place for place in places if place[:2] > last)
+    if query.limit is None:
+        return [one for _, _, one in sorted(places)[query.offset :]]
+    first = heapq.nsmallest(query.offset + query.limit, places)  # numbers differ: what they belong to is not compared
+    return [one for _, _, one in first[query.offset :]]

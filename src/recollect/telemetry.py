@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from recollect.errors import ConfigurationError, StoreError
-from recollect.events import ContextCompacted, ContextComposed
+from recollect.events import ContextCompacted, ContextComposed, SessionCompacted
 from recollect.memories import Memories
 from recollect.types import Layer, LayerSize, OperationCompleted
 from recollect.working import WorkingMemory, WorkingStats
@@ -64,6 +64,7 @@ def instrument(
         memories.watch(operations.add),
         memories.on(ContextComposed, context.composed),
         memories.on(ContextCompacted, context.compacted),
+        memories.on(SessionCompacted, _Sessions(meter, names).compacted),
         gauges.stop,
     )
 
@@ -152,6 +153,20 @@ class _Context:
         how = {**self._names, "strategy": event.strategy}
         self._compactions.add(1, how)
         self._freed.add(max(0, event.tokens_before - event.tokens_after), how)
+
+
+class _Sessions:
+    """What sessions announce, as a counter."""
+
+    def __init__(self, meter: "Meter", names: Attributes) -> None:
+        self._names = names
+        self._compactions = meter.create_counter(
+            "memory.compaction.count", unit="{compaction}", description="Compactions of sessions"
+        )
+
+    def compacted(self, event: SessionCompacted) -> None:
+        """Count a compaction."""
+        self._compactions.add(1, {**self._names, "automatic": event.automatic})
 
 
 class _Gauges:

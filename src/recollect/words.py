@@ -43,6 +43,17 @@ def words(text: str) -> list[str]:
     return _WORD.findall("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
 
 
+def spaced(text: str) -> str:
+    """The ``words`` of a text in one text, with spaces before and behind each: quick to look into.
+
+    >>> " mode " in spaced("Dark-mode!"), " mode " in spaced("Modest")
+    (True, False)
+    """
+    if text.isascii():
+        return f" {text.encode().translate(_FOLDED).decode()} "
+    return f" {' '.join(words(text))} "
+
+
 def unmarked(text: str) -> str:
     """The text without accents that are characters of their own: the same ``words``, but none of them torn apart.
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import recollect
-from recollect import words
-from recollect.memories import Memories, View
+from recollect import logs, words
+from recollect.memories import Memories, View, comparing
 from recollect.stores.sqlite import SqliteStore, connections, schema
 
 BATCH = 8
@@ -284,6 +284,7 @@ def as_nobody(database: str, prefix: str) -> None:
     """Open, read and write without the rights of root."""
     # What is imported on first use must be there before: without those rights, the package cannot be read.
     words.terms("")
+    logs.wanted()
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65534)
@@ -305,6 +306,13 @@ def as_nobody(database: str, prefix: str) -> None:
     memories.close()
 
 
+def convert(source: str, target: str) -> None:
+    """Convert in small batches, and tell of each step of the way."""
+    comparing.BATCH = 16
+    report = recollect.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
+    tell("converted", versions=report.versions, copied=report.copied)
+
+
 CHILDREN: dict[str, Callable[..., None]] = {
     child.__name__: child
     for child in (
@@ -321,6 +329,7 @@ CHILDREN: dict[str, Callable[..., None]] = {
         write_with_threads,
         follow,
         as_nobody,
+        convert,
     )
 }
 

@@ -56,11 +56,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.req("L1", "L2", "L3", "L15", "J3")
-def test_two_writers_and_a_reader(database: str, start: Start, long_run: bool) -> None:
-    seconds = 60 if long_run else 5
+@pytest.mark.parametrize(("threads", "long_s"), [([3, 3], 60), ([1] * 10, 30)], ids=["two", "ten"])
+def test_writers_and_a_reader(database: str, start: Start, long_run: bool, threads: list[int], long_s: int) -> None:
+    """Nothing is lost or there twice, and the reader never sees half of anything."""
+    seconds = long_s if long_run else 5
     base = fill(database)
     reader = start("follow", database, "", stdin=subprocess.PIPE)
-    writers = [start("write_with_threads", database, name, 3, seconds) for name in ("left", "right")]
+    writers = [start("write_with_threads", database, f"of{one}x", many, seconds) for one, many in enumerate(threads)]
     told = [writer.told() for writer in writers]
     assert reader.process.stdin is not None
     reader.process.stdin.close()  # the reader goes on to the end of the feed

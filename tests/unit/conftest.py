@@ -1,11 +1,16 @@
 """Databases for the tests of the engine: each test runs on every store named here."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from recollect import Memories, View
+from recollect.memories import comparing
+from recollect.ports import Store
+from recollect.stores.ram import RamStore
+from tests.unit.converted import file, fill
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal, light_database
 
@@ -47,3 +52,22 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     """The command line on an empty database, in this process."""
     light_database(tmp_path / "memory.db")
     return Terminal(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with closing(RamStore() if request.param == "ram" else file(tmp_path, "target")) as store:
+        yield store
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Something of everything, by two owners, in more than one batch when these are small."""
+    with closing(RamStore() if request.param == "ram" else file(tmp_path, "source")) as store:
+        fill(store)
+        yield store
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "BATCH", 2)

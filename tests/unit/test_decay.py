@@ -1,5 +1,6 @@
 """How memories fade."""
 
+import math
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect import decay
 from recollect.testing.builders import START, memory
-from recollect.types import MemoryType
+from recollect.types import DecayPolicy, MemoryType
 
 AGES = st.timedeltas(timedelta(0), timedelta(days=400))
 TYPES = st.sampled_from(MemoryType)
@@ -62,3 +63,13 @@ def test_recency_counts_from_the_last_use(used: timedelta, since: timedelta) -> 
 def test_half_of_the_bonus_is_gone_after_a_day() -> None:
     left = [decay.recency(memory(), START + timedelta(days=days)) for days in (0, 1, 2, 365)]
     assert left == pytest.approx([1.5, 1.25, 1.125, 1])
+
+
+@given(kind=TYPES, age=AGES, used=st.none() | AGES, importance=st.floats(0, 1), fades=st.booleans())
+def test_the_worth_of_a_memory_is_the_product_of_its_parts(
+    kind: MemoryType, age: timedelta, used: timedelta | None, importance: float, fades: bool
+) -> None:
+    policy = DecayPolicy(enabled=fades, half_life_hours=12.0)
+    one = memory(type=kind, importance=importance, last_accessed_at=None if used is None else START + used)
+    parts = decay.relevance(one, START + age, policy)
+    assert decay.worth(one, START + age, policy) == math.prod(parts.values())

@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect.errors import SchemaTooNew
+from recollect.stores.journal import Entry
 from recollect.stores.jsonl import JsonlStore, commits, lines
-from recollect.testing.builders import erased, memory, put, query, updated
+from recollect.testing.builders import START, added, erased, memory, put, query, updated
 from recollect.types import Status
 from tests.unit.jsonl_files import ADA, MEMORY, contents, edit, filled, opened, read
 
@@ -203,3 +206,18 @@ def test_lines_of_a_newer_release_are_not_read(root: Path) -> None:
     with pytest.raises(SchemaTooNew) as raised:
         JsonlStore(root)
     assert raised.value.hint
+
+
+@pytest.mark.req("J4")
+@given(byte=st.integers(0), other=st.integers(0, 255))
+def test_no_byte_of_a_line_can_be_changed_unnoticed(byte: int, other: int) -> None:
+    """By neither way to read it; a change that leaves the same values is none."""
+    one = memory("two caf\u00e9s", id="a", tags=("b", "a"), metadata={"b": 1, "a": [0.5]}, expires_at=START)
+    entry = Entry.of(added(one), 1, 1)
+    line = lines.of_entry(entry, one).rstrip(b"\n")
+    changed = bytearray(line)
+    changed[byte % len(line)] = other
+    for unseal in (lines.unseal, lines.unseal_version):
+        assert lines.to_entry(unseal(line, "x") or {}) == entry
+        found = unseal(bytes(changed), "x")
+        assert found is None or lines.to_entry(found) == entry

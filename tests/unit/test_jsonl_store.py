@@ -12,7 +12,7 @@ import pytest
 import recollect
 from recollect.errors import ConfigurationError, NotAStore
 from recollect.stores.jsonl import JsonlStore, commits
-from recollect.testing.builders import added, erased, memory, put, updated, vector
+from recollect.testing.builders import added, erased, memory, put, query, updated, vector
 from recollect.types import Status
 from tests.unit.jsonl_files import ADA, contents, filled, opened
 
@@ -177,3 +177,31 @@ def test_closing_with_writes_that_cannot_be_kept_is_an_error(root: Path, monkeyp
     mend()
     with opened(root) as again:
         assert contents(again) == []
+
+
+@pytest.mark.req("L5")
+def test_equal_questions_may_ask_for_different_things(root: Path) -> None:
+    """The last answer is kept; to Python, 1 and true are equal."""
+    with opened(root) as store:
+        put(store, memory("a number", metadata={"a": 1}), memory("a truth", metadata={"a": True}))
+        for wanted, expected in ((1, "a number"), (True, "a truth")):
+            asked = query(ADA, metadata={"a": wanted})
+            assert [one.memory.content for one in store.select(asked)] == [expected]
+            assert store.count(asked) == 1
+
+
+@pytest.mark.req("L5")
+def test_answers_that_are_kept_follow_what_changes(root: Path) -> None:
+    contains = query(ADA, content_contains="oslo")
+    says = query(ADA, text=("oslo",))
+    with opened(root) as store, opened(root) as other:
+        one, two = memory("Lives in Oslo"), memory("Works in OSLO")
+        put(store, one, two)
+        for asked in (contains, says):
+            assert store.count(asked) == other.count(asked) == 2
+        other.apply([updated(one, content="Lives in Rome")])
+        for asked in (contains, says):
+            assert store.count(asked) == other.count(asked) == 1
+        store.apply([erased(two)])
+        for asked in (contains, says):
+            assert store.count(asked) == other.count(asked) == 0

@@ -119,6 +119,22 @@ def test_trouble_with_the_store_is_told_at_its_level(lines: io.StringIO) -> None
     ]
 
 
+@pytest.mark.req("J13")
+def test_a_compaction_is_told_with_its_sizes(lines: io.StringIO, memories: Memories) -> None:
+    session = memories.view(user="ada").sessions.create("monday")
+    session.view.forget(session.view.add(PLANTED).id)
+    report = session.compact()
+    [line] = [one for one in parsed(lines) if one["level"] == "INFO"]
+    assert (line["component"], line["session_id"]) == ("Session", "monday")
+    assert line["metadata"] == {
+        "operation": "compact",
+        "count": 1,
+        "bytes_before": report.bytes_before,
+        "bytes_after": report.bytes_after,
+    }
+    assert PLANTED not in lines.getvalue()
+
+
 def test_an_embedder_that_is_down_is_told_once_and_when_it_is_back(lines: io.StringIO, opener: Opener) -> None:
     LOG.setLevel(logging.INFO)
     embedder = Switched()

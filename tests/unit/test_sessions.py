@@ -71,13 +71,15 @@ def test_a_session_lasts(opener: Opener, clock: HandClock) -> None:
 
 @pytest.mark.req("J2")
 def test_the_record_has_the_fields_of_the_metadata_file(memories: Memories, sessions: Sessions) -> None:
-    sessions.create("monday", preferences={"language": "en", "verbosity": "medium", "theme": "dark"})
+    preferences = {"language": "en", "verbosity": "medium", "theme": "dark"}
+    sessions.create("monday", preferences=preferences, config=SessionConfig())
     assert body_of(memories, "monday") == {
         "session_id": "monday",
         "user_id": "ada",
         "created_at": "2026-01-01T12:00:00Z",
         "last_accessed": "2026-01-01T12:00:00Z",
-        "decay_config": {"enabled": True, "half_life_hours": None, "min_decay_factor": 0.1},
+        "decay_config": {"enabled": True, "half_life_hours": None, "min_decay_factor": 0.1, "by_type_hours": {}},
+        "compaction_config": {"auto_compact": True, "threshold": 0.9},
         "preferences": {"language": "en", "verbosity": "medium", "custom": {"theme": "dark"}},
         "config": {"limit_bytes": 10 * 1024 * 1024},
         "metadata": {},

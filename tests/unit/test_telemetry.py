@@ -27,6 +27,7 @@ NAMES = {
     "memory.search.results",
     "memory.storage.size",
     "memory.size.bytes",
+    "memory.compaction.count",
     "agents.memory.longterm.embedding_time_ms",
     "agents.memory.snapshot_create_ms",
     "agents.memory.snapshot_restore_ms",
@@ -155,6 +156,17 @@ def test_a_counter_does_not_fall_when_an_agent_ends(memories: Memories, collecte
     assert collected.values("agents.memory.working.entries") == {(): 0}
 
 
+@pytest.mark.req("J13")
+def test_compactions_of_sessions(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    session = memories.view(user="ada").sessions.create("monday", config={"limit_bytes": 1_000})
+    session.compact()
+    session.view.forget(session.view.add("x" * 600).id)
+    session.view.add("y" * 600)
+    counted = {which: point.value for which, point in collected.points("memory.compaction.count").items()}
+    assert counted == {(("automatic", False),): 1, (("automatic", True),): 1}
+
+
 def test_context_and_snapshots(memories: Memories, collected: Collected) -> None:
     instrument(memories, meter_provider=collected.provider)
     me = memories.agent("debugger")
@@ -198,7 +210,7 @@ def test_all_metrics_are_there_and_no_attribute_holds_content(collected: Collect
     attributes = [point.attributes for metric in agents for point in metric.data.data_points]
     assert len(attributes) > 80
     assert PLANTED not in repr(attributes) + repr([(m.name, m.unit, m.description) for m in agents])
-    known = {"component", "operation", "layer", "code", "strategy"}
+    known = {"component", "operation", "layer", "code", "strategy", "automatic"}
     assert {name for some in attributes for name in some} == known
     for values in ("debugger", "monday"):
         assert values not in repr(attributes), "ids would make a series for each agent and session"

@@ -106,6 +106,8 @@ def _sessions(sessions: Sessions) -> None:
     sessions.topics()
     sessions.sessions_about(PLANTED)
     session.forget(topic=PLANTED, reason=PLANTED)
+    session.compact()
+    sessions.compact("tuesday", dry_run=True)
     sessions.close("tuesday")
     sessions.delete("tuesday", reason=PLANTED)
     sessions.restore("tuesday")

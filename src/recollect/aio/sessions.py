@@ -65,6 +65,7 @@ class Session(Facade[sync.Session]):
     close = hop(sync.Session.close)
     reopen = hop(sync.Session.reopen)
     forget = hop(sync.Session.forget)
+    compact = hop(sync.Session.compact)
     export = hop(sync.Session.export)
 
     def __init__(self, session: sync.Session, opened: Opened) -> None:
@@ -128,6 +129,7 @@ class Sessions(Facade[sync_sessions.Sessions]):
     restore = hop_facing(sync_sessions.Sessions.restore, Session)
     list = hop(sync_sessions.Sessions.list)
     close = hop(sync_sessions.Sessions.close)
+    compact = hop(sync_sessions.Sessions.compact)
     delete = hop(sync_sessions.Sessions.delete)
     search = hop(sync_sessions.Sessions.search)
     list_memories = hop(sync_sessions.Sessions.list_memories)

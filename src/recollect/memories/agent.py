@@ -206,9 +206,7 @@ class AgentMemory:
         if context:
             self.context.clear()
         if long_term:
-            while page := self.long_term.list(layers=[Layer.AGENT], limit=100).memories:
-                for memory in page:
-                    self.long_term.forget(memory.id, reason="cleared")
+            self.long_term.forget_many(filter={}, layers=[Layer.AGENT], reason="cleared")
 
     @verb
     def snapshot(self) -> AgentSnapshot:

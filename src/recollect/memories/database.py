@@ -18,7 +18,7 @@ from recollect.memories.engine import GIVEN, Engine, verb
 from recollect.memories.view import View
 from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Diagnosis, Health, Identity, Layer, LayerSize
+from recollect.types import Diagnosis, Finding, Health, Identity, Layer, LayerSize
 
 if TYPE_CHECKING:
     from recollect.memories.agent import AgentMemory
@@ -341,17 +341,32 @@ class Memories:
         self._engine.store.set_settings({"durability": durability})
 
     @verb
-    def doctor(self, *, repair: bool = False) -> Diagnosis:
+    def doctor(self, *, repair: bool = False, accept: bool = False) -> Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
+
+        ``accept=True`` first takes over what people edited in the files of the store: as new versions, with the reason
+        "edited by hand".
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     memories.doctor().healthy
         True
         """
+        validation.flag("accept", accept)
+        accepted = self._accepted() if accept else []
         diagnosis = self._engine.store.check(repair=repair)
-        findings = reembedding.findings(self._engine, repair=repair)
-        return replace(diagnosis, checks=(*diagnosis.checks, "embedder"), findings=(*diagnosis.findings, *findings))
+        findings = reembedding.findings(self._engine, repair=repair or bool(accepted))
+        return replace(
+            diagnosis,
+            checks=(*diagnosis.checks, "embedder"),
+            findings=(*accepted, *diagnosis.findings, *findings),
+        )
+
+    def _accepted(self) -> list[Finding]:
+        """Take over what was edited by hand, and tell of it."""
+        ids = self._engine.store.accept(self._engine.clock())
+        message = f"{len(ids)} memories were edited by hand"
+        return [Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
 
     @verb
     def reembed(

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput, StoreCorrupt
-from recollect.types import DecayPolicy, SessionConfig
+from recollect.types import DecayPolicy, MemoryType, SessionConfig
 from recollect.types.sessions import SESSION_BYTES
 
 ID_CHARACTERS = 64
@@ -41,25 +41,54 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """Whether a session is compacted by itself, and from which part of its limit on."""
+
+    auto_compact: bool = True
+    threshold: float = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A session as its record describes it; the names of the fields are those of the JSON."""
+    """A session as its record describes it; the names of the fields are those of the JSON.
+
+    Where a part of the configuration is ``None``, the session goes by the defaults of its store.
+    """
 
     session_id: str
     user_id: str
     created_at: datetime
     last_accessed: datetime
-    decay_config: DecayPolicy = field(default_factory=DecayPolicy)
+    decay_config: DecayPolicy | None = None
+    compaction_config: Compaction | None = None
+    config: Limits | None = None
     preferences: Preferences = field(default_factory=Preferences)
-    config: Limits = field(default_factory=Limits)
     metadata: dict[str, Any] = field(default_factory=dict)
     closed_at: datetime | None = None
     deleted_at: datetime | None = None
     deleted_reason: str | None = None
 
-    @property
-    def settings(self) -> SessionConfig:
+    def settings(self, defaults: SessionConfig) -> SessionConfig:
         """The configuration as callers see it."""
-        return SessionConfig(decay=self.decay_config, limit_bytes=self.config.limit_bytes)
+        compaction, limits = self.compaction_config, self.config
+        return SessionConfig(
+            decay=defaults.decay if self.decay_config is None else self.decay_config,
+            limit_bytes=defaults.limit_bytes if limits is None else limits.limit_bytes,
+            auto_compact=defaults.auto_compact if compaction is None else compaction.auto_compact,
+            compaction_threshold=defaults.compaction_threshold if compaction is None else compaction.threshold,
+        )
+
+    def configured(self, value: object, defaults: SessionConfig) -> "Description":
+        """The same session with another configuration; parts that a mapping leaves out are left to the store."""
+        given = config(_filled(value, defaults))
+        named = {one.name for one in fields(SessionConfig)} if isinstance(value, SessionConfig) else set(_keys(value))
+        compaction = Compaction(auto_compact=given.auto_compact, threshold=given.compaction_threshold)
+        return replace(
+            self,
+            decay_config=given.decay if "decay" in named else None,
+            compaction_config=compaction if named & {"auto_compact", "compaction_threshold"} else None,
+            config=Limits(limit_bytes=given.limit_bytes) if "limit_bytes" in named else None,
+        )
 
 
 def encode(description: Description, before: bytes = b"{}") -> bytes:
@@ -71,7 +100,7 @@ def decode(body: bytes) -> Description:
     """The description that a record holds."""
     try:
         found = codec.decode_as(body, Description)
-        config(found.settings)
+        config(found.settings(SessionConfig()))
         preferences(found.preferences.flat())
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreCorrupt(
@@ -111,16 +140,42 @@ def config(value: object) -> SessionConfig:
     if decay.half_life_hours is not None:
         _hours(decay.half_life_hours)
     validation.unit("config.decay.min_decay_factor", decay.min_decay_factor)
+    by_type = _by_type(decay.by_type_hours)
     if given.limit_bytes is not None:
         validation.integer("config.limit_bytes", given.limit_bytes, 1, 2**62)
-    return SessionConfig(decay=decay, limit_bytes=given.limit_bytes)
+    validation.flag("config.auto_compact", given.auto_compact)
+    validation.unit("config.compaction_threshold", given.compaction_threshold)
+    made: SessionConfig = replace(given, decay=replace(decay, by_type_hours=by_type))
+    return made
 
 
-def _hours(value: object) -> None:
+def _filled(value: object, defaults: SessionConfig) -> object:
+    """A mapping with what it leaves out, except for the decay: that is one value, not several."""
+    if not isinstance(value, Mapping):
+        return value
+    left_out = ("limit_bytes", "auto_compact", "compaction_threshold")
+    return {**{name: getattr(defaults, name) for name in left_out}, **value}
+
+
+def _keys(value: object) -> list[str]:
+    return list(value) if isinstance(value, Mapping) else []
+
+
+def _by_type(value: object) -> dict[MemoryType, float | None]:
+    name = "config.decay.by_type_hours"
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{name} must be a mapping", details={"field": name}, hint="pass hours by type")
+    for hours in value.values():
+        if hours is not None:
+            _hours(hours, name)
+    return {validation.choice(name, MemoryType, kind): hours for kind, hours in value.items()}
+
+
+def _hours(value: object, name: str = "config.decay.half_life_hours") -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
         raise InvalidInput(
-            "config.decay.half_life_hours must be a number above 0",
-            details={"field": "config.decay.half_life_hours"},
+            f"{name} must be a number above 0",
+            details={"field": name},
             hint="to let nothing fade, use enabled=False",
         )
 

@@ -17,7 +17,7 @@ from recollect.events import EventBus
 from recollect.ids import uuid7
 from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
-from recollect.types import Identity, Layer, Memory
+from recollect.types import Identity, Layer, Memory, Owner, SessionConfig
 
 if TYPE_CHECKING:
     from recollect.memories.agent import AgentMemory
@@ -122,6 +122,12 @@ class Engine:
     lexicon: Lexicon | None = None
     plan: Plan | None = None
     agents: "WeakValueDictionary[int, AgentMemory]" = field(default_factory=WeakValueDictionary)
+    crowded: dict[Owner, int] = field(default_factory=dict)  # sessions that compaction cannot help until they hold more
+
+    @property
+    def defaults(self) -> SessionConfig:
+        """How sessions are configured unless they say otherwise."""
+        return self.store.session_defaults() or SessionConfig()
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

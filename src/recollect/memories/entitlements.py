@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from recollect import layers, plans
 from recollect.errors import QuotaExceeded
 from recollect.events import QuotaWarning
+from recollect.memories import room
 from recollect.memories.engine import Actor, Engine, verb
 from recollect.memories.reach import Reach
 from recollect.plans import Feature
-from recollect.ports import Owners, Quota, Write
-from recollect.types import Ranking
+from recollect.ports import Owners, Quota, Write, check_quota
+from recollect.types import Owner, Ranking
 
 if TYPE_CHECKING:  # only agents have a context
     from recollect.window import Strategy
@@ -58,23 +59,37 @@ def searches_by_meaning(engine: Engine, ranking: Ranking) -> bool:
 
 
 def apply(engine: Engine, reach: Reach, writes: Sequence[Write]) -> None:
-    """Write what may grow: only if the memories in reach stay within the plan, and within their own limit."""
-    plan, own = engine.plan, reach.limit_bytes()
-    planned = plan.limit_bytes if plan is not None else None
-    limits = [limit for limit in (planned, own) if limit is not None]
-    if not limits:
-        engine.store.apply(writes)
-        return
+    """Write what may grow: only if the memories in reach stay within the plan, and a session within its limit."""
+    entered = room.entered(engine, reach, writes)
     try:
-        engine.store.apply(writes, quota=Quota(owners=reach.owners, limit_bytes=min(limits)))
+        if entered is None:
+            _apply(engine, reach, writes, None, None)
+        else:
+            room.fill(engine, entered, lambda limit: _apply(engine, reach, writes, entered.owner, limit))
     except QuotaExceeded as error:
+        plan = engine.plan
         error.hint = "forget what is not needed for good (permanent=True), or "
-        if plan is not None and planned == min(limits):
+        if plan is not None and plan.limit_bytes == error.details["limit"]:
             error.details = {**error.details, "plan": plan.name}
             error.hint += f"leave the plan {plan.name} for a bigger one"
         else:
             error.hint += "give the session more room: session.configure({'limit_bytes': ...})"
         raise
+
+
+def _apply(engine: Engine, reach: Reach, writes: Sequence[Write], session: Owner | None, limit: int | None) -> None:
+    """Write within the plan, and within the limit of a session if there is one."""
+    planned = engine.plan.limit_bytes if engine.plan is not None else None
+    quota = None if planned is None else Quota(owners=reach.owners, limit_bytes=planned)
+    if session is not None and limit is not None:
+        own = Quota(owners=frozenset({session}), limit_bytes=limit)
+        if quota is None or (quota.owners == own.owners and limit < quota.limit_bytes):
+            quota = own
+        elif quota.owners != own.owners:
+            # A store holds writes to one quota, and that is the plan's: two processes may overrun this one a little.
+            used = engine.store.usage(own.owners)
+            check_quota(own, used, used + room.growth(engine, session, writes))
+    engine.store.apply(writes, quota=quota)
 
 
 def warn(engine: Engine, owners: Owners) -> None:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -77,10 +76,7 @@ def _some(engine: Engine, wanted: Query, ranked: Ranked, which: slice, *, explai
     places = ranked.order[which]
     numbers = ranked.found.numbers[places].tolist()
     memories = engine.store.pick(wanted, numbers)
-    if filters.anything(wanted.where):
-        fits = partial(filters.visible, now=wanted.where.now)
-    else:
-        fits = partial(filters.matches, where=wanted.where)
+    fits = filters.matching(wanted.where)
     some = [
         Found(
             memory=memory,

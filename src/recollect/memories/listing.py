@@ -1,7 +1,5 @@
 """Pages and filters of a view: cursors, moments in the past, and references followed to a depth."""
 
-import heapq
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -12,7 +10,7 @@ from recollect.errors import InvalidInput
 from recollect.filters import Where
 from recollect.memories.reach import Policies
 from recollect.ports import Owners, Query, Store, Stored
-from recollect.types import Filter, Page, Sort
+from recollect.types import DecayPolicy, Filter, Memory, Page, Sort
 
 PAGE = 50
 PAGE_LIMIT = 100
@@ -103,27 +101,24 @@ def page(store: Store, query: Query, cursor: str | None, policies: Policies) -> 
 
 
 def _by_relevance(store: Store, query: Query, judged_at: datetime, policies: Policies) -> Page:
-    """A page in an order that changes with time: every page is judged by the time of the first one.
+    """A page in an order that changes with time: every page is judged by the time of the first one."""
 
-    It reads all that matches, since no store can keep that order.
-    """
-    matching = store.select(replace(query, sort=Sort.NEWEST, limit=None, offset=0, after=None))
-    ranked = []
-    for stored in matching:
-        policy = policies.get(stored.memory.owner, decay.USUAL)
-        parts = decay.relevance(stored.memory, judged_at, policy)
-        ranked.append((-math.prod(parts.values()), -stored.number, stored, parts))
-    if query.after is not None:
-        value, number = query.after
-        ranked = [one for one in ranked if one[:2] > (value, -number)]
-    end = query.offset + (query.limit or PAGE)
-    found = heapq.nsmallest(end + 1, ranked, key=lambda one: one[:2])
-    taken = found[query.offset : end]
+    def policy(memory: Memory) -> DecayPolicy:
+        return policies.get(memory.owner, decay.USUAL)
+
+    def value(memory: Memory) -> float:
+        return -decay.worth(memory, judged_at, policy(memory) if policies else decay.USUAL)
+
+    limit = query.limit or PAGE
+    found = store.ranked(replace(query, limit=limit + 1), value)
+    memories = [stored.memory for stored in found[:limit]]
+    parts = [decay.relevance(one, judged_at, policy(one)) for one in memories]
+    more = len(found) > limit
     return Page(
-        memories=tuple(stored.memory for _, _, stored, _ in taken),
-        next_cursor=_cursor(query, taken[-1][2], taken[-1][0], judged_at) if len(found) > end else None,
-        total=len(matching),
-        reasons=tuple({name: round(part, 4) for name, part in parts.items()} for *_, parts in taken),
+        memories=tuple(memories),
+        next_cursor=_cursor(query, found[limit - 1], value(memories[-1]), judged_at) if more else None,
+        total=store.count(query),
+        reasons=tuple({name: round(part, 4) for name, part in one.items()} for one in parts),
     )
 
 

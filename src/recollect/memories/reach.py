@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from recollect import layers, validation
 from recollect.errors import InvalidInput, InvalidLayer
-from recollect.types import DecayPolicy, Identity, Layer, NewMemory, Owner
+from recollect.types import DecayPolicy, Identity, Layer, NewMemory, Owner, SessionConfig
 
 Policies = Mapping[Owner, DecayPolicy]
 """How the memories of some owners fade; those of all others as usual."""
 
 
 class Reach:
-    """The owners of an identity; or only some of them, each fading as its policy says, together within a limit.
+    """The owners of an identity; or only some, each fading as its policy says; or a session with its configuration.
 
     >>> [owner.layer.value for owner in Reach(Identity(user="ada", team="core")).owners_in(["team"])]
     ['team']
@@ -22,14 +22,14 @@ class Reach:
         identity: Identity,
         only: Iterable[Owner] | None = None,
         policies: Callable[[], Policies] = dict,
-        limit_bytes: Callable[[], int | None] = lambda: None,
+        config: Callable[[], SessionConfig | None] = lambda: None,
     ) -> None:
         self._identity = identity
         self._narrowed = only is not None
         given = layers.owners_of(identity) if only is None else tuple(only)
         self.owners = frozenset(given)
         self.policies = policies
-        self.limit_bytes = limit_bytes
+        self.config = config
         self._in_layer: dict[str, Owner] = {owner.layer.value: owner for owner in given}
 
     @property

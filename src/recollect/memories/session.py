@@ -9,14 +9,14 @@ from typing import Any, Self
 
 from recollect import validation
 from recollect.errors import InvalidInput, NotFound
-from recollect.memories import describing, exporting
+from recollect.memories import compacting, describing, exporting
 from recollect.memories.describing import Description
 from recollect.memories.engine import Engine, verb
 from recollect.memories.exporting import Contents, Format
 from recollect.memories.reach import Policies, Reach
 from recollect.memories.records import SessionRecords
 from recollect.memories.view import View
-from recollect.types import Filter, Identity, Removal, SessionConfig, SessionStats
+from recollect.types import CompactionReport, Filter, Identity, Removal, SessionConfig, SessionStats
 
 
 class SessionPreferences:
@@ -130,13 +130,10 @@ class Session:
         use ``memories.view(user=..., session=session.id)``.
         """
         identity = Identity(user=self._records.user, session=self.id)
-        return View(self._engine, identity, reach=Reach(identity, [self.owner], self._policies, self._limit_bytes))
-
-    def _limit_bytes(self) -> int | None:
-        return self._described().config.limit_bytes
+        return View(self._engine, identity, reach=Reach(identity, [self.owner], self._policies, lambda: self.config))
 
     def _policies(self) -> Policies:
-        return {self.owner: self._described().decay_config}
+        return {self.owner: self.config.decay}
 
     def _described(self) -> Description:
         return self._records.get(self.id)
@@ -149,7 +146,7 @@ class Session:
     @property
     def config(self) -> SessionConfig:
         """How the session is configured; ``configure`` changes it."""
-        return self._described().settings
+        return self._described().settings(self._engine.defaults)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -163,7 +160,7 @@ class Session:
 
     @verb
     def configure(self, config: SessionConfig | Mapping[str, Any]) -> SessionConfig:
-        """Configure the session anew.
+        """Configure the session anew. What a mapping leaves out is as it is by default, in this store.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -171,12 +168,9 @@ class Session:
         ...     session.configure({"decay": {"half_life_hours": 24}}).decay.half_life_hours
         24
         """
-        given = describing.config(config)
-        self._described()
-        limits = describing.Limits(limit_bytes=given.limit_bytes)
-        return self._records.change(
-            self.id, lambda before, _: replace(before, decay_config=given.decay, config=limits)
-        ).settings
+        defaults = self._engine.defaults
+        self._described().configured(config, defaults)
+        return self._records.change(self.id, lambda before, _: before.configured(config, defaults)).settings(defaults)
 
     @verb
     def stats(self) -> SessionStats:
@@ -242,6 +236,25 @@ class Session:
         return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
 
     @verb
+    def compact(self, *, dry_run: bool = False) -> CompactionReport:
+        """Make room: erase what was forgotten or has expired, and what hardly counts any more if the session is full.
+
+        Memories of a relevance below 0.05 go, the least relevant first, as long as the session is fuller than four
+        fifths of what starts an automatic compaction. What is pinned (``metadata={"pinned": True}``) stays. The
+        history of what goes, goes with it. ``dry_run=True`` changes nothing and tells what would go.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     session = memories.view(user="ada").sessions.create("monday")
+        ...     _ = session.view.add("Use OAuth")
+        ...     _ = session.view.forget(session.view.add("Use passwords").id)
+        ...     session.compact(dry_run=True).count, session.compact().count, session.compact().count
+        (1, 1, 0)
+        """
+        validation.flag("dry_run", dry_run)
+        return compacting.compact(self._engine, self.owner, self.config, dry_run=dry_run)
+
+    @verb
     def export(self, format: str = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 
@@ -294,7 +307,7 @@ def stats_of(engine: Engine, records: SessionRecords, described: Description) ->
         forgotten=kept.forgotten,
         by_type=kept.by_type,
         bytes_used=kept.bytes_used,
-        bytes_limit=described.config.limit_bytes,
+        bytes_limit=described.settings(engine.defaults).limit_bytes,
         oldest=kept.oldest,
         newest=kept.newest,
     )

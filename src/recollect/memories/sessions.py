@@ -20,6 +20,7 @@ from recollect.memories.session import Session, stats_of
 from recollect.memories.view import View
 from recollect.ports import Query
 from recollect.types import (
+    CompactionReport,
     Filter,
     Identity,
     Layer,
@@ -80,17 +81,14 @@ class Sessions:
         """
         now = self._engine.clock()
         chosen = describing.new_id(now, self._engine.entropy(_RANDOM)) if id is None else describing.session_id(id)
-        settings = describing.config({} if config is None else config)
         described = Description(
             session_id=chosen,
             user_id=self._records.user,
             created_at=now,
             last_accessed=now,
-            decay_config=settings.decay,
-            config=describing.Limits(limit_bytes=settings.limit_bytes),
             preferences=describing.preferences({} if preferences is None else preferences),
             metadata=validation.metadata({} if metadata is None else metadata),
-        )
+        ).configured({} if config is None else config, self._engine.defaults)
         try:
             self._records.add(described)
         except Conflict as error:
@@ -119,6 +117,11 @@ class Sessions:
     def close(self, id: str) -> None:
         """Note that a session has ended."""
         Session(self._engine, self._records, describing.session_id(id)).close()
+
+    @verb
+    def compact(self, id: str, *, dry_run: bool = False) -> CompactionReport:
+        """Make room in a session; see :meth:`Session.compact`."""
+        return Session(self._engine, self._records, describing.session_id(id)).compact(dry_run=dry_run)
 
     # -- removing ---------------------------------------------------------------------------------------------
 
@@ -170,7 +173,8 @@ class Sessions:
     def _across(self) -> View:
         """The memories of all sessions that there are, each fading as its session says."""
         described = self._records.all()
-        policies: Policies = {self._records.owner_of(one.session_id): one.decay_config for one in described}
+        defaults = self._engine.defaults
+        policies: Policies = {self._records.owner_of(one.session_id): one.settings(defaults).decay for one in described}
         identity = Identity(user=self._records.user)
         return View(self._engine, identity, reach=Reach(identity, policies, lambda: policies))
 

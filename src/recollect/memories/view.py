@@ -12,7 +12,7 @@ from recollect.memories import changing, drafts, entitlements, listing
 from recollect.memories.adding import add_all
 from recollect.memories.engine import Engine
 from recollect.memories.entitlements import long_term
-from recollect.memories.reach import Reach
+from recollect.memories.reach import Policies, Reach
 from recollect.plans import Feature
 from recollect.ports import Query
 from recollect.types import (
@@ -247,8 +247,13 @@ class View:
         ['Use OAuth']
         """
         query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
-        policies = self._reach.policies() if query.sort is Sort.RELEVANCE else {}
+        policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return listing.page(self._engine.store, query, cursor, policies)
+
+    def _policies(self) -> Policies:
+        """How memories fade: as the store says, unless their session says otherwise."""
+        usual = self._engine.defaults.decay
+        return {**dict.fromkeys(self._owners, usual), **self._reach.policies()}
 
     def _query(
         self,
@@ -373,7 +378,7 @@ class View:
             now=wanted.where.now,
         )
         if asked.ranking is Ranking.RELEVANCE:
-            asked = replace(asked, policies=self._reach.policies())
+            asked = replace(asked, policies=self._policies())
         return searching.search(self._engine, wanted, asked)
 
     # -- changing ---------------------------------------------------------------------------------------------

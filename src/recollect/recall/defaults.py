@@ -39,7 +39,8 @@ def _part(memories: list[tuple[int, Memory]], where: Where, probe: Probe) -> Par
     index.add(entry_of(number, memory) for number, memory in memories)
     index.settle()
     wild = [_numbers(one for one, memory in memories if begins(memory, prefix)) for prefix in probe.asked.prefixes]
-    allowed = _numbers(number for number, memory in memories if filters.matches(memory, where))
+    matches = filters.matching(where)
+    allowed = _numbers(number for number, memory in memories if matches(memory))
     return Part(index=index, allowed=allowed, wild=wild)
 
 

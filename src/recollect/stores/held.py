@@ -71,6 +71,11 @@ class HeldStore(Store):
         with self._reading():
             return self._journal.versions(owners, memory_id=memory_id, after=after, limit=limit)
 
+    def owners(self) -> list[Owner]:
+        """Whoever has an id, be it that of an erased memory."""
+        with self._reading():
+            return list(self._journal.owned)
+
     def sequence(self, at: datetime | None = None) -> int:
         """The highest sequence, up to a time if given."""
         with self._reading():

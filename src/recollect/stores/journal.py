@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
+from typing import NamedTuple
 
 from recollect import codec, tally
 from recollect.errors import Conflict
@@ -16,8 +17,7 @@ from recollect.ports import Embedded, Owners, Stored, Write, check_vector
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):  # takes a quarter of the time of a frozen dataclass, and there is one for every version
     """One version. ``number`` is the sequence of the memory's first one; ``memory`` is ``None`` in the mark that an
     erased memory leaves.
     """
@@ -198,15 +198,25 @@ class Journal:
 
         The memories in it are the journal's own: not to be given away.
         """
-        if as_of is None:
-            owned = (self.owned.get(owner, ()) for owner in owners)
-            heads = [self.heads[memory_id] for ids in owned for memory_id in ids]
-            if len(owners) > 1:
-                heads.sort(key=attrgetter("number"))
-        else:
+        return [(entry, entry.memory) for entry in self._newest(owners, as_of) if entry.memory is not None]
+
+    def memories(self, owners: Owners, as_of: int | None = None) -> list[Memory]:
+        """The same without the versions: nothing is made that the garbage collector would have to look at."""
+        return [entry.memory for entry in self._newest(owners, as_of) if entry.memory is not None]
+
+    def _newest(self, owners: Owners, as_of: int | None) -> list[Entry]:
+        if as_of is not None:
             past = self.entries[: bisect_right(self.entries, as_of, key=attrgetter("sequence"))]
-            heads = list({one.memory_id: one for one in past if one.owner in owners}.values())
-        return [(entry, entry.memory) for entry in heads if entry.memory is not None]
+            return list({one.memory_id: one for one in past if one.owner in owners}.values())
+        owned = (self.owned.get(owner, ()) for owner in owners)
+        heads = [self.heads[memory_id] for ids in owned for memory_id in ids]
+        if len(owners) > 1:
+            heads.sort(key=attrgetter("number"))
+        return heads
+
+    def number(self, memory: Memory) -> int:
+        """The place of a memory in the order of recording: the same for all its versions."""
+        return self.heads[memory.id].number
 
     def scan(self, owners: Owners, *, as_of: int | None, vectors: bool) -> list[Stored]:
         """All memories of the owners."""
@@ -218,6 +228,8 @@ class Journal:
     def dressed(self, memory: Memory, *, vectors: bool = False) -> Memory:
         """A memory to give away: a copy, with its accesses and, if wanted, its vector."""
         accesses = self.accesses.get(memory.id)
+        if not (accesses or vectors or memory.metadata):
+            return memory  # nothing in it that could be changed
         return replace(
             memory,
             metadata=codec.decode_json(codec.encode_json(memory.metadata)) if memory.metadata else {},
@@ -297,7 +309,7 @@ class Batch:
         """Check one write and note what it changes."""
         memory, erases = write.memory, write.operation is Operation.ERASED
         head = self._heads.get(memory.id) or self._journal.heads.get(memory.id)
-        _check_version(memory, head)
+        _check_version(write, head)
         self._move_key(memory, head, None if erases else memory.key)
         if erases:
             self.erased.add(memory.id)
@@ -348,7 +360,8 @@ class Batch:
         check_vector(vector, known["embedder"], int(known["dimension"]))
 
 
-def _check_version(memory: Memory, head: Entry | None) -> None:
+def _check_version(write: Write, head: Entry | None) -> None:
+    memory = write.memory
     # Before the versions: a foreign caller must not learn how far the memory is.
     if head is not None and (head.memory is None or head.owner != memory.owner):
         raise Conflict(
@@ -357,9 +370,9 @@ def _check_version(memory: Memory, head: Entry | None) -> None:
             hint="add a new memory",
         )
     stored = head.version if head else 0
-    if memory.version != stored + 1:
+    if stored != write.expected:
         raise Conflict(
-            f"memory {memory.id!r} is at version {stored}, not {memory.version - 1}",
-            details={"memory_id": memory.id, "stored": stored, "expected": memory.version - 1},
+            f"memory {memory.id!r} is at version {stored}, not {write.expected}",
+            details={"memory_id": memory.id, "stored": stored, "expected": write.expected},
             hint="read it again, then decide",
         )

@@ -37,6 +37,11 @@ class RamStore(HeldStore):
             )
         return cls()
 
+    @classmethod
+    def exists(cls, url: str) -> bool:  # noqa: ARG003  # whatever it is
+        """Never: what is kept in a process cannot be opened again."""
+        return False
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """Hold the lock; the check is inside it, so that no write lands behind a close."""
@@ -53,6 +58,11 @@ class RamStore(HeldStore):
         with self._reading():
             found = [one for one in self._records.values() if one.kind == kind and one.owner in owners]
         return sorted(found, key=lambda one: one.name)
+
+    def all_records(self) -> list[Record]:
+        """As they are."""
+        with self._reading():
+            return list(self._records.values())
 
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         """Look it up."""

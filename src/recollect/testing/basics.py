@@ -409,6 +409,8 @@ class Basics(Subject):
             lambda: list(store.scan({ADA})),
             lambda: store.versions({ADA}),
             store.sequence,
+            store.owners,
+            store.journal,
             store.settings,
             lambda: store.set_settings({"a": "b"}),
             lambda: store.keys(ADA, ["k"]),

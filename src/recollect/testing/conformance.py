@@ -8,6 +8,7 @@ from recollect.testing.agreement import Agreement
 from recollect.testing.basics import Basics
 from recollect.testing.concurrency import Concurrency
 from recollect.testing.conversations import Conversations
+from recollect.testing.copying import Copying
 from recollect.testing.embedding import Embedding
 from recollect.testing.isolation import Isolation
 from recollect.testing.journal import Journal
@@ -27,6 +28,7 @@ class StoreConformance(
     Conversations,
     Agreement,
     Embedding,
+    Copying,
     Isolation,
     Quotas,
     Concurrency,

@@ -10,7 +10,7 @@ from typing import ParamSpec, Self, TypeVar
 from recollect.errors import ConfigurationError
 from recollect.ports import Capabilities, Embedded, Owners, Query, Quota, Record, Store, Stored, Write
 from recollect.recall.probes import Candidates, Probe
-from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, Stats, Vector, Version
+from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, SessionConfig, Stats, Vector, Version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,6 +97,11 @@ class FaultyStore(Store):
             hint="use FaultyStore(store)",
         )
 
+    @classmethod
+    def exists(cls, url: str) -> bool:  # noqa: ARG003  # whatever it is
+        """Never: no URL names a faulty store."""
+        return False
+
     def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         return self._pass_on(self.store.apply, writes, quota=quota)
 
@@ -115,6 +120,13 @@ class FaultyStore(Store):
         limit: int | None = None,
     ) -> list[Version]:
         return self._pass_on(self.store.versions, owners, memory_id=memory_id, after=after, limit=limit)
+
+    def journal(self, *, after: int = 0, limit: int | None = None) -> list[Version]:
+        """As the wrapped store does."""
+        return self._pass_on(self.store.journal, after=after, limit=limit)
+
+    def owners(self) -> list[Owner]:
+        return self._pass_on(self.store.owners)
 
     def sequence(self, at: datetime | None = None) -> int:
         return self._pass_on(self.store.sequence, at)
@@ -143,6 +155,9 @@ class FaultyStore(Store):
 
     def records(self, owners: Owners, kind: str) -> list[Record]:
         return self._pass_on(self.store.records, owners, kind)
+
+    def all_records(self) -> list[Record]:
+        return self._pass_on(self.store.all_records)
 
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         return self._pass_on(self.store.record, owner, kind, name)
@@ -188,6 +203,15 @@ class FaultyStore(Store):
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         return self._pass_on(self.store.check, repair=repair)
+
+    def accept(self, at: datetime) -> list[str]:
+        return self._pass_on(self.store.accept, at)
+
+    def compact(self, owners: Owners) -> None:
+        self._pass_on(self.store.compact, owners)
+
+    def session_defaults(self) -> SessionConfig | None:
+        return self._pass_on(self.store.session_defaults)
 
     def rebuild(self) -> None:
         self._pass_on(self.store.rebuild)

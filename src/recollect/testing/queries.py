@@ -96,7 +96,7 @@ def walk(store: Store, wanted: Query, between: Callable[[], object]) -> list[str
 
 
 class Queries(Subject):
-    """``select``, ``count`` and ``stats``."""
+    """``select``, ``ranked``, ``count`` and ``stats``."""
 
     @pytest.mark.req("L5", "L9")
     @given(
@@ -119,6 +119,26 @@ class Queries(Subject):
             wanted = query(whose, limit=1, offset=1, **conditions)
             matching = sum(filters.matches(one, wanted.where) for one in memories)
             assert store.count(wanted) == Store.count(store, wanted) == matching
+
+    @pytest.mark.req("L5", "L9")
+    @given(drafts=DRAFTS, conditions=strategies.conditions(), offset=st.integers(0, 3), limit=st.integers(1, 4))
+    @GENERATED
+    def test_an_order_of_the_callers_agrees_with_the_definition(
+        self, store: Store, drafts: list[Draft], conditions: Draft, offset: int, limit: int
+    ) -> None:
+        def value(one: Memory) -> float:
+            return one.access_count - round(one.importance)  # many are equal
+
+        whose, memories = stored(store, drafts)
+        store.touch([one.id for one in memories[::3]], START)
+        wanted = query(whose, sort=Sort.RELEVANCE, **conditions)
+        every = store.ranked(wanted, value)
+        newest = store.select(replace(wanted, sort=Sort.NEWEST))
+        assert whole(every) == whole(sorted(newest, key=lambda one: value(one.memory)))
+        for last in every:
+            rest = replace(wanted, offset=offset, limit=limit, after=(value(last.memory), last.number))
+            behind = every[every.index(last) + 1 :]
+            assert whole(store.ranked(rest, value)) == whole(behind[offset : offset + limit])
 
     @pytest.mark.req("L5")
     @pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES)

@@ -19,7 +19,7 @@ from recollect.testing.builders import START, memory, owner, put
 from recollect.testing.concurrency import at_once, attempt
 from recollect.testing.isolation import CONFUSABLE, OWNERS
 from recollect.testing.subject import GENERATED, Subject
-from recollect.types import Owner
+from recollect.types import Layer, Owner
 
 ADA, BOB = owner("ada"), owner("bob")
 KIND = "session"
@@ -55,6 +55,15 @@ def following(one: Record, body: object) -> Record:
 @pytest.mark.req("H5", "J2")
 class Records(Subject):
     """``records``, ``record``, ``put_record`` and ``drop_record``."""
+
+    def test_the_records_of_everybody_can_be_gone_through(self, store: Store, place: Path) -> None:
+        kept = [record("monday"), record("monday", BOB), record("../up", BOB, kind="note"), record("c" * 256)]
+        for one in (*kept, record("gone")):
+            store.put_record(one)
+        store.drop_record(ADA, KIND, "gone")
+        put(store, memory("in a session without a record", owner("ada", "tuesday", layer=Layer.SESSION)))
+        with self.settled(store, place) as settled:
+            assert sorted(settled.all_records(), key=str) == sorted(kept, key=str)
 
     @pytest.mark.parametrize("body", BODIES, ids=["empty", "texts", "values"])
     def test_a_record_comes_back_as_it_was_put(self, store: Store, body: object) -> None:

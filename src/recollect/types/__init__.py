@@ -17,6 +17,7 @@ from recollect.types.memory import (
 from recollect.types.owners import Identity, Layer, Owner
 from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
 from recollect.types.reports import (
+    ConversionReport,
     Diagnosis,
     Finding,
     Health,
@@ -27,12 +28,15 @@ from recollect.types.reports import (
     Status,
     TagUsage,
 )
-from recollect.types.sessions import DecayPolicy, SessionConfig, SessionStats
+from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemory, SessionConfig, SessionStats
 
 __all__ = [
     "ChangedFields",
+    "CompactionReport",
+    "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
+    "DroppedMemory",
     "Filter",
     "Finding",
     "Health",

@@ -173,3 +173,26 @@ class Diagnosis:
     def healthy(self) -> bool:
         """Whether nothing is wrong, or everything wrong was repaired."""
         return all(finding.repaired for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionReport:
+    """The answer of ``convert``: what this call copied, and what was compared in the end, which is everything.
+
+    ``copied`` counts versions: 0 if there was nothing new. ``versions``, ``memories`` and ``owners`` are what source
+    and target hold now, erased memories counting only as versions; ``checksum`` is over all versions, and the same for
+    every copy of the same history.
+
+    >>> import recollect
+    >>> with recollect.open("notes.db") as memories:
+    ...     _ = memories.view(user="ada").add("Likes tea")
+    >>> report = recollect.convert("notes.db", "copy.db")
+    >>> report.copied, report.versions, report.memories, report.owners
+    (1, 1, 1, 1)
+    """
+
+    copied: int
+    versions: int
+    memories: int
+    owners: int
+    checksum: str

@@ -1,4 +1,4 @@
-"""Sessions as values: how one is configured, and what it says of itself."""
+"""Sessions as values: how one is configured, what it says of itself, and what compaction takes from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,20 +15,26 @@ class DecayPolicy:
     """How memories fade.
 
     ``half_life_hours`` is the time in which a memory fades by half, whatever its type; ``None`` leaves each type its
-    own. Preferences and corrections never fade. ``min_decay_factor`` is what remains at least.
+    own: the one in ``by_type_hours`` (where ``None`` means that the type never fades), or else the usual one. Unless
+    ``by_type_hours`` says otherwise, preferences and corrections never fade. ``min_decay_factor`` is what remains at
+    least.
 
-    >>> DecayPolicy(half_life_hours=24).min_decay_factor
+    >>> DecayPolicy(by_type_hours={MemoryType.EVENT: 24}).min_decay_factor
     0.1
     """
 
     enabled: bool = True
     half_life_hours: float | None = None
     min_decay_factor: float = 0.1
+    by_type_hours: Mapping[MemoryType, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionConfig:
     """What can be set for one session: how its memories fade, and how many bytes they may take (``None``: any).
+
+    A write that would fill more than ``compaction_threshold`` of the limit compacts the session first, unless
+    ``auto_compact`` is off.
 
     >>> SessionConfig(decay=DecayPolicy(enabled=False)).limit_bytes
     10485760
@@ -36,6 +42,8 @@ class SessionConfig:
 
     decay: DecayPolicy = field(default_factory=DecayPolicy)
     limit_bytes: int | None = SESSION_BYTES
+    auto_compact: bool = True
+    compaction_threshold: float = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +78,44 @@ class SessionStats:
     def percent_used(self) -> float:
         """How much of the limit is used, in percent; 0 without a limit."""
         return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedMemory:
+    """A memory that compaction takes, and why: it was ``forgotten``, has ``expired``, or is ``irrelevant``.
+
+    >>> DroppedMemory(id="a", reason="irrelevant", relevance=0.02, bytes_used=120).reason
+    'irrelevant'
+    """
+
+    id: str
+    reason: str
+    relevance: float
+    bytes_used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionReport:
+    """What compacting a session took, or would take if it was only tried (``dry_run``), in the order of going.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     session = memories.view(user="ada").sessions.create("monday")
+    ...     memory = session.view.add("Use OAuth")
+    ...     _ = session.view.forget(memory.id)
+    ...     report = session.compact(dry_run=True)
+    >>> report.count, report.dropped[0].reason, report.bytes_after
+    (1, 'forgotten', 0)
+    """
+
+    session_id: str
+    dropped: tuple[DroppedMemory, ...]
+    bytes_before: int
+    bytes_after: int
+    bytes_limit: int | None = None
+    dry_run: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many memories."""
+        return len(self.dropped)

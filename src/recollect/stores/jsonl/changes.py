@@ -34,7 +34,7 @@ def _rewrite_without(files: Files, erased: set[str], owners: Iterable[Owner], ch
     for owner in owners:
         for kept in (loading.MEMORY, loading.VECTORS, loading.DAMAGED):
             name = f"{folder(owner)}/{kept}"
-            data = loading.content(files.disk, name, 0, files.at.lengths.get(name, 0))
+            data = files.content(name)
             if data:
                 change.rewrite(name, loading.without(data, name, erased))
 

@@ -78,8 +78,15 @@ class Files:
             return end, b""
         return end, b"".join(line + b"\n" for line in self.foreign(name, end))
 
+    def content(self, name: str) -> bytes:
+        """What counts of a file, and what somebody else wrote behind it: all that must be in it if it is rewritten."""
+        end = self.at.lengths.get(name, 0)
+        return loading.content(self.disk, name, 0, end) + b"".join(line + b"\n" for line in self.foreign(name, end))
+
     def foreign(self, name: str, end: int) -> list[bytes]:
-        """The lines behind the end of a file that somebody else wrote."""
+        """The lines behind the end of a file that somebody else wrote; none if an edit moved the end itself."""
+        if end and self.disk.read(name, end - 1, end) != b"\n":
+            return []
         extra = self.disk.read(name, end)
         whole = extra[: extra.rfind(b"\n") + 1]
         return [line for line in lines.split(whole) if lines.unseal(line, name) is None and b"\0" not in line]

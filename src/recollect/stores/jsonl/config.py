@@ -15,7 +15,7 @@ from recollect.errors import ConfigurationError
 from recollect.stores.jsonl import positions
 from recollect.stores.jsonl.locks import LockSettings
 from recollect.stores.jsonl.rules import Flag, Folder, Number, Rule, Word, described
-from recollect.types import MemoryType
+from recollect.types import DecayPolicy, MemoryType, SessionConfig
 
 VERSION = "1.0"
 FILE_BYTES = 1024 * 1024
@@ -148,6 +148,19 @@ class JsonlConfig:
     decay: DecayConfig = field(default_factory=DecayConfig)
     performance: PerformanceConfig = field(default_factory=PerformanceConfig)
     integrity: IntegrityConfig = field(default_factory=IntegrityConfig)
+
+    @property
+    def sessions(self) -> SessionConfig:
+        """The same for the engine: how sessions are kept unless they say otherwise."""
+        usual, own = HalfLives(), self.decay.type_specific
+        hours = {type: own.of(type) for type in MemoryType if own.of(type) != usual.of(type)}
+        floor = self.decay.min_decay_factor
+        return SessionConfig(
+            decay=DecayPolicy(enabled=self.decay.enabled, min_decay_factor=floor, by_type_hours=hours),
+            limit_bytes=int(self.storage.max_session_size_mb * 1024 * 1024),
+            auto_compact=self.storage.auto_compact,
+            compaction_threshold=self.storage.compaction_threshold,
+        )
 
     def merged(self, overrides: Mapping[str, Any]) -> "JsonlConfig":
         """These settings, but for what one session has of its own: ``decay_config`` and ``compaction_config``.

@@ -185,7 +185,7 @@ CHECKS = (
     Check("commits", _wrong_commits, "write the commit log anew from what the files hold", _renew_commits),
     Check("lengths", _wrong_lengths, "believe what the files hold now", _believe_lengths),
     Check("ends", _wrong_ends, "remove the lines, or add what they say as memories", _nothing),
-    Check("lines", _wrong_lines, "set the damaged lines aside in damaged.jsonl", _set_aside),
+    Check("lines", _wrong_lines, "accept what was edited by hand, or set it aside in damaged.jsonl", _set_aside),
     Check("records", _wrong_records, "correct the files, or remove them", _nothing),
     Check("indexes", _wrong_indexes, "write the indexes anew", _drop_indexes),
 )

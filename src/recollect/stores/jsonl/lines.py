@@ -5,12 +5,12 @@ import hashlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from recollect import codec
 from recollect.errors import SchemaTooNew
 from recollect.stores.journal import Accesses, Entry
-from recollect.types import Layer, Memory, Operation, Owner, State, Vector
+from recollect.types import KnowledgePointer, Layer, Memory, MemoryType, Operation, Owner, Source, State, Vector
 
 Fields = dict[str, Any]
 
@@ -35,6 +35,9 @@ _OPTIONAL = (
 """Fields of a memory that stand in a line under their own names, if they have a value."""
 
 
+_ENDING_BYTES = len(',"checksum":"sha256:"}') + 64
+
+
 def checksum(fields: Fields) -> str:
     """The checksum of a line: over all of it but itself, however its members are ordered.
 
@@ -45,8 +48,18 @@ def checksum(fields: Fields) -> str:
 
 
 def seal(fields: Fields) -> bytes:
-    """A line with its checksum."""
-    return codec.encode_json({**fields, "checksum": checksum(fields)}) + b"\n"
+    """A line with its checksum: the canonical form with one more member at its end."""
+    canonical = codec.encode_sorted(fields)
+    return canonical[:-1] + _ending(canonical) + b"\n"
+
+
+def _ending(canonical: bytes) -> bytes:
+    return b',"checksum":"sha256:%b"}' % hashlib.sha256(canonical).hexdigest().encode()
+
+
+def _untouched(line: bytes) -> bool:
+    """Whether a line is what ``seal`` wrote, byte for byte: far quicker to find out than to bring it into order."""
+    return line.endswith(_ending(line[:-_ENDING_BYTES] + b"}"))
 
 
 def unseal(line: bytes, file: str) -> Fields | None:
@@ -54,7 +67,7 @@ def unseal(line: bytes, file: str) -> Fields | None:
     try:
         fields = codec.decode_json(line)
         found = fields.pop("checksum")
-        if found != checksum(fields):
+        if not _untouched(line) and found != checksum(fields):
             return None
         schema = fields.get("schema_version", SCHEMA)
         if schema > SCHEMA:
@@ -76,6 +89,62 @@ def split(data: bytes) -> Iterable[bytes]:
 
 
 # -- versions -------------------------------------------------------------------------------------------------
+
+
+class _Content(TypedDict):
+    role: str | None
+    message: str
+    metadata: dict[str, Any]
+
+
+class _Version(TypedDict):
+    """A version as ``of_entry`` writes it."""
+
+    id: str
+    timestamp: datetime
+    type: MemoryType
+    content: _Content
+    importance: float
+    decay_factor: float | None
+    tags: tuple[str, ...]
+    references: tuple[str, ...]
+    schema_version: int
+    owner: list[str]
+    sequence: int
+    version: int
+    operation: Operation
+    number: NotRequired[int]
+    recorded_at: NotRequired[datetime]
+    reason: NotRequired[str]
+    occurred_at: NotRequired[datetime]
+    state: NotRequired[State]
+    key: NotRequired[str]
+    expires_at: NotRequired[datetime]
+    title: NotRequired[str]
+    description: NotRequired[str]
+    language: NotRequired[str]
+    author: NotRequired[str]
+    session: NotRequired[str]
+    type_name: NotRequired[str]
+    confidence: NotRequired[float]
+    relevance: NotRequired[float]
+    source: NotRequired[Source]
+    pointer: NotRequired[KnowledgePointer]
+
+
+_read_version = codec.reader(_Version)
+
+
+def unseal_version(line: bytes, file: str) -> Fields | None:
+    """``unseal`` for versions, of which there are many: in two thirds of the time, if the line is as we wrote it."""
+    if _untouched(line):
+        try:
+            fields = cast("Fields", _read_version(line))
+        except codec.UNREADABLE:
+            return unseal(line, file)  # perhaps of another schema
+        if fields["schema_version"] == SCHEMA:
+            return fields
+    return unseal(line, file)
 
 
 def of_entry(entry: Entry, memory: Memory) -> bytes:
@@ -112,34 +181,25 @@ def of_entry(entry: Entry, memory: Memory) -> bytes:
 
 
 def to_entry(fields: Fields) -> Entry:
-    """The version that a line tells of."""
-    owner, content = _owner(*fields["owner"]), fields["content"]
-    sequence, version = int(fields["sequence"]), int(fields["version"])
-    recorded_at = fields.get("recorded_at", fields["timestamp"])
+    """The version that a line tells of. The fields of a memory that stand under other names there come last."""
+    owner, content, created_at = _owner(*fields["owner"]), fields["content"], fields["timestamp"]
     memory = codec.make_memory(
         {
-            "id": fields["id"],
+            **fields,
             "content": content["message"],
-            "owner": owner,
-            "created_at": fields["timestamp"],
-            "updated_at": recorded_at,
-            "occurred_at": fields.get("occurred_at", fields["timestamp"]),
-            "type": fields["type"],
-            "importance": fields["importance"],
-            "decay_factor": fields["decay_factor"],
-            "tags": fields["tags"],
-            "references": fields["references"],
             "metadata": content["metadata"],
             "role": content["role"],
-            "state": fields.get("state", State.ACTIVE),
-            "version": version,
-            **{name: fields[name] for name in _OPTIONAL if name in fields},
+            "owner": owner,
+            "created_at": created_at,
+            "updated_at": fields.get("recorded_at", created_at),
+            "occurred_at": fields.get("occurred_at", created_at),
         }
     )
+    sequence = int(fields["sequence"])
     return Entry(
         sequence,
         int(fields.get("number", sequence)),
-        version,
+        memory.version,
         Operation(fields["operation"]),
         memory.updated_at,
         fields.get("reason"),

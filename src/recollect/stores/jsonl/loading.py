@@ -99,7 +99,8 @@ def readable(line: bytes, file: str) -> bool:
 
 
 def _taken(line: bytes, file: str, take: Callable[[lines.Fields], None]) -> bool:
-    fields = lines.unseal(line, file)
+    unseal = lines.unseal_version if file.endswith(MEMORY) else lines.unseal
+    fields = unseal(line, file)
     if fields is None:
         return False
     try:

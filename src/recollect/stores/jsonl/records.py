@@ -111,6 +111,13 @@ def read_all(disk: Disk, owners: Owners, kind: str) -> list[Record]:
     return sorted(found, key=lambda record: record.name)
 
 
+def read_everything(disk: Disk) -> list[Record]:
+    """All records there are."""
+    files = (*disk.names(f"sessions/*/{METADATA}"), *disk.names("records/*/*/*/*.json"))
+    found = (decode(disk.read(file), file) for file in files)
+    return [record for record in found if record is not None]
+
+
 def pretty(value: object) -> bytes:
     """JSON for people."""
     return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"

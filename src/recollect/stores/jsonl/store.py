@@ -21,7 +21,7 @@ from recollect.stores.jsonl.commit import Change, Files
 from recollect.stores.jsonl.descriptors import descriptors
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.locks import Lock
-from recollect.types import Diagnosis, Health, Owner, Status, Vector
+from recollect.types import Diagnosis, Health, Owner, SessionConfig, Status, Vector
 
 DURABILITIES = ("full", "relaxed")
 LOCK = "journal/lock"
@@ -57,6 +57,7 @@ class JsonlStore(QuickStore):
         self._files = Files(self._disk)
         self._check_folder()
         self.config = config.load(path / CONFIG)
+        self._session_defaults = self.config.sessions
         self._file_lock = Lock(path / LOCK, self.config.concurrency.locks)
         self._closed = False
         self._distrusted = False  # the commit log is damaged: the next writer makes it anew
@@ -80,6 +81,12 @@ class JsonlStore(QuickStore):
             raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a folder")
         return cls(Path(path).expanduser(), durability=durability)
 
+    @classmethod
+    def exists(cls, url: str) -> bool:
+        """Whether there is a folder of memories."""
+        path = Path(url.removeprefix("jsonl:")).expanduser()
+        return (path / commits.LOG).exists()
+
     def _check_folder(self) -> None:
         with self._disk.translated(self.path.name):
             if self.path.exists() and not (self.path.is_dir() and _is_ours(self.path)):
@@ -96,6 +103,8 @@ class JsonlStore(QuickStore):
             if (self.path / commits.LOG).exists():
                 return
             with self._file_lock.exclusive("create"):
+                if not (self.path / CONFIG).exists():
+                    self._disk.replace(CONFIG, config.dump(self.config).encode())
                 if not (self.path / commits.LOG).exists():
                     if not self._files.salvaged():
                         self._disk.append(loading.SETTINGS, lines.of_setting("durability", durability), 0)
@@ -189,6 +198,7 @@ class JsonlStore(QuickStore):
         self._journal = Journal()
         self._damaged.clear()
         self._forget_indexes()
+        self._forget_answers()
         self._take(loaded)
         self._buffer.replay(self._journal, self._files)
         for memory_id, accesses in self._pending.items():
@@ -279,6 +289,12 @@ class JsonlStore(QuickStore):
             self._check_open()
             return records.read_all(self._disk, owners, kind)
 
+    def all_records(self) -> list[Record]:
+        """Read every file that may hold one."""
+        with self._lock:
+            self._check_open()
+            return records.read_everything(self._disk)
+
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         """Read its file."""
         with self._lock:
@@ -317,15 +333,46 @@ class JsonlStore(QuickStore):
                 self._write_summaries(self._journal.owned)
             return found
 
+    def accept(self, at: datetime) -> list[str]:
+        """Take lines that a person edited over as new versions."""
+        from recollect.stores.jsonl import edits  # lazy: as above
+
+        with self._writing("accept"):
+            found = edits.found(self._files, self._journal)
+            if found:
+                last = self._journal.last
+                self._commit(edits.of_edits(found, self._files, last, at), last + len(found))
+                self._reload(locked=True)
+                self._write_summaries({edit.entry.owner for edit in found})
+            return [edit.entry.memory_id for edit in found]
+
     def rebuild(self) -> None:
         """Read everything again, and write every index anew."""
         with self._writing("rebuild"):
             self._reload(locked=True)
             self._write_summaries(self._journal.owned)
 
+    def compact(self, owners: Owners) -> None:
+        """Rewrite the files of the owners without what was superseded, as one commit."""
+        from recollect.stores.jsonl import compaction  # lazy: most processes never need it
+
+        with self._writing("compact"):
+            change = compaction.of_owners(self._journal, self._files, owners)
+            if change.rewritten:
+                self._commit(change, self._journal.last)
+                counted = [one for one in owners if f"{folders.folder(one)}/{loading.ACCESSES}" in change.rewritten]
+                for memory_id in (id for one in counted for id in self._journal.owned.get(one, ())):
+                    self._pending.pop(memory_id, None)
+            self._write_summaries(owners)
+
+    def session_defaults(self) -> SessionConfig:
+        """What ``config.json`` says."""
+        return self._session_defaults
+
     def _write_summaries(self, owners: Iterable[Owner]) -> None:
         now = datetime.now(UTC)
-        summaries.write(self._disk, self._journal, owners, self._files.at.lengths, now)
+        policy = self._session_defaults.decay
+        summaries.write(self._disk, self._journal, owners, self._files.at.lengths, now, policy=policy)
         summaries.write_global(self._disk, self._journal, now)
 
     def _outdated(self) -> list[Owner]:
@@ -393,6 +440,7 @@ class JsonlStore(QuickStore):
                 self._closed = True
                 self._journal = Journal()
                 self._forget_indexes()
+                self._forget_answers()
 
 
 @cache

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from recollect import codec, decay
 from recollect.errors import StoreCorrupt
@@ -15,7 +15,7 @@ from recollect.stores.journal import Journal
 from recollect.stores.jsonl import loading, records
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import folder
-from recollect.types import Layer, Memory, Owner, State
+from recollect.types import DecayPolicy, Layer, Memory, Owner, State
 
 VERSION = 1
 INDEX = "index.json"
@@ -23,13 +23,22 @@ GLOBAL = "indices/global_index.json"
 TOPICS = "indices/topic_index.json"
 
 
-def index(journal: Journal, owner: Owner, memory: bytes, now: datetime) -> dict[str, Any]:
+class _Place(TypedDict):
+    sequence: int
+
+
+_read_place = codec.reader(_Place)
+
+
+def index(
+    journal: Journal, owner: Owner, memory: bytes, now: datetime, policy: DecayPolicy = decay.USUAL
+) -> dict[str, Any]:
     """The index of an owner, over the content of its ``memory.jsonl``."""
     places: dict[int, tuple[int, int]] = {}
     offset = 0
     for number, line in enumerate(memory.split(b"\n"), start=1):
         with suppress(*codec.UNREADABLE):  # an empty or a damaged line
-            places[codec.decode_json(line)["sequence"]] = (number, offset)
+            places[_read_place(line)["sequence"]] = (number, offset)
         offset += len(line) + 1
     current = [one for one in journal.current({owner}) if one[0].sequence in places]
     active = [(entry, one) for entry, one in current if one.state is State.ACTIVE]
@@ -37,13 +46,13 @@ def index(journal: Journal, owner: Owner, memory: bytes, now: datetime) -> dict[
         "version": VERSION,
         "last_updated": now,
         "sequence": journal.last,
-        "entries": {entry.memory_id: _described(one, places[entry.sequence], now) for entry, one in current},
+        "entries": {entry.memory_id: _described(one, places[entry.sequence], now, policy) for entry, one in current},
         "tags": _grouped((tag, entry.memory_id) for entry, one in active for tag in one.tags),
         "types": _grouped((one.type.value, entry.memory_id) for entry, one in active),
     }
 
 
-def _described(memory: Memory, place: tuple[int, int], now: datetime) -> dict[str, Any]:
+def _described(memory: Memory, place: tuple[int, int], now: datetime, policy: DecayPolicy) -> dict[str, Any]:
     described = {
         "line_number": place[0],
         "byte_offset": place[1],
@@ -51,7 +60,7 @@ def _described(memory: Memory, place: tuple[int, int], now: datetime) -> dict[st
         "timestamp": memory.created_at,
         "tags": memory.tags,
         "importance": memory.importance,
-        "current_relevance": round(memory.importance * decay.factor(memory, now), 4),
+        "current_relevance": round(memory.importance * decay.factor(memory, now, policy), 4),
     }
     return described if memory.state is State.ACTIVE else {**described, "deleted": True}
 
@@ -95,12 +104,20 @@ def metadata(journal: Journal, session: Owner, disk: Disk) -> bytes:
     return records.pretty(codec.decode_json(codec.encode_json(about)))
 
 
-def write(disk: Disk, journal: Journal, owners: Iterable[Owner], lengths: dict[str, int], now: datetime) -> None:
+def write(
+    disk: Disk,
+    journal: Journal,
+    owners: Iterable[Owner],
+    lengths: dict[str, int],
+    now: datetime,
+    *,
+    policy: DecayPolicy = decay.USUAL,
+) -> None:
     """Write what is derived from the memories of some owners."""
     for owner in owners:
         name = f"{folder(owner)}/{loading.MEMORY}"
         content = disk.read(name, 0, lengths.get(name, 0))
-        disk.replace(f"{folder(owner)}/{INDEX}", codec.encode_json(index(journal, owner, content, now)))
+        disk.replace(f"{folder(owner)}/{INDEX}", codec.encode_json(index(journal, owner, content, now, policy)))
         if owner.layer is Layer.SESSION:
             with suppress(StoreCorrupt):  # a person may still find in it what we cannot read
                 disk.replace(f"{folder(owner)}/{records.METADATA}", metadata(journal, owner, disk))

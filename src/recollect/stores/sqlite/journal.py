@@ -16,7 +16,7 @@ from recollect.errors import Conflict
 from recollect.ports import Quota, Write, check_quota, check_vector
 from recollect.stores.sqlite import rows, usage
 from recollect.stores.sqlite.usage import Figure, Figures
-from recollect.types import Memory, Operation, Owner, State, Vector
+from recollect.types import Operation, Owner, State, Vector
 
 # Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
 _STATE = (
@@ -129,7 +129,7 @@ class Transaction:
             memory = write.memory
             earlier = latest.get(memory.id) or self._latest.get(memory.id)
             before = self._after(earlier) if earlier else self._head(memory.id, absent)
-            self._check_version(memory, before)
+            self._check_version(write, before)
             self._check_key(write, before, holders)
             number = before.number if before else sequence
             latest[memory.id] = step = Step(write, sequence, number, before)
@@ -162,13 +162,14 @@ class Transaction:
         kept: dict[str, Any] = codec.decode_json(body)
         return Head(number, version, owner, key=kept.get("key"), tags=tuple(kept.get("tags", ())))
 
-    def _check_version(self, memory: Memory, before: Head | None) -> None:
+    def _check_version(self, write: Write, before: Head | None) -> None:
+        memory = write.memory
         stored = before.version if before else 0
         foreign = before is not None and before.owner not in (0, self._find_owner(memory.owner))
-        if stored != memory.version - 1 or foreign or (before and before.erased):
+        if stored != write.expected or foreign or (before and before.erased):
             raise Conflict(
-                f"memory {memory.id!r} is not at version {memory.version - 1}",
-                details={"memory_id": memory.id, "expected": memory.version - 1},
+                f"memory {memory.id!r} is not at version {write.expected}",
+                details={"memory_id": memory.id, "expected": write.expected},
                 hint="read it again and repeat the change",
             )
 

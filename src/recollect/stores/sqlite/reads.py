@@ -98,6 +98,19 @@ class SqliteReads(Store):
             found = connection.execute(_versions(len(numbers), one=bool(one)), values)
             return [rows.to_version(row, numbers) for row in found]
 
+    def journal(self, *, after: int = 0, limit: int | None = None) -> list[Version]:
+        """Everybody's journal, in the order of its primary key; each version is checked against its checksum."""
+        with self._snapshot(()) as (connection, _):
+            found = rows.fetch(connection, _WHOLE_JOURNAL, (after, -1 if limit is None else limit))
+            for row in found:
+                rows.verify(row)
+            return [rows.checked_version(row, self._owner(connection, row[4])) for row in found]
+
+    def owners(self) -> list[Owner]:
+        """All owners: each was made with its first version."""
+        with self._snapshot(()) as (connection, _):
+            return [codec.decode_owner(name) for (name,) in rows.fetch(connection, "SELECT name FROM owners")]
+
     def sequence(self, at: datetime | None = None) -> int:
         """The highest sequence, at a time if given. Times may run backwards; sequences do not."""
         with self._snapshot(()) as (connection, _):
@@ -120,6 +133,11 @@ class SqliteReads(Store):
         """The records of a kind, from one state of the file."""
         with self._snapshot(owners) as (connection, numbers):
             return records.of_kind(connection, numbers, kind)
+
+    def all_records(self) -> list[Record]:
+        """Everybody's, from one state of the file."""
+        with self._snapshot(()) as (connection, _):
+            return records.everybodys(connection)
 
     def record(self, owner: Owner, kind: str, name: str) -> Record | None:
         """One record: one look-up."""
@@ -282,6 +300,7 @@ class SqliteReads(Store):
 
 _FROM_JOURNAL = "FROM journal j LEFT JOIN accesses a ON a.number = j.number"
 _FROM_HEADS = "FROM heads h JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number"
+_WHOLE_JOURNAL = f"SELECT {rows.CHECKED} FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _NEWEST = "WHERE j.id = ? ORDER BY j.version DESC LIMIT 1"
 _GET = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {_FROM_JOURNAL} {_NEWEST}"
 _GET_WITH_VECTOR = (

@@ -36,6 +36,13 @@ def of_kind(connection: apsw.Connection, owners: Mapping[int, Owner], kind: str)
     return [to_record(row, owners[row[0]]) for row in found]
 
 
+def everybodys(connection: apsw.Connection) -> list[Record]:
+    """All records there are."""
+    names: dict[int, str] = dict(rows.fetch(connection, "SELECT owner, name FROM owners"))
+    found = rows.fetch(connection, f"SELECT {COLUMNS} FROM records")
+    return [to_record(row, codec.decode_owner(names[row[0]])) for row in found]
+
+
 def put(work: Transaction, record: Record) -> None:
     """Write a record in the place of the version before it; check first, so that a refusal has changed nothing."""
     connection = work.connection

@@ -205,6 +205,13 @@ def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
     )
 
 
+def checked_version(row: tuple[Any, ...], owner: Owner) -> Version:
+    """The journal entry of the columns ``CHECKED``."""
+    sequence, id_, version, number, owned, operation, recorded_at, created_at, reason, content, body, _ = row
+    kept = (id_, version, number, owned, operation, recorded_at, created_at, content, body)
+    return to_version((*kept, sequence, reason), {owned: owner})
+
+
 def fetch(connection: apsw.Connection, statement: str, values: Sequence[object] = ()) -> list[Any]:
     """All rows of a statement. Their columns are what the statement says, which a type checker cannot know."""
     return connection.execute(statement, values).fetchall()

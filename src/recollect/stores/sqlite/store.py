@@ -59,7 +59,12 @@ class SqliteStore(SqliteReads):
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
         """Open ``sqlite:path`` or a plain path."""
-        return cls(Path(url.removeprefix("sqlite:")).expanduser(), durability=durability)
+        return cls(_path(url), durability=durability)
+
+    @classmethod
+    def exists(cls, url: str) -> bool:
+        """Whether there is a file."""
+        return _path(url).exists()
 
     def _connect(self) -> apsw.Connection:
         try:
@@ -260,6 +265,10 @@ class SqliteStore(SqliteReads):
         finally:
             self._commits.close()
             self._readers.close()
+
+
+def _path(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:")).expanduser()
 
 
 def check_durability(value: str | None) -> None:

@@ -1,0 +1,86 @@
+"""kill -9 in the middle of a conversion: whoever starts it again gets the whole copy."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.ports import Store
+from recollect.stores.sqlite import SqliteStore
+from tests.faults import processes
+from tests.faults.script import new, view_of
+from tests.faults.soundness import assert_sound
+
+MANY = 240
+
+
+def prepare(database: Path) -> dict[str, str]:
+    """Memories with histories; every eighth erased; the ids of the others by key."""
+    with recollect.open(database, embedder=None) as memories:
+        view = view_of(memories)
+        added = view.add_many(new(f"base/{number}") for number in range(MANY))
+        for place, memory in enumerate(added):
+            if place % 2:
+                view.update(memory.id, importance=0.9)
+            if place % 8 == 0:
+                view.forget(memory.id, permanent=True, reason="asked for")
+            view.get(memory.id)
+    return {memory.key or "": memory.id for place, memory in enumerate(added) if place % 8}
+
+
+def seen(store: Store) -> object:
+    """All that a store holds, whatever its sequences."""
+    heads = [one.memory for one in store.scan(frozenset(store.owners()), vectors=True)]
+    return [replace(version, sequence=0) for version in store.journal()], heads
+
+
+def _killed(source: Path, target: Path) -> bool:
+    """Start a conversion and kill it at some moment; whether that came before its end."""
+    with processes.start("convert", source, target) as child:
+        assert child.stdout is not None
+        for _ in range(random.randint(0, 8)):
+            child.stdout.readline()
+        time.sleep(random.uniform(0, 0.004))  # at any moment between two steps
+        child.kill()
+    return child.returncode == -9
+
+
+@pytest.mark.req("J1")
+def test_a_killed_conversion_goes_on_where_it_was(tmp_path: Path, long_run: bool) -> None:
+    source = tmp_path / "source.db"
+    known = prepare(source)
+    killed = 0
+    for number in range(40 if long_run else 2):
+        target = tmp_path / f"target{number}.db"
+        for _ in range(8):
+            if not _killed(source, target):
+                break
+            killed += 1
+        told = processes.finish("convert", source, target)
+        [converted] = told.of("converted")
+        with closing(SqliteStore(source)) as one, closing(SqliteStore(target)) as other:
+            assert converted["versions"] == len(one.journal())
+            assert seen(other) == seen(one)
+        assert_sound(target, known, note=number)
+    assert killed > 2
+
+
+@pytest.mark.req("J1")
+def test_a_conversion_follows_writers_in_other_processes(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.db", tmp_path / "target.db"
+    prepare(source)
+    with processes.start("write_with_threads", source, "more", 2, 1.5, stdout=subprocess.DEVNULL) as writer:
+        copied = 0
+        while writer.poll() is None:
+            copied += recollect.convert(source, target).copied
+    copied += recollect.convert(source, target).copied
+    with closing(SqliteStore(source)) as one, closing(SqliteStore(target)) as other:
+        assert seen(other) == seen(one)
+        assert copied == len(one.journal())

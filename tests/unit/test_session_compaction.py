@@ -1,0 +1,285 @@
+"""Sessions near their limit are compacted: what was forgotten goes, then what hardly counts, and nothing else."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import (
+    DecayPolicy,
+    InvalidInput,
+    Memories,
+    MemoryType,
+    NotFound,
+    Operation,
+    Plan,
+    QuotaExceeded,
+    Session,
+    SessionConfig,
+    Sessions,
+    State,
+)
+from recollect.events import MemoryForgotten, SessionCompacted
+from recollect.memories import compacting
+from recollect.testing.builders import START, memory
+from tests.unit.stand_ins import HandClock, Opener
+
+LIMIT = 4_000
+MONTHS = timedelta(days=400)
+
+
+@pytest.fixture
+def sessions(memories: Memories) -> Sessions:
+    return memories.view(user="ada").sessions
+
+
+@pytest.fixture
+def session(sessions: Sessions) -> Session:
+    return sessions.create("monday", config={"limit_bytes": LIMIT})
+
+
+def contents(session: Session) -> set[str]:
+    return {one.content[:5] for one in session.view.list(limit=100)}
+
+
+def heard(memories: Memories) -> list[SessionCompacted]:
+    told: list[SessionCompacted] = []
+    memories.on(SessionCompacted, told.append)
+    return told
+
+
+# -- what goes -------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.builds(
+            dict,
+            importance=st.floats(0, 1),
+            created_at=st.integers(0, 500).map(lambda days: START - timedelta(days=days)),
+            state=st.sampled_from(State),
+            expires_at=st.sampled_from([None, START - timedelta(days=1)]),
+            metadata=st.sampled_from([{}, {"pinned": True}, {"pinned": False}, {"pinned": 1}]),
+            type=st.sampled_from(MemoryType),
+        ),
+        max_size=12,
+    ),
+    st.none() | st.integers(0, 1200),
+)
+def test_what_goes_is_what_may_go_and_no_more_than_is_needed(found: list[dict[str, Any]], target: int | None) -> None:
+    sized = [(replace(memory(f"number {number}"), **fields), 100) for number, fields in enumerate(found)]
+    going = compacting.chosen(sized, DecayPolicy(min_decay_factor=0), START, target)
+    by_id = {one.id: one for one, _ in sized}
+    gone = {one.id for one in going}
+    assert len(gone) == len(going)
+    assert not any(by_id[id].metadata.get("pinned") is True for id in gone)
+    for one, _ in sized:
+        hidden = one.state is State.FORGOTTEN or (one.expires_at is not None and one.expires_at <= START)
+        if hidden and one.metadata.get("pinned") is not True:
+            assert one.id in gone
+    irrelevant = [one for one in going if one.reason == "irrelevant"]
+    assert all(one.relevance < compacting.IRRELEVANT for one in irrelevant)
+    assert irrelevant == sorted(irrelevant, key=lambda one: one.relevance)
+    if irrelevant:
+        assert target is not None
+        assert 100 * (len(sized) - len(going) + 1) > target, "one less would not have been enough"
+
+
+@pytest.mark.req("J9")
+def test_a_session_with_room_loses_only_what_was_forgotten(session: Session, clock: HandClock) -> None:
+    session.view.add("faded", type="conversation", importance=0.1)
+    session.view.forget(session.view.add("ended").id, reason="wrong")
+    session.view.add("until", expires_at=START + timedelta(days=1))
+    clock.time = START + MONTHS
+    report = session.compact(dry_run=True)
+    assert [(one.reason, one.bytes_used > 0) for one in report.dropped] == [("forgotten", True), ("expired", True)]
+    before = session.stats().bytes_used
+    assert (report.session_id, report.dry_run, report.bytes_before, report.bytes_limit) == (
+        "monday",
+        True,
+        before,
+        LIMIT,
+    )
+    assert session.view.count() == 1
+    done = session.compact()
+    assert done == replace(report, dry_run=False)
+    assert session.stats().bytes_used == done.bytes_after < before
+    assert contents(session) == {"faded"}
+
+
+@pytest.mark.req("J8")
+@pytest.mark.req("J9")
+def test_what_compaction_took_is_gone_for_good(session: Session) -> None:
+    forgotten = session.view.add("secret plans")
+    session.view.update(forgotten.id, content="secret plans, second version")
+    session.view.forget(forgotten.id)
+    assert session.compact().count == 1
+    assert not session.view.restore(forgotten.id)
+    [mark] = session.view.history(forgotten.id)
+    assert (mark.operation, mark.memory, mark.reason) == (Operation.ERASED, None, "compaction")
+    assert "secret" not in session.export(history=True)
+
+
+@pytest.mark.req("J9")
+def test_what_is_pinned_stays(session: Session, clock: HandClock) -> None:
+    pinned = session.view.add("pinned", importance=0, metadata={"pinned": True})
+    session.view.forget(pinned.id)
+    session.view.add("other", importance=0)
+    clock.time = START + MONTHS
+    session.configure({"limit_bytes": 1})
+    assert session.compact().count == 1
+    assert session.view.restore(pinned.id)
+
+
+# -- by itself ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("J9")
+def test_a_write_beyond_the_threshold_compacts_first(memories: Memories, session: Session, clock: HandClock) -> None:
+    told = heard(memories)
+    forgotten: list[MemoryForgotten] = []
+    memories.on(MemoryForgotten, forgotten.append)
+    session.view.add("faded" * 200, type="conversation", importance=0.1)
+    session.view.add("stays" * 200, type="decision", importance=0.9)
+    session.view.add("pinned" * 100, importance=0, metadata={"pinned": True})
+    clock.time = START + MONTHS
+    preview = session.compact(dry_run=True)
+    session.view.add("newer" * 100)
+    assert told == [], "there was room"
+    session.view.add("last." * 150)
+    assert contents(session) == {"stays", "pinne", "newer", "last."}
+    [event] = told
+    assert (event.session_id, event.dropped, event.automatic, event.owner) == ("monday", 1, True, session.owner)
+    assert event.bytes_after < event.bytes_before
+    assert [(one.permanent, one.reason) for one in forgotten] == [(True, "compaction")]
+    assert preview.count == 0, "nothing had to go then"
+
+
+@pytest.mark.req("J9")
+def test_without_help_the_error_tells_the_sizes_and_nothing_is_written(memories: Memories, session: Session) -> None:
+    told = heard(memories)
+    session.view.add("first" * 700)
+    used = session.stats().bytes_used
+    with pytest.raises(QuotaExceeded) as caught:
+        session.view.add("second" * 200)
+    details = caught.value.details
+    assert (details["usage"], details["limit"]) == (used, LIMIT)
+    assert used + details["needed"] > LIMIT
+    assert str(LIMIT) in str(caught.value)
+    assert session.stats().bytes_used == used
+    assert told == []
+    session.view.add("fits")
+    assert session.view.count() == 2
+
+
+@pytest.mark.req("J9")
+def test_a_session_may_forbid_it(memories: Memories, sessions: Sessions) -> None:
+    told = heard(memories)
+    session = sessions.create("tuesday", config={"limit_bytes": LIMIT, "auto_compact": False})
+    session.view.forget(session.view.add("ended" * 700).id)
+    with pytest.raises(QuotaExceeded):
+        session.view.add("next." * 200)
+    assert told == []
+    assert session.compact().count == 1
+    session.view.add("next." * 200)
+
+
+@pytest.mark.req("J9")
+def test_the_threshold_can_be_set(memories: Memories, sessions: Sessions) -> None:
+    told = heard(memories)
+    session = sessions.create("tuesday", config={"limit_bytes": LIMIT, "compaction_threshold": 0.5})
+    session.view.forget(session.view.add("ended" * 200).id)
+    session.view.add("next." * 200)
+    assert [event.dropped for event in told] == [1]
+
+
+@pytest.mark.req("J9")
+def test_every_way_into_a_session_has_its_limit(memories: Memories, session: Session) -> None:
+    wide = memories.view(user="ada", session="monday")
+    wide.add("wide" * 800, layer="session")
+    with pytest.raises(QuotaExceeded):
+        wide.add("wide" * 800, layer="session")
+    wide.add("wide" * 800, layer="user")
+    assert session.view.count() == 1
+
+
+@pytest.mark.req("J9")
+@pytest.mark.parametrize(("planned", "characters"), [(1_000_000, 6_000), (1_000, 2_000)])
+def test_plan_and_session_both_hold(opener: Opener, planned: int, characters: int) -> None:
+    with opener(
+        plan=Plan(name="Trial", features=["long_term_memory"], limit_bytes=planned), name="planned"
+    ) as memories:
+        session = memories.view(user="ada").sessions.create("monday", config={"limit_bytes": LIMIT})
+        for view in (session.view, memories.view(user="ada", session="monday")):
+            with pytest.raises(QuotaExceeded) as caught:
+                view.add("x" * characters, layer="session")
+            assert caught.value.details["limit"] == min(planned, LIMIT)
+            assert ("plan" in caught.value.details) == (planned < LIMIT)
+        assert session.view.count() == 0
+
+
+def test_an_update_never_loses_what_it_updates(session: Session, clock: HandClock) -> None:
+    faded = session.view.add("faded" * 300, type="conversation", importance=0.1)
+    session.view.add("stays" * 400, importance=1)
+    clock.time = START + MONTHS
+    updated = session.view.update(faded.id, content="again" * 340, importance=0.9)
+    assert session.view.get(faded.id) is not None
+    assert updated.version == 2
+
+
+def test_a_crowded_session_is_not_looked_through_for_each_write(
+    memories: Memories, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    real = compacting.make_room
+
+    def counted(*args: Any) -> Any:
+        looked.append(1)
+        return real(*args)
+
+    monkeypatch.setattr(compacting, "make_room", counted)
+    session.view.add("stays" * 705)
+    for _ in range(20):
+        session.view.add("x" * 10)
+    assert 1 <= len(looked) <= 3
+    assert session.stats().percent_used > 90
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"auto_compact": 1}, "config.auto_compact"),
+        ({"compaction_threshold": 1.5}, "config.compaction_threshold"),
+        ({"compaction_threshold": "high"}, "config.compaction_threshold"),
+        ({"decay": {"by_type_hours": {"planet": 5}}}, "config.decay.by_type_hours"),
+        ({"decay": {"by_type_hours": {"fact": 0}}}, "config.decay.by_type_hours"),
+        ({"decay": {"by_type_hours": 5}}, "config.decay.by_type_hours"),
+    ],
+    ids=str,
+)
+def test_bad_settings_change_nothing(session: Session, wrong: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        session.configure(wrong)
+    assert caught.value.details["field"] == field
+    assert session.config == SessionConfig(limit_bytes=LIMIT)
+
+
+def test_compacting_what_is_not_there(sessions: Sessions, session: Session) -> None:
+    with pytest.raises(NotFound):
+        sessions.compact("sunday")
+    with pytest.raises(InvalidInput):
+        session.compact(dry_run=1)  # type: ignore[arg-type]
+    assert sessions.compact("monday").count == 0
+
+
+def test_half_lives_of_types_can_be_set(session: Session, clock: HandClock) -> None:
+    session.configure({"decay": {"by_type_hours": {"preference": 24, "event": None}}})
+    session.view.add("likes", type="preference")
+    session.view.add("event", type="event")
+    clock.time = START + timedelta(days=1)
+    page = session.view.list(sort_by="relevance")
+    factors = {one.content: parts["decay"] for one, parts in zip(page, page.reasons, strict=True)}
+    assert factors == {"likes": 0.5, "event": 1.0}
