@@ -22,9 +22,13 @@ import os, sys
 from pathlib import Path
 from recollect.stores.jsonl.locks import Lock
 with getattr(Lock(Path(sys.argv[1])), sys.argv[2])("compact"):
-    if "fork" in sys.argv and os.fork() == 0:
-        sys.stdin.read()
-        os._exit(0)
+    if "fork" in sys.argv:
+        ready, told = os.pipe()
+        if os.fork() == 0:
+            os.write(told, b"!")
+            sys.stdin.read()
+            os._exit(0)
+        os.read(ready, 1)  # only a child that is up has let go of its copies
     print(os.getpid(), flush=True)
     sys.stdin.read()
 """
