@@ -301,7 +301,7 @@ def _looked_for(pattern: str) -> _LookedFor:
         return _LookedFor((f" {pattern} ",))
     first, *middle, last = pattern.split("*")
     within = "".join(f"(?>[^ ]*?{re.escape(piece)})" for piece in middle)
-    whole = re.compile(f" {re.escape(first)}{within}[^ ]*{re.escape(last)} ")
+    whole = re.compile(f" (?=[^ ]){re.escape(first)}{within}[^ ]*{re.escape(last)} ")  # a word has a letter
     pieces = (f" {first}", *middle, f"{last} ")
     return _LookedFor(tuple(piece for piece in pieces if piece != " "), whole)
 

@@ -293,6 +293,7 @@ def test_sort_values_put_the_greatest_first(found: list[Memory], counts: list[in
 @pytest.mark.req("J5")
 @example(word="aba", pattern="ab*ba")  # the pieces may not share letters
 @example(word="abab", pattern="*ba*ab")
+@example(word="", pattern="*")  # where there is no word
 @given(word=st.text("ab", max_size=12), pattern=st.text("ab*", min_size=1, max_size=8))
 def test_stars_stand_for_any_letters(word: str, pattern: str) -> None:
     """Compared with the standard library's own matching of file names."""

@@ -177,6 +177,9 @@ class FaultyStore(Store):
     def select(self, query: Query) -> list[Stored]:
         return self._pass_on(self.store.select, query)
 
+    def ranked(self, query: Query, value: Callable[[Memory], float]) -> list[Stored]:
+        return self._pass_on(self.store.ranked, query, value)
+
     def count(self, query: Query) -> int:
         return self._pass_on(self.store.count, query)
 
