@@ -205,7 +205,7 @@ def whole(folder: Path, forced: Forced, count: int) -> Iterator[Figure]:
     rebuilt: list[Times] = []
     for _ in range(count):
         stores: list[JsonlStore] = []
-        opened.append(forced.times(lambda stores=stores: stores.append(JsonlStore(folder))))  # type: ignore[misc]
+        opened.append(forced.times(lambda stores=stores: stores.append(JsonlStore(folder))))  # type: ignore[misc]  # bound now
         rebuilt.append(forced.times(stores[0].rebuild))
         stores[0].close()
     yield Figure("open", None, opened, statistics.median)

@@ -269,7 +269,7 @@ def _wordings(wanted: Iterable[str], spaced: Callable[[str], str]) -> Iterator[C
         for piece in looked_for.pieces:
             yield lambda memory, piece=piece: piece in spaced(memory.content)  # type: ignore[misc]  # bound now
         if (fits := looked_for.whole) is not None:
-            yield lambda memory, fits=fits: fits.search(spaced(memory.content)) is not None  # type: ignore[misc]
+            yield lambda memory, fits=fits: fits.search(spaced(memory.content)) is not None  # type: ignore[misc]  # as above
 
 
 def _spaced(content: str) -> str:

@@ -57,7 +57,7 @@ class _Awaited:
 
     @property
     def name(self) -> str:
-        return self._asked("name")  # type: ignore[no-any-return]
+        return self._asked("name")  # type: ignore[no-any-return]  # the part's own word
 
     def _asked(self, attribute: str) -> Any:
         found = getattr(self._part, attribute)
@@ -71,10 +71,10 @@ class _Awaited:
 class _AwaitedEmbedder(_Awaited):
     @property
     def dimension(self) -> int:
-        return self._asked("dimension")  # type: ignore[no-any-return]
+        return self._asked("dimension")  # type: ignore[no-any-return]  # the part's own word
 
     def embed(self, texts: Sequence[str]) -> Iterable[Any]:
-        return self._asked("embed")(texts)  # type: ignore[no-any-return]
+        return self._asked("embed")(texts)  # type: ignore[no-any-return]  # the part's own word
 
     @property
     def lexicon(self) -> Any:
@@ -83,21 +83,21 @@ class _AwaitedEmbedder(_Awaited):
 
 class _AwaitedReranker(_Awaited):
     def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        return self._asked("score")(query, texts)  # type: ignore[no-any-return]
+        return self._asked("score")(query, texts)  # type: ignore[no-any-return]  # the part's own word
 
 
 def embedder(given: Embedder | AsyncEmbedder | str | None, workers: Workers) -> Embedder | str | None:
     """An embedder of either kind as the engine can use it; what is none stays as it is, for the engine to refuse."""
     if _is_async(given, "embed", "embed_query") and isinstance(given, Embedder):
         return _AwaitedEmbedder(given, workers)
-    return given  # type: ignore[return-value]
+    return given  # type: ignore[return-value]  # not async, so it is the synchronous kind
 
 
 def reranker(given: Reranker | AsyncReranker | None, workers: Workers) -> Reranker | None:
     """The same for a reranker."""
     if _is_async(given, "score") and isinstance(given, Reranker):
         return _AwaitedReranker(given, workers)
-    return given  # type: ignore[return-value]
+    return given  # type: ignore[return-value]  # not async, so it is the synchronous kind
 
 
 def _is_async(part: object, *methods: str) -> bool:
