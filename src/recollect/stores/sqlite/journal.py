@@ -52,14 +52,23 @@ class Head:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Step:
-    """One write with its place in the journal and what it replaces."""
+    """One write with its place in the journal and what it replaces. The owner's number comes when it is written."""
 
     write: Write
     sequence: int
     number: int
     before: Head | None
+    owner: int = 0
+
+    def journal_row(self, body: bytes) -> tuple[object, ...]:
+        """The version."""
+        return rows.journal_row(self.write, body, self.number, self.sequence, self.owner)
+
+    def head_row(self, size: int) -> tuple[object, ...]:
+        """Its head."""
+        return rows.head_row(self.write.memory, self.number, self.sequence, self.owner, size)
 
 
 class Transaction:
@@ -98,11 +107,11 @@ class Transaction:
         figures = self._figures_after(steps, quota) if quota is not None or self._known or self.figures else {}
         self._check_vectors([one.vector for one in writes if one.vector is not None and not one.keeps_vector])
         for step in steps:
-            owner = self.number_of(step.write.memory.owner)
+            step.owner = self.number_of(step.write.memory.owner)
             if step.write.operation is Operation.ERASED:
-                self._batch.erase(step, owner)
+                self._batch.erase(step)
             else:
-                self._batch.add(step, owner)
+                self._batch.add(step)
         self._latest.update((step.write.memory.id, step) for step in steps)
         self._holders.update(holders)
         self._last += len(steps)
@@ -290,44 +299,25 @@ class Transaction:
 
 
 class _Batch:
-    """Rows collected per table, so that many new memories cost few statements."""
+    """Steps collected until they are written, table by table: many new memories cost few statements, and making all
+    rows of a table in one go takes half the time that it takes to make all rows of a memory in turn.
+    """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._rows: dict[rows.Insert, list[tuple[object, ...]]] = {
-            insert: []
-            for insert in (
-                rows.INTO_JOURNAL,
-                rows.INTO_HEADS,
-                rows.INTO_TAGS,
-                rows.INTO_KEYS,
-                rows.INTO_VECTORS,
-                rows.INTO_WORDS,
-            )
-        }
+        self._steps: list[Step] = []
 
-    def add(self, step: Step, owner: int) -> None:
+    def add(self, step: Step) -> None:
         """A version and its projections, instead of those of the version before."""
-        write, memory, number = step.write, step.write.memory, step.number
         if step.before is not None:
-            self._remove(step.before, owner, keeps_vector=write.keeps_vector)
-        body = codec.encode_body(memory)
-        self._rows[rows.INTO_JOURNAL].append(rows.journal_row(write, body, number, step.sequence, owner))
-        size = tally.footprint_of(memory.content, body, self._vector_bytes(write, number))
-        self._rows[rows.INTO_HEADS].append(rows.head_row(memory, number, step.sequence, owner, size))
-        self._rows[rows.INTO_TAGS].extend((owner, tag, number) for tag in memory.tags)
-        if memory.key is not None:
-            self._rows[rows.INTO_KEYS].append((owner, memory.key, number))
-        if write.vector is not None and not write.keeps_vector:
-            self._rows[rows.INTO_VECTORS].append(rows.vector_row(number, write.vector, write.digest))
-        if memory.state is State.ACTIVE:
-            self._rows[rows.INTO_WORDS].append(rows.words_row(number, memory))
-        if len(self._rows[rows.INTO_JOURNAL]) >= _FLUSH:
+            self._remove(step.before, step.owner, keeps_vector=step.write.keeps_vector)
+        self._steps.append(step)
+        if len(self._steps) >= _FLUSH:
             self.flush()
 
-    def erase(self, step: Step, owner: int) -> None:
+    def erase(self, step: Step) -> None:
         """Every version of a memory and all that was made from them; what stays is that it was erased."""
-        memory_id = step.write.memory.id
+        memory_id, owner = step.write.memory.id, step.owner
         if step.before is not None:
             self._remove(step.before, owner, keeps_vector=False)
             self._connection.execute("DELETE FROM accesses WHERE number = ?", (step.number,))
@@ -361,7 +351,30 @@ class _Batch:
 
     def flush(self) -> None:
         """Write what was collected."""
-        for insert, values in self._rows.items():
-            if values:
-                self._rows[insert] = []
-                insert.rows(self._connection, values)
+        steps, self._steps = self._steps, []
+        if not steps:
+            return
+        connection = self._connection
+        bodies = [codec.encode_body(step.write.memory) for step in steps]
+        rows.INTO_JOURNAL.rows(connection, [step.journal_row(body) for step, body in zip(steps, bodies, strict=True)])
+        sizes = [self._size(step, body) for step, body in zip(steps, bodies, strict=True)]
+        rows.INTO_HEADS.rows(connection, [step.head_row(size) for step, size in zip(steps, sizes, strict=True)])
+        memories = [(step.owner, step.number, step.write.memory) for step in steps]
+        rows.INTO_TAGS.rows(connection, [(owner, tag, number) for owner, number, one in memories for tag in one.tags])
+        rows.INTO_KEYS.rows(
+            connection, [(owner, one.key, number) for owner, number, one in memories if one.key is not None]
+        )
+        rows.INTO_VECTORS.rows(
+            connection,
+            [
+                rows.vector_row(step.number, step.write.vector, step.write.digest)
+                for step in steps
+                if step.write.vector is not None and not step.write.keeps_vector
+            ],
+        )
+        rows.INTO_WORDS.rows(
+            connection, [rows.words_row(number, one) for _, number, one in memories if one.state is State.ACTIVE]
+        )
+
+    def _size(self, step: Step, body: bytes) -> int:
+        return tally.footprint_of(step.write.memory.content, body, self._vector_bytes(step.write, step.number))

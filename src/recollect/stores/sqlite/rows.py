@@ -27,6 +27,9 @@ class Insert:
 
     def rows(self, connection: apsw.Connection, values: Sequence[tuple[object, ...]]) -> None:
         """Insert them all."""
+        if len(values) == 1:
+            connection.execute(_statement(self.into, self.width, 1), values[0])
+            return
         start = 0
         for size in _CHUNKS:
             while len(values) - start >= size:
