@@ -47,12 +47,6 @@ PROJECTIONS = {
     "key deleted": Damage("keys", "DELETE FROM keys WHERE key = 'base/5'"),
     "key changed": Damage("keys", "UPDATE keys SET key = 'made up' WHERE key = 'base/5'"),
     "keys swapped": Damage("keys", "UPDATE keys SET number = 1 WHERE key = 'base/5'"),
-    "words deleted": Damage("words", f"DELETE FROM words WHERE {_OF_VICTIM}"),
-    "all words deleted": Damage("words", "DELETE FROM words"),
-    "words changed": Damage("words", f"UPDATE words SET terms = x'01020304' WHERE {_OF_VICTIM}"),
-    "words too many": Damage("words", "INSERT INTO words VALUES (999, 0, 0, x'01020304')"),
-    "session changed": Damage("words", f"UPDATE words SET session = 7 WHERE {_OF_VICTIM}"),
-    "marks changed": Damage("words", f"UPDATE words SET marks = 31 WHERE {_OF_VICTIM}"),
     "vector without memory": Damage("vectors", _NEW_VECTOR),
 }
 JOURNAL = {

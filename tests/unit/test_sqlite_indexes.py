@@ -305,7 +305,7 @@ def test_repairing_drops_all_images(store: SqliteStore, path: Path) -> None:
     filled(store)
     before = search(store)
     change(path, "DELETE FROM images")
-    change(path, "UPDATE words SET terms = x'' WHERE number = 3")
+    change(path, "UPDATE heads SET expires_at = 0 WHERE number = 3")
     with closing(SqliteStore(path)) as other:
         wrong = dict(values_of(other.candidates(query(ADA), SEARCH)))
         assert wrong != before
@@ -314,6 +314,16 @@ def test_repairing_drops_all_images(store: SqliteStore, path: Path) -> None:
         assert all(finding.repaired for finding in store.check(repair=True).findings)
         assert table(path) == []
         assert search(other) == search(store) == before
+
+
+@pytest.mark.parametrize("damage", ["content = CAST(x'ff00' AS TEXT)", "content = NULL", "body = '{'", "body = NULL"])
+def test_a_damaged_memory_does_not_keep_others_from_being_found(damage: str, store: SqliteStore, path: Path) -> None:
+    filled(store)
+    before = search(store)
+    change(path, "DELETE FROM images")
+    change(path, f"UPDATE journal SET {damage} WHERE number = 3")
+    with closing(SqliteStore(path)) as other:
+        assert set(before) - {3} <= set(dict(values_of(other.candidates(query(ADA), SEARCH))))
 
 
 def test_a_healthy_file_keeps_its_images(store: SqliteStore, path: Path) -> None:

@@ -1,10 +1,12 @@
-"""What the index knows of one memory. No numpy here: stores make entries when they write."""
+"""What the index knows of one memory."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from recollect import codec, dates, words
-from recollect.types import Layer, Memory
+from recollect.types import Layer, Memory, Owner
 
 ASKS = 1
 """The text is a question: it ends in a question mark."""
@@ -20,6 +22,30 @@ SPOKEN = 16
 
 _IN_METADATA = ("session", "session_id")  # where a session is often kept by those who know no field for it
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
+
+
+class Told(Protocol):
+    """What a memory says beside its content that an index looks at."""
+
+    @property
+    def title(self) -> str | None:
+        """Its title."""
+
+    @property
+    def author(self) -> str | None:
+        """Who said it."""
+
+    @property
+    def role(self) -> str | None:
+        """As what."""
+
+    @property
+    def session(self) -> str | None:
+        """In which conversation."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Where a session is often kept as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +73,7 @@ def entry_of(number: int, memory: Memory) -> Entry:
     >>> entry_of(1, memory).marks == ASKS | TELLS_TIME | SAID_BY_USER | SPOKEN
     True
     """
-    session, marks, terms = described(memory)
+    session, marks, terms = described(memory.content, memory, memory.owner)
     return Entry(
         number=number,
         terms=terms,
@@ -62,38 +88,38 @@ def entry_of(number: int, memory: Memory) -> Entry:
     )
 
 
-def described(memory: Memory) -> tuple[int, int, bytes]:
-    """What an index needs of a memory apart from its vector: its session, its marks and its terms.
+def described(content: str, told: Told, owner: Owner) -> tuple[int, int, bytes]:
+    """What an index makes of a memory apart from its vector: its session, its marks and its terms.
 
     The terms are those of title, content and last the author, so that phrases of the content stand.
     """
-    said = words.folded(memory.content)
-    before = words.folded(memory.title) if memory.title else ()
-    behind = words.folded(memory.author) if memory.author else ()
+    said = words.folded(content)
+    before = words.folded(told.title) if told.title else ()
+    behind = words.folded(told.author) if told.author else ()
     terms = words.pack(words.numbered((*before, *said, *behind)))
-    return session_of(memory), _marks(memory, tells_time=dates.tell_time(said)), terms
+    return session_of(told, owner), _marks(content, told, tells_time=dates.tell_time(said)), terms
 
 
-def session_of(memory: Memory) -> int:
-    """A number for the conversation that the memory was said in; 0 if nobody named one."""
-    named = memory.session
-    if named is None and memory.owner.layer is Layer.SESSION:
-        named = "\0".join(memory.owner.ids)
+def session_of(told: Told, owner: Owner) -> int:
+    """A number for the conversation that something was said in; 0 if nobody named one."""
+    named = told.session
+    if named is None and owner.layer is Layer.SESSION:
+        named = "\0".join(owner.ids)
     for name in _IN_METADATA:
-        if named is None and isinstance(memory.metadata.get(name), str | int):
-            named = str(memory.metadata[name])
+        if named is None and isinstance(told.metadata.get(name), str | int):
+            named = str(told.metadata[name])
     if named is None:
         return 0
     digest = hashlib.blake2b(named.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) or 1
 
 
-def _marks(memory: Memory, *, tells_time: bool) -> int:
+def _marks(content: str, told: Told, *, tells_time: bool) -> int:
     """What is said of the text and its speaker in a few bits."""
-    marks = ASKS if memory.content.rstrip().endswith("?") else 0
+    marks = ASKS if content.rstrip().endswith("?") else 0
     if tells_time:
         marks |= TELLS_TIME
-    for name in (memory.role, memory.author):
+    for name in (told.role, told.author):
         if name is not None and (role := _ROLES.get(name.casefold())):
             return marks | role | SPOKEN
-    return marks | SPOKEN if memory.author or memory.role else marks
+    return marks | SPOKEN if told.author or told.role else marks

@@ -13,19 +13,18 @@ import apsw
 from recollect import codec, tally
 from recollect.errors import StoreCorrupt
 from recollect.stores.sqlite import connections, records, rows, schema
-from recollect.types import Diagnosis, Finding, Owner, State
+from recollect.types import Diagnosis, Finding, Owner
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the newest version of a memory looks like in heads, tags, keys and words."""
+    """What the newest version of a memory looks like in heads, tags and keys."""
 
     head: tuple[object, ...]
     tags: tuple[tuple[int, str, int], ...]
     keys: tuple[tuple[int, str, int], ...]
-    words: tuple[tuple[object, ...], ...]
 
 
 def projections(connection: apsw.Connection) -> Iterator[Projection]:
@@ -57,7 +56,6 @@ def _projection(row: tuple[Any, ...], owners: Mapping[int, Owner], sequence: int
         head=rows.head_row(memory, number, sequence, owner, size),
         tags=tuple((owner, tag, number) for tag in memory.tags),
         keys=() if memory.key is None else ((owner, memory.key, number),),
-        words=(rows.words_row(number, memory),) if memory.state is State.ACTIVE else (),
     )
 
 
@@ -73,13 +71,12 @@ def _decoded(row: Iterable[Any]) -> tuple[Any, ...]:
 
 def rebuild(connection: apsw.Connection) -> None:
     """Make every projection again."""
-    for table in ("heads", "tags", "keys", "words"):
+    for table in ("heads", "tags", "keys"):
         connection.execute(f"DELETE FROM {table}")
     for projection in list(projections(connection)):
         rows.INTO_HEADS.rows(connection, [projection.head])
         rows.INTO_TAGS.rows(connection, projection.tags)
         rows.INTO_KEYS.rows(connection, projection.keys)
-        rows.INTO_WORDS.rows(connection, projection.words)
     rows.forget_images(connection)
 
 
@@ -128,7 +125,6 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
-        Check("words", lambda c: _rows_differ(c, "words"), "rebuild the projections", rebuild),
         Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
     )
 

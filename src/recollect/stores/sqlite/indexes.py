@@ -17,9 +17,10 @@ import numpy as np
 
 from recollect import codec
 from recollect.recall.columns import Array
-from recollect.recall.entries import Entry
+from recollect.recall.entries import Entry, described
 from recollect.recall.index import Index
 from recollect.stores.sqlite import rows
+from recollect.types import Owner
 
 HELD_ROWS = 2_000_000
 """How many memories all indexes together may hold before the one not used for longest is let go."""
@@ -33,10 +34,12 @@ _STATE = (
     " coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension'), 0),"
     " (SELECT value FROM settings WHERE name = 'embedder')"
 )
+# Texts come as bytes: one that is damaged need not be a text any more, and must not keep all others from being found.
 _ENTRIES = (
-    "SELECT h.number, w.terms, w.session, w.marks, h.author, h.occurred_at, h.expires_at, h.importance,"
-    " v.data, v.pieces FROM heads h JOIN words w ON w.number = h.number"
-    " LEFT JOIN vectors v ON v.number = h.number WHERE h.owner = ?"
+    "SELECT h.number, CAST(j.content AS BLOB), CAST(j.body AS BLOB), h.author, h.occurred_at, h.expires_at,"
+    " h.importance, v.data, v.pieces"
+    " FROM heads h JOIN journal j ON j.sequence = h.sequence LEFT JOIN vectors v ON v.number = h.number"
+    " WHERE h.owner = ? AND h.state = 'active'"
 )
 _CHANGED = "SELECT DISTINCT number FROM journal WHERE sequence > ? AND owner = ?"
 _HEADER = "header"
@@ -131,10 +134,10 @@ def _loaded(connection: apsw.Connection, owner: int, state: State) -> Held:
     image = read_image(connection, owner, state)
     if image is not None:
         return image
-    index = Index(state.dimension)
+    index, whose = Index(state.dimension), _name(connection, owner)
     found = iter(connection.execute(f"{_ENTRIES} ORDER BY h.number", (owner,)))
     while some := list(islice(found, _AT_ONCE)):  # in pieces, since rows take many times the room of what is kept
-        index.add(map(_entry, some))
+        index.add(_entry(row, whose) for row in some)
     index.settle()
     return Held(index, state, index.alive)
 
@@ -146,15 +149,22 @@ def _follow(connection: apsw.Connection, owner: int, held: Held) -> None:
         return
     among = codec.encode_json(changed).decode()
     statement = f"{_ENTRIES} AND h.number IN (SELECT value FROM json_each(?)) ORDER BY h.number"
-    entries = [_entry(row) for row in rows.fetch(connection, statement, (owner, among))]
+    whose = _name(connection, owner)
+    entries = [_entry(row, whose) for row in rows.fetch(connection, statement, (owner, among))]
     held.index.remove(set(changed) - {entry.number for entry in entries})
     held.index.add(entries)
     held.index.settle()
     held.unsaved += len(changed)
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    number, terms, session, marks, author, occurred_at, expires_at, importance, vector, pieces = row
+def _name(connection: apsw.Connection, owner: int) -> Owner:
+    [(name,)] = rows.fetch(connection, "SELECT name FROM owners WHERE owner = ?", (owner,))
+    return codec.decode_owner(name)
+
+
+def _entry(row: tuple[Any, ...], owner: Owner) -> Entry:
+    number, content, body, author, occurred_at, expires_at, importance, vector, pieces = row
+    session, marks, terms = described((content or b"").decode(errors="replace"), codec.decode_told(body), owner)
     expires = None if expires_at is None else expires_at / 1e6
     return Entry(number, terms, session, marks, author, occurred_at / 1e6, expires, importance, vector, pieces)
 

@@ -16,7 +16,7 @@ from recollect.errors import Conflict
 from recollect.ports import Quota, Write, check_quota, check_vector
 from recollect.stores.sqlite import rows, usage
 from recollect.stores.sqlite.usage import Figure, Figures
-from recollect.types import Operation, Owner, State, Vector
+from recollect.types import Operation, Owner, Vector
 
 # Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
 _STATE = (
@@ -344,7 +344,6 @@ class _Batch:
             )
         if before.key is not None:
             self._connection.execute("DELETE FROM keys WHERE owner = ? AND key = ?", (owner, before.key))
-        self._connection.execute("DELETE FROM words WHERE number = ?", (number,))
         if not keeps_vector:
             self._connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
             self._connection.execute("DELETE FROM renewed WHERE number = ?", (number,))
@@ -371,9 +370,6 @@ class _Batch:
                 for step in steps
                 if step.write.vector is not None and not step.write.keeps_vector
             ],
-        )
-        rows.INTO_WORDS.rows(
-            connection, [rows.words_row(number, one) for _, number, one in memories if one.state is State.ACTIVE]
         )
 
     def _size(self, step: Step, body: bytes) -> int:

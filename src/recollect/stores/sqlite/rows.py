@@ -56,7 +56,6 @@ INTO_HEADS = Insert(
 )
 INTO_TAGS = Insert("tags (owner, tag, number)", 3)
 INTO_KEYS = Insert("keys (owner, key, number)", 3)
-INTO_WORDS = Insert("words (number, session, marks, terms)", 4)
 INTO_VECTORS = Insert("vectors (number, embedder, data, spans, pieces, digest)", 6)
 
 GENERATION = "generation"
@@ -149,13 +148,6 @@ def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) 
         memory.pointer is not None,
         size,
     )
-
-
-def words_row(number: int, memory: Memory) -> tuple[object, ...]:
-    """What the index needs of a memory, apart from its vector."""
-    from recollect.recall import entries  # lazy: brings in the stemmer, which reading does not need
-
-    return number, *entries.described(memory)
 
 
 def vector_row(number: int, vector: Vector, digest: bytes | None) -> tuple[object, ...]:

@@ -27,9 +27,12 @@ class Migration:
 
 
 def _fill_words(connection: apsw.Connection) -> None:
-    """The words of every active memory, as this release keeps them."""
+    """The words of every active memory, as schemas 3 and 4 kept them."""
+    from recollect.recall import entries  # lazy: brings in the stemmer, which files of this schema do not need
+
+    into = rows.Insert("words (number, session, marks, terms)", 4)
     for number, memory in _active(connection):
-        rows.INTO_WORDS.rows(connection, [rows.words_row(number, memory)])
+        into.rows(connection, [(number, *entries.described(memory.content, memory, memory.owner))])
 
 
 def _fill_terms(connection: apsw.Connection) -> None:
@@ -146,6 +149,14 @@ RECALL = Migration(
     ),
 )
 
+# One row per active memory: what the index needs to know of it apart from its vector. See recollect.recall.
+_WORDS = """CREATE TABLE words (
+    number INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    marks INTEGER NOT NULL,
+    terms BLOB NOT NULL
+) STRICT"""
+
 INDEX = Migration(
     3,
     up=(
@@ -165,13 +176,7 @@ INDEX = Migration(
             digest BLOB
         ) STRICT""",
         "DROP TABLE words",
-        # One row per active memory: what the index needs to know of it apart from its vector. See recollect.recall.
-        """CREATE TABLE words (
-            number INTEGER PRIMARY KEY,
-            session INTEGER NOT NULL,
-            marks INTEGER NOT NULL,
-            terms BLOB NOT NULL
-        ) STRICT""",
+        _WORDS,
         _fill_words,
         # The index of an owner as arrays, so that a new process need not make it again.
         """CREATE TABLE images (
@@ -222,7 +227,10 @@ RECORDS = Migration(
     down=("DROP TABLE damaged_records", "DROP TABLE records"),
 )
 
-MIGRATIONS = (JOURNAL, RECALL, INDEX, RECORDS)
+# What an index needs to know is read off the journal when one is made: a write need not pay for it.
+LEAN = Migration(5, up=("DROP TABLE words",), down=(_WORDS, _fill_words))
+
+MIGRATIONS = (JOURNAL, RECALL, INDEX, RECORDS, LEAN)
 LATEST = MIGRATIONS[-1].number
 
 
