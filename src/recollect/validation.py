@@ -155,6 +155,8 @@ def integer(field: str, value: object, low: int, high: int) -> int:
 
 def several(field: str, values: object) -> Iterable[Any]:
     """A list, or something else to iterate over; a text is not one."""
+    if isinstance(values, tuple | list):  # no need to ask whether it can be iterated over, which is slow
+        return values
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise _wrong(field, f"must be a list, not {type(values).__name__}", f"pass {field}=[...]")
     return values
@@ -187,10 +189,10 @@ def identity(value: Identity) -> Identity:
 
 def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
     """A JSON object of modest size and depth, as a copy that shares nothing with the caller's."""
-    if not value and isinstance(value, Mapping):
-        return {}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict | Mapping):
         raise _wrong(field, "must be a mapping", "pass a dict")
+    if not value:
+        return {}
     copy: dict[str, Any] = json_value(field, value)
     if len(codec.encode_json(copy)) > METADATA_BYTES:
         raise _too_large(field)
@@ -212,12 +214,10 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
     """The copy of a value. ``room`` is what may still come: without it, a small object that holds one list many times
     on each of its levels would become a copy without end.
     """
-    if value is None or isinstance(value, bool) or (type(value) is str and value.isascii()):
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        if not value.isascii() and _SURROGATE.search(value):
-            raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first")
-        return str.__str__(value)  # of an enumeration this is its value, where str() would be its name
+        return _text(field, value)
     if isinstance(value, int):
         if not -_INT_LIMIT <= value < _INT_LIMIT:
             raise _wrong(field, "contains an integer beyond 64 bits", "store it as text")
@@ -228,15 +228,25 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
         return float(value)
     if depth == 0:
         raise _wrong(field, f"is nested deeper than {METADATA_DEPTH} levels", "flatten it")
-    if isinstance(value, Mapping):
-        if not all(isinstance(name, str) for name in value):
-            raise _wrong(field, "has a key that is not text", "use str keys")
+    if isinstance(value, dict | Mapping):  # a dict is known at once, and asking for anything else is slow
         _take(room, 5 * len(value), field)
-        return {_json(field, name, 0, room): _json(field, one, depth - 1, room) for name, one in value.items()}
+        return {_name(field, name): _json(field, one, depth - 1, room) for name, one in value.items()}
     if isinstance(value, list | tuple):
         _take(room, 2 * len(value), field)
         return [_json(field, one, depth - 1, room) for one in value]
     raise _wrong(field, f"contains a {type(value).__name__}, which is not JSON", "convert it first")
+
+
+def _text(field: str, value: Any) -> str:
+    if not value.isascii() and _SURROGATE.search(value):
+        raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first")
+    return str.__str__(value)  # of an enumeration this is its value, where str() would be its name
+
+
+def _name(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(field, "has a key that is not text", "use str keys")
+    return _text(field, value)
 
 
 def _take(room: list[int], size: int, field: str) -> None:

@@ -78,7 +78,8 @@ class GroupCommit(Generic[W]):
         self._committed = committed
         self._rolled_back = rolled_back
         self._connection: apsw.Connection | None = None
-        self._mutex = threading.Condition(threading.Lock())
+        self._mutex = threading.Lock()
+        self._led_no_more = threading.Condition(self._mutex)
         self._queue: list[Job[Any]] = []
         self._led = False
         self._forking = False
@@ -120,7 +121,7 @@ class GroupCommit(Generic[W]):
             with self._mutex:
                 self._led = False
                 if self._forking:
-                    self._mutex.notify()
+                    self._led_no_more.notify()
                 else:
                     self._hand_over()
 
@@ -205,14 +206,15 @@ class GroupCommit(Generic[W]):
         self._mutex.acquire()
         self._forking = True
         while self._led:
-            self._mutex.wait()
+            self._led_no_more.wait()
         self._disconnect()
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on with the queue; a child starts with an empty one, since the threads in it are the parent's."""
         self._forking = False
         if in_child:
-            self._mutex, self._queue = threading.Condition(threading.Lock()), []
+            self._mutex, self._queue = threading.Lock(), []
+            self._led_no_more = threading.Condition(self._mutex)
         else:
             self._hand_over()
             self._mutex.release()

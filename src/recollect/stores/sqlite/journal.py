@@ -271,10 +271,9 @@ class Transaction:
 
     def _find_owner(self, owner: Owner) -> int:
         """The number of an owner; 0 if it has none yet. Nobody else makes one while the transaction is open."""
-        known = self._found.get(owner)
+        known = self._owners.get(owner) or self._found.get(owner)
         if known is None:
-            known = self._owners.get(owner) or rows.owner_number(self._connection, owner)
-            self._found[owner] = known
+            known = self._found[owner] = rows.owner_number(self._connection, owner)
         return known
 
     def number_of(self, owner: Owner) -> int:

@@ -27,8 +27,9 @@ class Insert:
 
     def rows(self, connection: apsw.Connection, values: Sequence[tuple[object, ...]]) -> None:
         """Insert them all."""
-        if len(values) == 1:
-            connection.execute(_statement(self.into, self.width, 1), values[0])
+        if len(values) <= 1:
+            for row in values:
+                connection.execute(_statement(self.into, self.width, 1), row)
             return
         start = 0
         for size in _CHUNKS:
