@@ -104,7 +104,7 @@ def test_a_file_of_somebody_else_is_passed_over(tmp_path: Path, monkeypatch: pyt
 
 def test_paths_in_the_file_are_meant_from_where_it_is(tmp_path: Path) -> None:
     file = tmp_path / "recollect.toml"
-    file.write_text('database = "data/m.db"\n[identity]\nuser = "ada"\n[later]\nx = 1\n', encoding="utf-8")
+    file.write_text('database = "data/m.db"\n[identity]\nuser = "ada"\n', encoding="utf-8")
     assert read_config(file) == Config(path=file, database=str(tmp_path / "data/m.db"), identity={"user": "ada"})
     file.write_text('database = "ram:"\n', encoding="utf-8")
     assert read_config(file).database == "ram:"
@@ -117,6 +117,8 @@ def test_paths_in_the_file_are_meant_from_where_it_is(tmp_path: Path) -> None:
         (b"\xff", "TOML"),
         (b"database = 3", "database"),
         (b'database = ""', "database"),
+        (b"databse = 'my.db'", "'databse'"),
+        (b"[identiy]\nuser = 'ada'", "'identiy'"),
         (b"identity = 3", "identity"),
         (b"[identity]\nusr = 'ada'", "'usr'"),
         (b"[identity]\nuser = 3", "'user'"),

@@ -17,6 +17,7 @@ from recollect.types import Identity
 FILE = "recollect.toml"
 DEFAULT_USER = "default"
 NO_EMBEDDER = "none"
+_IDENTITY = "identity"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,10 @@ def read_config(file: Path) -> Config:
         raise _wrong(file, "is not TOML", str(error)[:200]) from None
     except OSError as error:
         raise _wrong(file, "cannot be read", error.strerror or "check its permissions") from None
+    known = (DATABASE, *OPENING, _IDENTITY)
+    for name in content:
+        if name not in known:  # a misspelt one that did nothing would be found out late
+            raise _wrong(file, f"has an unknown setting {name[:40]!r}", f"use {', '.join(known)}")
     database = content.get(DATABASE)
     if database is not None and (not isinstance(database, str) or not database):
         raise _wrong(file, "names no database: 'database' is not a text", 'write database = "memory.db"')
@@ -135,7 +140,7 @@ def read_config(file: Path) -> Config:
     for name, value in opening.items():
         if not isinstance(value, str) or not value:
             raise _wrong(file, f"has {name!r} that is not a text", f'write {name} = "..."')
-    ids = _ids(file, content.get("identity", {}))
+    ids = _ids(file, content.get(_IDENTITY, {}))
     return Config(path=file, database=_beside(file, database), identity=ids, opening=opening)
 
 
