@@ -52,7 +52,7 @@ PAGES = (
         intro="Opening a database, what is not one identity's, and everything that one identity can do."
         " Guides: [quickstart](../guides/quickstart.md), [remembering](../guides/remembering.md),"
         " [recall](../guides/recall.md), [time and history](../guides/time-and-history.md).",
-        shows=("recollect.memories",),
+        shows=("recollect:Memories", "recollect:View", "recollect:convert", "recollect:open"),
     ),
     Page(
         file="agent.md",

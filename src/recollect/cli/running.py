@@ -17,7 +17,7 @@ from recollect.operations import Caller, Needs, Progress, Verb
 
 if TYPE_CHECKING:
     from recollect.cli.finding import Found
-    from recollect.memories import Memories
+    from recollect.memories.database import Memories
 
 
 def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out: Screen, notes: Screen) -> bool:

@@ -9,26 +9,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plans, plugins, validation
+from recollect import layers, plugins, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
-from recollect.events import Event, Watcher
-from recollect.memories import reembedding
-from recollect.memories.embedding import BEHIND
-from recollect.memories.engine import GIVEN, Engine, verb
+from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
 from recollect.memories.view import View
-from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Diagnosis, Finding, Health, Identity, Layer, LayerSize
+from recollect.types import Identity, Layer
 
 if TYPE_CHECKING:
+    from recollect.events import Event
+    from recollect.events.bus import Watcher
     from recollect.memories.agent import AgentMemory
+    from recollect.plans import Plan
     from recollect.tokens import TokenCounter
+    from recollect.types import Diagnosis, Finding, Health, LayerSize
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT = "default"
 """The embedder that the store was filled with; for a new one, the built-in one."""
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound="Event")
 
 
 def _now() -> datetime:
@@ -43,7 +43,7 @@ def open(
     reranker: Reranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
-    plan: Plan | str | None = None,
+    plan: "Plan | str | None" = None,
 ) -> "Memories":
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -60,7 +60,7 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
-        allowed = plans.named(plan)
+        allowed = _allowed(plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
@@ -88,6 +88,14 @@ def open(
     engine.embeddings.behind = bool(opened.settings().get(BEHIND))
     _log_if_asked(engine)
     return Memories(engine)
+
+
+def _allowed(plan: "Plan | str | None") -> "Plan | None":
+    if plan is None:
+        return None
+    from recollect import plans  # lazy: most databases are opened without one
+
+    return plans.named(plan)
 
 
 def _log_if_asked(engine: Engine) -> None:
@@ -174,7 +182,7 @@ class Memories:
         self._engine = engine
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> "Plan | None":
         """The plan that the database was opened with; without one, everything is allowed.
 
         >>> import recollect
@@ -257,7 +265,7 @@ class Memories:
         """
         return self._engine.bus.on(kind, handler)
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
+    def watch(self, watcher: "Watcher") -> Callable[[], None]:
         """Call ``watcher`` after each operation with how it went; the returned function ends it.
 
         It hears of reads and failures too, and of working memory and contexts of agents that are made from now on. It
@@ -286,7 +294,7 @@ class Memories:
         return tuple(agent for agent in held if agent is not None)
 
     @verb
-    def sizes(self) -> dict[Layer, LayerSize]:
+    def sizes(self) -> "dict[Layer, LayerSize]":
         """How much each layer holds, whoever's it is: for those who run the database.
 
         >>> import recollect
@@ -298,7 +306,7 @@ class Memories:
         return self._engine.store.sizes(self._engine.clock())
 
     @verb
-    def health(self) -> Health:
+    def health(self) -> "Health":
         """Whether the database can work now.
 
         >>> import recollect
@@ -341,7 +349,7 @@ class Memories:
         self._engine.store.set_settings({"durability": durability})
 
     @verb
-    def doctor(self, *, repair: bool = False, accept: bool = False) -> Diagnosis:
+    def doctor(self, *, repair: bool = False, accept: bool = False) -> "Diagnosis":
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
         ``accept=True`` first takes over what people edited in the files of the store: as new versions, with the reason
@@ -352,6 +360,8 @@ class Memories:
         ...     memories.doctor().healthy
         True
         """
+        from recollect.memories import reembedding  # lazy: for doctors only
+
         validation.flag("accept", accept)
         accepted = self._accepted() if accept else []
         diagnosis = self._engine.store.check(repair=repair)
@@ -362,8 +372,10 @@ class Memories:
             findings=(*accepted, *diagnosis.findings, *findings),
         )
 
-    def _accepted(self) -> list[Finding]:
+    def _accepted(self) -> "list[Finding]":
         """Take over what was edited by hand, and tell of it."""
+        from recollect.types import Finding  # lazy: as above
+
         ids = self._engine.store.accept(self._engine.clock())
         message = f"{len(ids)} memories were edited by hand"
         return [Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
@@ -385,6 +397,8 @@ class Memories:
         ...     memories.reembed(HashingEmbedder(64)), memories.settings()["embedder"]
         (1, 'hashing-64')
         """
+        from recollect.memories import reembedding  # lazy: seldom done
+
         named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
         _check_parts(None, named, None)
         return reembedding.reembed(self._engine, named, progress)

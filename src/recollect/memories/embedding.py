@@ -1,23 +1,21 @@
 """From memories to vectors: passages, batches, what was embedded before, and what to do when the embedder is down."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recollect import calibration, passages, validation, watching, words
-from recollect.calibration import Calibration
+from recollect import passages, validation, words
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
-from recollect.memories.engine import GIVEN, Engine
+from recollect.memories.engine import BEHIND, GIVEN, Engine
 from recollect.ports import Embedded, Embedder, check_vector
 from recollect.types import Memory, NewMemory, Vector
 
+if TYPE_CHECKING:
+    from recollect.calibration import Calibration
+
 ATTEMPTS = 3
 """How often an embedder is asked when its answers are no good."""
-
-BEHIND = "behind"
-"""The setting that says that there are memories without vectors."""
 
 CALIBRATION = "calibration"
 """The setting that keeps what was found out about the embedder's scale."""
@@ -114,6 +112,8 @@ def texts_of(memory: Memory | NewMemory) -> tuple[tuple[tuple[int, int], ...], l
 
 
 def _digest(embedder: Embedder, texts: Iterable[str]) -> bytes:
+    import hashlib  # lazy: brings in OpenSSL, and only slow embedders need it
+
     mixed = hashlib.blake2b(embedder.name.encode(), digest_size=16)
     for text in texts:
         mixed.update(b"\0" + text.encode())
@@ -172,6 +172,8 @@ def _watched(
         if not engine.bus.watchers:
             found = _call(embedder, ask, texts)
         else:
+            from recollect import watching  # lazy: most processes are not watched
+
             with watching.timing(engine.bus, "Embedder", "embed") as noted:
                 noted.count = len(texts)
                 found = _call(embedder, ask, texts)
@@ -221,8 +223,11 @@ def _failed(embedder: Embedder | None, what: str) -> EmbeddingFailed:
     )
 
 
-def scale(engine: Engine) -> Calibration:
+def scale(engine: Engine) -> "Calibration":
     """What the embedder's cosines mean: as it says itself, as was found out before, or as is found out now."""
+    from recollect import calibration  # lazy: only searching asks
+    from recollect.calibration import Calibration  # lazy: as above
+
     embedder = engine.embedder
     declared = getattr(embedder, "calibration", None)
     if embedder is None or isinstance(declared, Calibration):

@@ -10,23 +10,31 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import codec, watching
-from recollect.calibration import Calibration
+from recollect import codec
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
-from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
-from recollect.types import Identity, Layer, Memory, Owner, SessionConfig
+from recollect.types import Identity, Layer, Memory, Owner
 
 if TYPE_CHECKING:
+    from recollect.calibration import Calibration
     from recollect.memories.agent import AgentMemory
+    from recollect.plans import Plan
+    from recollect.types import SessionConfig
+    from recollect.watching import Noted
 
 ATTEMPTS = 100
 """How often a write is tried again when other writers are faster; each time one of them got through."""
 
+BEHIND = "behind"
+"""The setting that says that there are memories without vectors."""
+
 GIVEN = "given"
 """The embedder's name for vectors that callers bring along where no embedder is configured."""
+
+PAGE = 50
+"""How many memories a page has unless somebody asks for more or fewer."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +58,8 @@ def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
         try:
             if not self._engine.bus.watchers:
                 return method(self, *args, **kwargs)
+            from recollect import watching  # lazy: most processes are not watched
+
             with watching.timing(self._engine.bus, type(self).__name__, name) as noted:
                 _note_actor(noted, self)
                 result = method(self, *args, **kwargs)
@@ -66,7 +76,7 @@ def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
     return wrapped
 
 
-def _note_actor(noted: watching.Noted, actor: Actor) -> None:
+def _note_actor(noted: "Noted", actor: Actor) -> None:
     """Who acts, and in which layer if it sees only one."""
     identity: Identity | None = getattr(actor, "identity", None)
     if identity is not None:
@@ -76,7 +86,7 @@ def _note_actor(noted: watching.Noted, actor: Actor) -> None:
         noted.layer = seen[0]
 
 
-def _note_result(noted: watching.Noted, result: object) -> None:
+def _note_result(noted: "Noted", result: object) -> None:
     """The layer and the number of what an operation returned, if it says so."""
     if isinstance(result, Memory):
         noted.layer = result.owner.layer
@@ -97,7 +107,7 @@ class Embeddings:
     name: str | None = None
     behind: bool = False
     down: bool = False
-    scale: Calibration | None = None
+    scale: "Calibration | None" = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, made: int, seconds: float) -> None:
@@ -120,13 +130,15 @@ class Engine:
     sleep: Callable[[float], None] = time.sleep
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
-    plan: Plan | None = None
+    plan: "Plan | None" = None
     agents: "WeakValueDictionary[int, AgentMemory]" = field(default_factory=WeakValueDictionary)
     crowded: dict[Owner, int] = field(default_factory=dict)  # sessions that compaction cannot help until they hold more
 
     @property
-    def defaults(self) -> SessionConfig:
+    def defaults(self) -> "SessionConfig":
         """How sessions are configured unless they say otherwise."""
+        from recollect.types import SessionConfig  # lazy: most reads and writes are not about sessions
+
         return self.store.session_defaults() or SessionConfig()
 
     def new_ids(self, now: datetime, count: int) -> list[str]:

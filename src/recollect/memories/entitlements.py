@@ -4,19 +4,16 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from recollect import layers, plans
+from recollect import events, layers
 from recollect.errors import QuotaExceeded
-from recollect.events import QuotaWarning
-from recollect.memories import room
 from recollect.memories.engine import Actor, Engine, verb
 from recollect.memories.reach import Reach
-from recollect.plans import Feature
-from recollect.ports import Owners, Quota, Write, check_quota
-from recollect.types import Owner, Ranking
+from recollect.types import Layer, Owner, Ranking
 
-if TYPE_CHECKING:  # only agents have a context
-    from recollect.window import Strategy
-
+if TYPE_CHECKING:
+    from recollect.plans import Feature
+    from recollect.ports import Owners, Quota, Write
+    from recollect.window import Strategy  # only agents have a context
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,43 +26,59 @@ def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     @wraps(method)
     def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if self._engine.plan is not None:
-            plans.check(self._engine.plan, Feature.LONG_TERM_MEMORY)
+            check_long_term(self._engine)
         return method(self, *args, **kwargs)
 
     return verb(wrapped)
 
 
-def check(engine: Engine, feature: Feature) -> None:
+def check(engine: Engine, feature: "Feature") -> None:
     """Refuse what the plan does not include."""
+    from recollect import plans  # lazy: whoever names a feature has them already
+
     plans.check(engine.plan, feature)
 
 
-def allows(engine: Engine, feature: Feature) -> bool:
+def check_long_term(engine: Engine) -> None:
+    """Refuse to remember where the plan leaves that out."""
+    if engine.plan is not None:
+        from recollect.plans import Feature  # lazy: where there is a plan, they are there
+
+        check(engine, Feature.LONG_TERM_MEMORY)
+
+
+def allows(engine: Engine, feature: "Feature") -> bool:
     """Whether the plan includes a feature."""
     return engine.plan is None or engine.plan.allows(feature)
 
 
 def compacts(engine: Engine, strategy: "Strategy") -> None:
     """Refuse to sum up a context where the plan leaves that out."""
-    if strategy.advanced:
+    if strategy.advanced and engine.plan is not None:
+        from recollect.plans import Feature  # lazy: as above
+
         check(engine, Feature.ADVANCED_COMPACTION)
 
 
 def searches_by_meaning(engine: Engine, ranking: Ranking) -> bool:
     """Whether vectors take part in a search. Without them it goes by words, unless nearness alone was asked for."""
+    if engine.plan is None:
+        return True
+    from recollect.plans import Feature  # lazy: as above
+
     if ranking is Ranking.SIMILARITY:
         check(engine, Feature.SEMANTIC_SEARCH)
     return allows(engine, Feature.SEMANTIC_SEARCH)
 
 
-def apply(engine: Engine, reach: Reach, writes: Sequence[Write]) -> None:
+def apply(engine: Engine, reach: Reach, writes: "Sequence[Write]") -> None:
     """Write what may grow: only if the memories in reach stay within the plan, and a session within its limit."""
-    entered = room.entered(engine, reach, writes)
+    session = next((write.memory.owner for write in writes if write.memory.owner.layer is Layer.SESSION), None)
     try:
-        if entered is None:
+        if session is None:
             _apply(engine, reach, writes, None, None)
         else:
-            room.fill(engine, entered, lambda limit: _apply(engine, reach, writes, entered.owner, limit))
+            _apply_in_room(engine, reach, writes, session)
     except QuotaExceeded as error:
         plan = engine.plan
         error.hint = "forget what is not needed for good (permanent=True), or "
@@ -77,8 +90,30 @@ def apply(engine: Engine, reach: Reach, writes: Sequence[Write]) -> None:
         raise
 
 
-def _apply(engine: Engine, reach: Reach, writes: Sequence[Write], session: Owner | None, limit: int | None) -> None:
+def _apply_in_room(engine: Engine, reach: Reach, writes: "Sequence[Write]", session: Owner) -> None:
+    """Write into a session, which may have to make room first."""
+    from recollect.memories import room  # lazy: many processes write into no session
+
+    entered = room.entered(engine, reach, session, writes)
+    if entered is None:
+        _apply(engine, reach, writes, None, None)
+    else:
+        room.fill(engine, entered, lambda limit: _apply(engine, reach, writes, session, limit))
+
+
+def _apply(engine: Engine, reach: Reach, writes: "Sequence[Write]", session: Owner | None, limit: int | None) -> None:
     """Write within the plan, and within the limit of a session if there is one."""
+    limited = engine.plan is not None or limit is not None
+    engine.store.apply(writes, quota=_quota(engine, reach, writes, session, limit) if limited else None)
+
+
+def _quota(
+    engine: Engine, reach: Reach, writes: "Sequence[Write]", session: Owner | None, limit: int | None
+) -> "Quota | None":
+    """What the store is to hold a write to."""
+    from recollect.memories import room  # lazy: most writes are not limited
+    from recollect.ports import Quota, check_quota  # lazy: as above
+
     planned = engine.plan.limit_bytes if engine.plan is not None else None
     quota = None if planned is None else Quota(owners=reach.owners, limit_bytes=planned)
     if session is not None and limit is not None:
@@ -89,18 +124,20 @@ def _apply(engine: Engine, reach: Reach, writes: Sequence[Write], session: Owner
             # A store holds writes to one quota, and that is the plan's: two processes may overrun this one a little.
             used = engine.store.usage(own.owners)
             check_quota(own, used, used + room.growth(engine, session, writes))
-    engine.store.apply(writes, quota=quota)
+    return quota
 
 
-def warn(engine: Engine, owners: Owners) -> None:
+def warn(engine: Engine, owners: "Owners") -> None:
     """Tell whoever asked for it that little is left, after a write."""
     plan = engine.plan
-    if plan is None or not plan.limit_bytes or not engine.bus.wants(QuotaWarning):
+    if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
         return
+    from recollect import plans  # lazy: where there is a plan, they are there
+
     used = engine.store.usage(owners)
     if plans.warns(used, plan.limit_bytes):
         engine.bus.emit(
-            QuotaWarning(
+            events.QuotaWarning(
                 at=engine.clock(),
                 plan=plan.name,
                 owners=tuple(sorted(owners, key=lambda owner: layers.PRECEDENCE[owner.layer])),

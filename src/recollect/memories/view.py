@@ -1,42 +1,37 @@
 """The memories that one identity may see, and everything it can do with them."""
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from recollect import filters, validation
-from recollect.events import MemoryRetrieved
-from recollect.memories import changing, drafts, entitlements, listing
-from recollect.memories.adding import add_all
-from recollect.memories.engine import Engine
+from recollect import events, filters, validation
+from recollect.memories import entitlements
+from recollect.memories.engine import PAGE, Engine
 from recollect.memories.entitlements import long_term
-from recollect.memories.reach import Policies, Reach
-from recollect.plans import Feature
-from recollect.ports import Query
-from recollect.types import (
-    ChangedFields,
-    Filter,
-    Identity,
-    Layer,
-    Memory,
-    MemoryType,
-    NewFields,
-    NewMemory,
-    Page,
-    Ranking,
-    Removal,
-    Results,
-    Sort,
-    Stats,
-    Vector,
-    Version,
-)
+from recollect.memories.reach import Reach
+from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
+    from recollect.memories.reach import Policies
     from recollect.memories.sessions import Sessions
+    from recollect.ports import Query
+    from recollect.types import (
+        ChangedFields,
+        Filter,
+        NewFields,
+        NewMemory,
+        Page,
+        Removal,
+        Results,
+        Stats,
+        Vector,
+        Version,
+    )
 
 _CHANGES = 10_000
 
@@ -67,7 +62,7 @@ class View:
         return self._reach.layers
 
     @property
-    def sessions(self) -> "Sessions":
+    def sessions(self) -> Sessions:
         """The sessions of the user; ``MissingIdentifier`` if the identity names none.
 
         >>> import recollect
@@ -78,7 +73,7 @@ class View:
         """
         from recollect.memories.sessions import Sessions  # lazy: builds on views
 
-        entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
+        entitlements.check_long_term(self._engine)
         return Sessions(self._engine, self.identity)
 
     # -- adding -----------------------------------------------------------------------------------------------
@@ -109,6 +104,9 @@ class View:
         ...     memory.id == view.add("Use tabs", layer="project", type="decision", key="style-1").id
         True
         """
+        from recollect.memories import adding, drafts  # lazy: many processes only read
+        from recollect.types import NewFields, NewMemory  # lazy: as above
+
         drafts.check_known(fields, NewFields.__annotations__, "add")
         new = NewMemory(
             content=content,
@@ -120,7 +118,7 @@ class View:
             key=key,
             **fields,
         )
-        return add_all(self._engine, self._reach, [new], self.identity.session)[0]
+        return adding.add_all(self._engine, self._reach, [new], self.identity.session)[0]
 
     @long_term
     def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
@@ -132,9 +130,12 @@ class View:
         ...     [m.content for m in view.add_many(["Likes tea", recollect.NewMemory(content="Lives in Rome")])]
         ['Likes tea', 'Lives in Rome']
         """
+        from recollect.memories import adding  # lazy: many processes only read
+        from recollect.types import NewMemory  # lazy: as above
+
         given = validation.several("items", items)
         news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return add_all(self._engine, self._reach, news, self.identity.session)
+        return adding.add_all(self._engine, self._reach, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -200,6 +201,8 @@ class View:
                 store.touch(found, now)
                 self._tell(found.values(), now)
             return found
+        from recollect.memories import listing  # lazy: a memory is mostly read as it is now
+
         sequence, at = listing.moment(store, self._owners, as_of, now)
         past = {id: memory for id in ids if (memory := self._version_at(id, sequence or 0))}
         return self._visible(past, at, include_forgotten)
@@ -211,9 +214,10 @@ class View:
         return found
 
     def _tell(self, found: Iterable[Memory], now: datetime) -> None:
-        if self._engine.bus.wants(MemoryRetrieved):
+        bus = self._engine.bus
+        if bus.handlers and bus.wants(events.MemoryRetrieved):
             for memory in found:
-                self._engine.bus.emit(MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
+                bus.emit(events.MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
 
     def _version_at(self, id: str, sequence: int) -> Memory | None:
         versions = self._engine.store.versions(self._owners, memory_id=id)
@@ -224,7 +228,7 @@ class View:
     def list(
         self,
         *,
-        limit: int = listing.PAGE,
+        limit: int = PAGE,
         cursor: str | None = None,
         offset: int = 0,
         filter: Filter | Mapping[str, Any] | None = None,
@@ -246,6 +250,8 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
+        from recollect.memories import listing  # lazy: many processes never list
+
         query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return listing.page(self._engine.store, query, cursor, policies)
@@ -262,6 +268,9 @@ class View:
         as_of: datetime | int | None,
     ) -> Query:
         """What a filter means to the store: for these owners, at that moment."""
+        from recollect.memories import listing  # lazy: reading by id needs no filter
+        from recollect.ports import Query  # lazy: as above
+
         store, owners = self._engine.store, self._reach.owners_in(wanted)
         sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
         return Query(owners=owners, where=listing.resolve(store, owners, listing.to_filter(filter), at), as_of=sequence)
@@ -406,6 +415,8 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
+        from recollect.memories import changing  # lazy: many processes only read
+
         return changing.update(self._engine, self._reach, id, changes, if_version=if_version, vector=vector)
 
     @long_term
@@ -422,6 +433,8 @@ class View:
         ...     view.forget(memory.id), view.get(memory.id), view.restore(memory.id), view.get(memory.id).content
         (True, None, True, 'Likes tea')
         """
+        from recollect.memories import changing  # lazy: as above
+
         return changing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
 
     @long_term
@@ -447,6 +460,8 @@ class View:
         ...     view.forget_many(filter={"tags": ["personal"]}, reason="asked to").count, view.count()
         (1, 1)
         """
+        from recollect.memories import changing  # lazy: as above
+
         query = self._query(changing.required(filter), layers, None)
         return changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
 
@@ -459,4 +474,6 @@ class View:
         ...     memories.view(user="ada").restore("unknown")
         False
         """
+        from recollect.memories import changing  # lazy: as above
+
         return changing.restore(self._engine, self._owners, id)

@@ -17,7 +17,8 @@ from recollect.errors import (
 from recollect.types import Identity
 
 if TYPE_CHECKING:
-    from recollect.memories import Memories, View
+    from recollect.memories.database import Memories
+    from recollect.memories.view import View
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")

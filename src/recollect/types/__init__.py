@@ -1,34 +1,40 @@
 """The public values: frozen, slotted, and free of any third-party type."""
 
-from recollect.types.fields import ChangedFields, NewFields
-from recollect.types.memory import (
-    KnowledgePointer,
-    Memory,
-    MemoryType,
-    NewMemory,
-    Operation,
-    PointerType,
-    Source,
-    SourceType,
-    State,
-    Vector,
-    Version,
-)
-from recollect.types.owners import Identity, Layer, Owner
-from recollect.types.query import Filter, Hit, Page, Ranking, Results, Sort
-from recollect.types.reports import (
-    ConversionReport,
-    Diagnosis,
-    Finding,
-    Health,
-    LayerSize,
-    OperationCompleted,
-    Removal,
-    Stats,
-    Status,
-    TagUsage,
-)
-from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemory, SessionConfig, SessionStats
+from typing import TYPE_CHECKING
+
+from recollect import exports
+
+if TYPE_CHECKING:
+    from recollect.types.fields import ChangedFields, NewFields
+    from recollect.types.memory import (
+        KnowledgePointer,
+        Memory,
+        MemoryType,
+        Operation,
+        PointerType,
+        Source,
+        SourceType,
+        State,
+        Vector,
+        Version,
+    )
+    from recollect.types.new import NewMemory
+    from recollect.types.orders import Ranking, Sort
+    from recollect.types.owners import Identity, Layer, Owner
+    from recollect.types.query import Filter, Hit, Page, Results
+    from recollect.types.reports import (
+        ConversionReport,
+        Diagnosis,
+        Finding,
+        Health,
+        LayerSize,
+        OperationCompleted,
+        Removal,
+        Stats,
+        Status,
+        TagUsage,
+    )
+    from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemory, SessionConfig, SessionStats
 
 __all__ = [
     "ChangedFields",
@@ -69,3 +75,19 @@ __all__ = [
     "Vector",
     "Version",
 ]
+
+if not TYPE_CHECKING:  # who checks types sees the imports above
+    __getattr__ = exports.on_demand(
+        __name__,
+        {
+            "fields": "ChangedFields NewFields",
+            "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector Version",
+            "new": "NewMemory",
+            "orders": "Ranking Sort",
+            "owners": "Identity Layer Owner",
+            "query": "Filter Hit Page Results",
+            "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
+            " TagUsage",
+            "sessions": "CompactionReport DecayPolicy DroppedMemory SessionConfig SessionStats",
+        },
+    )

@@ -1,47 +1,12 @@
-"""What can be asked of a view: filters, orders, and the pages that answer."""
+"""What can be asked of a view: filters, and the pages and hits that answer."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from recollect.types.memory import Memory, MemoryType, SourceType
 from recollect.types.owners import Layer
-
-
-class Sort(StrEnum):
-    """The orders of a listing. ``NEWEST`` and ``OLDEST`` follow the order of recording, whatever the clock said.
-
-    ``RELEVANCE`` multiplies importance, decay and recency: what counts most now comes first.
-
-    >>> Sort("important") is Sort.IMPORTANT
-    True
-    """
-
-    NEWEST = "newest"
-    OLDEST = "oldest"
-    IMPORTANT = "important"
-    RECENTLY_ACCESSED = "recently_accessed"
-    MOST_ACCESSED = "most_accessed"
-    RELEVANCE = "relevance"
-
-
-class Ranking(StrEnum):
-    """What puts one hit before another.
-
-    ``BEST`` weighs everything that is known and is the default; ``SIMILARITY`` goes by the vectors alone;
-    ``PRECEDENCE`` puts the more specific layer first and then the better score; ``RELEVANCE`` multiplies importance,
-    decay, recency and the quality of the match.
-
-    >>> Ranking("relevance") is Ranking.RELEVANCE
-    True
-    """
-
-    BEST = "best"
-    SIMILARITY = "similarity"
-    PRECEDENCE = "precedence"
-    RELEVANCE = "relevance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
