@@ -7,17 +7,15 @@ release can add fields. ``docs/file-format.md`` describes the form.
 import base64
 import binascii
 import dataclasses
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from recollect.errors import InvalidInput, StoreCorrupt
 from recollect.types import (
-    Filter,
     KnowledgePointer,
     Layer,
     Memory,
@@ -26,9 +24,11 @@ from recollect.types import (
     Source,
     State,
     Vector,
-    Version,
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
+
+if TYPE_CHECKING:
+    from recollect.types import Filter, Version
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -150,7 +150,7 @@ def is_body(data: bytes | str) -> bool:
     return True
 
 
-def encode_version(version: Version) -> bytes:
+def encode_version(version: "Version") -> bytes:
     """All that a version says but its sequence, which is its store's: equal bytes mean that nothing was lost."""
     memory = version.memory
     told = (
@@ -224,6 +224,8 @@ def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, 
 
 def checksum(text: str) -> bytes:
     """Sixteen bytes that tell whether a text changed."""
+    import hashlib  # lazy: brings in OpenSSL, and reading needs no checksum
+
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -273,8 +275,10 @@ def decode_cursor(cursor: object) -> Cursor:
         ) from None
 
 
-def to_filter(fields: Mapping[str, Any]) -> Filter:
+def to_filter(fields: Mapping[str, Any]) -> "Filter":
     """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
+    from recollect.types import Filter  # lazy: reading by id needs none
+
     unknown = sorted(str(name) for name in set(fields) - set(Filter.__dataclass_fields__))
     if unknown:
         raise InvalidInput(

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput
-from recollect.types import Filter, Memory, MemoryType, Sort, SourceType, State
+from recollect.types import Memory, MemoryType, Sort, SourceType, State
+
+if TYPE_CHECKING:
+    from recollect.types import Filter
 
 MAX_DEPTH = 10
 _AUTHORS = 1_000
@@ -61,7 +64,7 @@ class Where:
     include_forgotten: bool = False
 
 
-def resolve(wanted: Filter, now: datetime) -> Where:
+def resolve(wanted: "Filter", now: datetime) -> Where:
     """Check a filter and make its times absolute.
 
     ``references`` are not resolved here: the engine follows them and sets ``ids``.
@@ -278,8 +281,7 @@ def _spaced(content: str) -> str:
     return words.spaced(content)
 
 
-@dataclass(frozen=True, slots=True)
-class _LookedFor:
+class _LookedFor(NamedTuple):
     """A word, or a pattern with stars: the pieces that must stand somewhere, and how they make up one word.
 
     Most texts have not even the pieces, and looking for those takes a tenth of the time.

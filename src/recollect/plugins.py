@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon, Store
 
@@ -111,6 +110,8 @@ def open_embedder(name: str) -> Embedder:
     64
     """
     if match := _HASHING.fullmatch(name):
+        from recollect.embedders.hashing import HashingEmbedder  # lazy: as all others
+
         return HashingEmbedder(int(match[1]))
     known = _known_embedder(name)
     if known is not None:

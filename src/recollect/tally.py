@@ -3,15 +3,21 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from recollect import codec, filters
-from recollect.types import Memory, MemoryType, Stats, TagUsage
+from recollect.types import Memory, MemoryType
+
+if TYPE_CHECKING:
+    from recollect.types import Stats, TagUsage
 
 TOP_TAGS = 20
 
 
-def tally(memories: Iterable[Memory], now: datetime) -> Stats:
+def tally(memories: Iterable[Memory], now: datetime) -> "Stats":
     """Count the memories of a view. Forgotten and expired ones count as forgotten, and their bytes as used."""
+    from recollect.types import Stats  # lazy: writing needs only footprints
+
     active = forgotten = used = 0
     by_type: Counter[MemoryType] = Counter()
     tags: Counter[str] = Counter()
@@ -38,8 +44,10 @@ def tally(memories: Iterable[Memory], now: datetime) -> Stats:
     )
 
 
-def top(tags: Iterable[tuple[str, int]]) -> tuple[TagUsage, ...]:
+def top(tags: Iterable[tuple[str, int]]) -> "tuple[TagUsage, ...]":
     """The most used tags, ties in alphabetical order."""
+    from recollect.types import TagUsage  # lazy: as above
+
     ranked = sorted(tags, key=lambda one: (-one[1], one[0]))[:TOP_TAGS]
     return tuple(TagUsage(tag=tag, count=count) for tag, count in ranked)
 

@@ -30,26 +30,26 @@ if TYPE_CHECKING:
         WorkingScopeDisposed,
     )
 
-__all__ = [
-    "ContextCompacted",
-    "ContextComposed",
+__all__ = [  # noqa: RUF022  # the order of the reference
     "Event",
-    "EventBus",
+    "MemoryStored",
+    "MemoryRetrieved",
+    "MemoryUpdated",
     "MemoryForgotten",
     "MemoryRestored",
-    "MemoryRetrieved",
-    "MemoryStored",
-    "MemoryUpdated",
-    "QuotaWarning",
     "SearchCompleted",
+    "QuotaWarning",
     "SessionCompacted",
-    "SnapshotCreated",
-    "SnapshotRestored",
-    "WorkingMemoryCleared",
-    "WorkingMemoryRemoved",
     "WorkingMemorySet",
+    "WorkingMemoryRemoved",
+    "WorkingMemoryCleared",
     "WorkingScopeCreated",
     "WorkingScopeDisposed",
+    "ContextComposed",
+    "ContextCompacted",
+    "SnapshotCreated",
+    "SnapshotRestored",
+    "EventBus",
 ]
 
 if not TYPE_CHECKING:  # who checks types sees the imports above

@@ -1,5 +1,7 @@
 """Opening a database, and what is not one identity's."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable
@@ -43,8 +45,8 @@ def open(
     reranker: Reranker | None = None,
     clock: Clock | None = None,
     durability: str | None = None,
-    plan: "Plan | str | None" = None,
-) -> "Memories":
+    plan: Plan | str | None = None,
+) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
     Without a URL the environment variable ``RECOLLECT_DB`` names it. ``embedder`` gives memories their vectors: the one
@@ -90,7 +92,7 @@ def open(
     return Memories(engine)
 
 
-def _allowed(plan: "Plan | str | None") -> "Plan | None":
+def _allowed(plan: Plan | str | None) -> Plan | None:
     if plan is None:
         return None
     from recollect import plans  # lazy: most databases are opened without one
@@ -182,7 +184,7 @@ class Memories:
         self._engine = engine
 
     @property
-    def plan(self) -> "Plan | None":
+    def plan(self) -> Plan | None:
         """The plan that the database was opened with; without one, everything is allowed.
 
         >>> import recollect
@@ -228,8 +230,8 @@ class Memories:
         org: str | None = None,
         company: str | None = None,
         context_tokens: int = 8_000,
-        counter: "TokenCounter | None" = None,
-    ) -> "AgentMemory":
+        counter: TokenCounter | None = None,
+    ) -> AgentMemory:
         """The handle of an agent: working memory, long-term memory and context.
 
         An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
@@ -265,7 +267,7 @@ class Memories:
         """
         return self._engine.bus.on(kind, handler)
 
-    def watch(self, watcher: "Watcher") -> Callable[[], None]:
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call ``watcher`` after each operation with how it went; the returned function ends it.
 
         It hears of reads and failures too, and of working memory and contexts of agents that are made from now on. It
@@ -281,7 +283,7 @@ class Memories:
         """
         return self._engine.bus.watch(watcher)
 
-    def agents(self) -> "tuple[AgentMemory, ...]":
+    def agents(self) -> tuple[AgentMemory, ...]:
         """The handles of agents that are in use in this process.
 
         >>> import recollect
@@ -294,7 +296,7 @@ class Memories:
         return tuple(agent for agent in held if agent is not None)
 
     @verb
-    def sizes(self) -> "dict[Layer, LayerSize]":
+    def sizes(self) -> dict[Layer, LayerSize]:
         """How much each layer holds, whoever's it is: for those who run the database.
 
         >>> import recollect
@@ -306,7 +308,7 @@ class Memories:
         return self._engine.store.sizes(self._engine.clock())
 
     @verb
-    def health(self) -> "Health":
+    def health(self) -> Health:
         """Whether the database can work now.
 
         >>> import recollect
@@ -349,7 +351,7 @@ class Memories:
         self._engine.store.set_settings({"durability": durability})
 
     @verb
-    def doctor(self, *, repair: bool = False, accept: bool = False) -> "Diagnosis":
+    def doctor(self, *, repair: bool = False, accept: bool = False) -> Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
         ``accept=True`` first takes over what people edited in the files of the store: as new versions, with the reason
@@ -372,7 +374,7 @@ class Memories:
             findings=(*accepted, *diagnosis.findings, *findings),
         )
 
-    def _accepted(self) -> "list[Finding]":
+    def _accepted(self) -> list[Finding]:
         """Take over what was edited by hand, and tell of it."""
         from recollect.types import Finding  # lazy: as above
 

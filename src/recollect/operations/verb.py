@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from recollect.errors import (
     ConfigurationError,
@@ -62,8 +62,7 @@ class Section(StrEnum):
     KEEP = "Keep in order"
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A verb in one line: what it does, under which heading it stands, and the module that it is written in."""
 
     summary: str
@@ -80,8 +79,7 @@ class Takes(StrEnum):
     WORDS = "words"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """How a field of an input is asked for.
 
     ``flag`` is its name where it is given once for each value (``--tag a --tag b`` fills ``tags``). A time that is
@@ -144,8 +142,7 @@ def _ids(identity: Identity) -> Mapping[str, str | None]:
     return {one.name: getattr(identity, one.name) for one in dataclasses.fields(identity)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(NamedTuple):
     """A command line, and what it is good for. The tests run it, with the id of a memory in ``$ID``."""
 
     line: str

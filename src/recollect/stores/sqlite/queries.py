@@ -3,15 +3,20 @@
 ``h`` is heads, ``j`` the journal entry of the head, ``a`` its accesses.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from recollect import codec
-from recollect.filters import Where
-from recollect.ports import Query
 from recollect.stores.sqlite import rows
 from recollect.types import Sort
+
+if TYPE_CHECKING:
+    from recollect.filters import Where
+    from recollect.ports import Query
 
 _ORDER = MappingProxyType(
     {

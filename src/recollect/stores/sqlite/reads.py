@@ -1,5 +1,7 @@
 """The reading half of the embedded store: every statement that answers a question."""
 
+from __future__ import annotations
+
 import threading
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -13,14 +15,16 @@ import apsw
 
 from recollect import codec, tally
 from recollect.errors import RecollectError
-from recollect.ports import Owners, Query, Record, Store, Stored
+from recollect.ports import Owners, Store, Stored
 from recollect.stores.sqlite import connections, queries, records, rows, usage
 from recollect.stores.sqlite.usage import Figure
-from recollect.types import Layer, LayerSize, Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
+from recollect.types import Layer, Memory, MemoryType, Operation, Owner, Sort
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
+    from recollect.ports import Query, Record
     from recollect.recall.probes import Candidates, Probe
     from recollect.stores.sqlite.indexes import Indexes
+    from recollect.types import LayerSize, Stats, Vector, Version
 
 
 class SqliteReads(Store):
@@ -38,7 +42,7 @@ class SqliteReads(Store):
         self._pending_lock = threading.Lock()
 
     @cached_property
-    def _indexes(self) -> "Indexes":
+    def _indexes(self) -> Indexes:
         from recollect.stores.sqlite.indexes import Indexes  # lazy: as in candidates
 
         return Indexes()
@@ -175,7 +179,7 @@ class SqliteReads(Store):
         with self._snapshot(query.owners) as (connection, numbers):
             return int(connection.execute(*queries.counting(query, numbers)).get)
 
-    def candidates(self, query: Query, probe: "Probe") -> "Candidates":
+    def candidates(self, query: Query, probe: Probe) -> Candidates:
         """What may answer a search, by the indexes in RAM. The past and the forgotten are searched by the default."""
         if query.as_of is not None or query.where.include_forgotten:
             return super().candidates(query, probe)
@@ -226,6 +230,8 @@ class SqliteReads(Store):
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts, from the heads alone."""
+        from recollect.types import Stats  # lazy: for those who ask
+
         moment = codec.to_micros(now)
         with self._snapshot(owners) as (connection, numbers):
             marks = queries.marks(numbers)
@@ -244,6 +250,8 @@ class SqliteReads(Store):
 
     def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
         """Counts, from the heads alone."""
+        from recollect.types import LayerSize  # lazy: as above
+
         found: dict[Layer, LayerSize] = {}
         with self._snapshot(()) as (connection, _):
             for owner, active, used in rows.fetch(connection, _SIZES, (codec.to_micros(now),)):

@@ -1,29 +1,33 @@
 """Between values and rows: what a version, a head and a memory look like in the file."""
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from recollect import codec
 from recollect.errors import StoreCorrupt
-from recollect.ports import Write
 from recollect.types import Memory, Operation, Owner, Vector, Version
+
+if TYPE_CHECKING:
+    from recollect.ports import Write
 
 _CHUNKS = (64, 16, 4, 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # there is one of each, so identity will do
 class Insert:
     """Rows into one table, many with one statement: each statement costs a release of the interpreter's lock."""
 
-    into: str
-    width: int
+    __slots__ = ("into", "width")
+
+    def __init__(self, into: str, width: int) -> None:
+        self.into, self.width = into, width
 
     def rows(self, connection: apsw.Connection, values: Sequence[tuple[object, ...]]) -> None:
         """Insert them all."""

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -17,8 +17,7 @@ APPLICATION_ID = 0x52434C54  # "RCLT" in ASCII, at byte 68 of the file: how `fil
 PAGE_BYTES = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     """One step of the schema: what makes it and what takes it back."""
 
     number: int

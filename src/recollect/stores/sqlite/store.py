@@ -1,23 +1,29 @@
 """The embedded store: one SQLite file, one writer at a time, any number of readers and processes."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.ports import Capabilities, Embedded, Quota, Record, Write
+from recollect.ports import Capabilities
 from recollect.stores.forking import forks
 from recollect.stores.sqlite import connections, embedding, records, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
-from recollect.types import Diagnosis, Health, Operation, Owner, Status
+from recollect.types import Operation, Owner
+
+if TYPE_CHECKING:
+    from recollect.ports import Embedded, Quota, Record, Write
+    from recollect.types import Diagnosis, Health
 
 DURABILITIES = ("full", "relaxed")
 _PENDING = 1_000
@@ -210,6 +216,8 @@ class SqliteStore(SqliteReads):
 
     def health(self) -> Health:
         """Whether the file can be read now."""
+        from recollect.types import Health, Status  # lazy: for those who run it
+
         started = time.perf_counter()
         try:
             self.sequence()
