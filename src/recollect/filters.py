@@ -35,9 +35,10 @@ _UNITS = MappingProxyType(
     }
 )
 _PATTERNS = 20
-_PATTERN = re.compile(r"(?:[^\W_]|\*)+")
-_STARS = re.compile(r"\*+")
-_RELATIVE = re.compile(r"(?:last\s+)?(\d{1,6})?\s*([a-z]+)", re.IGNORECASE)
+# Compiled by the first filter that needs them: most need none.
+_PATTERN = r"(?:[^\W_]|\*)+"
+_STARS = r"\*+"
+_RELATIVE = r"(?i)(?:last\s+)?(\d{1,6})?\s*([a-z]+)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +127,10 @@ def patterns(value: object) -> tuple[str, ...]:
     from recollect import words  # lazy: brings in the stemmer, which most filters do not need
 
     found: dict[str, None] = {}
-    for word in _PATTERN.findall(words.unmarked(validation.line("filter.text", value))):
+    for word in re.findall(_PATTERN, words.unmarked(validation.line("filter.text", value))):
         if "*" in word:
             pieces = "*".join("".join(words.words(piece)) for piece in word.split("*"))
-            found[_STARS.sub("*", pieces)] = None
+            found[re.sub(_STARS, "*", pieces)] = None
         else:
             found.update(dict.fromkeys(words.words(word)))
     found.pop("*", None)  # any word at all
@@ -150,7 +151,7 @@ def relative(value: object) -> timedelta:
     """
     if isinstance(value, timedelta):
         return value
-    match = _RELATIVE.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = re.fullmatch(_RELATIVE, value.strip()) if isinstance(value, str) else None
     name = match[2].lower() if match else ""
     unit = _UNITS.get(name.removesuffix("s") if len(name) > 3 else name)  # "days", but not "ms"
     if match is None or unit is None or (match[1] is None and "last" not in match[0].lower()):

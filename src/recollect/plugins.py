@@ -30,7 +30,7 @@ _BY_THEIR_OWN_NAME: Mapping[str, str] = MappingProxyType(
     {"wordllama-l2-supercat-256": DEFAULT_EMBEDDER, "bge-small-en-v1.5-int8": "bge"}
 )
 _HASHING = re.compile(r"hashing-(\d{1,4})")
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)  # two letters at least: "C:" is a drive
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: "C:" is a drive
 
 
 def open_store(url: str | Path, *, durability: str | None = None) -> Store:

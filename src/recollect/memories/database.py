@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plugins, validation
+from recollect import layers, plugins, types, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
+from recollect.events.bus import Watcher
 from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
@@ -20,11 +21,9 @@ from recollect.types import Identity, Layer
 
 if TYPE_CHECKING:
     from recollect.events import Event
-    from recollect.events.bus import Watcher
     from recollect.memories.agent import AgentMemory
     from recollect.plans import Plan
     from recollect.tokens import TokenCounter
-    from recollect.types import Diagnosis, Finding, Health, LayerSize
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT = "default"
@@ -296,7 +295,7 @@ class Memories:
         return tuple(agent for agent in held if agent is not None)
 
     @verb
-    def sizes(self) -> dict[Layer, LayerSize]:
+    def sizes(self) -> dict[Layer, types.LayerSize]:
         """How much each layer holds, whoever's it is: for those who run the database.
 
         >>> import recollect
@@ -308,7 +307,7 @@ class Memories:
         return self._engine.store.sizes(self._engine.clock())
 
     @verb
-    def health(self) -> Health:
+    def health(self) -> types.Health:
         """Whether the database can work now.
 
         >>> import recollect
@@ -351,7 +350,7 @@ class Memories:
         self._engine.store.set_settings({"durability": durability})
 
     @verb
-    def doctor(self, *, repair: bool = False, accept: bool = False) -> Diagnosis:
+    def doctor(self, *, repair: bool = False, accept: bool = False) -> types.Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
         ``accept=True`` first takes over what people edited in the files of the store: as new versions, with the reason
@@ -374,13 +373,11 @@ class Memories:
             findings=(*accepted, *diagnosis.findings, *findings),
         )
 
-    def _accepted(self) -> list[Finding]:
+    def _accepted(self) -> list[types.Finding]:
         """Take over what was edited by hand, and tell of it."""
-        from recollect.types import Finding  # lazy: as above
-
         ids = self._engine.store.accept(self._engine.clock())
         message = f"{len(ids)} memories were edited by hand"
-        return [Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
+        return [types.Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
 
     @verb
     def reembed(

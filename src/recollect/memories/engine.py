@@ -94,7 +94,6 @@ def _note_result(noted: "Noted", result: object) -> None:
         noted.count = len(result)
 
 
-@dataclass(slots=True)
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
@@ -102,17 +101,18 @@ class Embeddings:
     ``scale`` what the cosines of the embedder mean.
     """
 
-    made: int = 0
-    seconds: float = 0.0
-    name: str | None = None
-    behind: bool = False
-    down: bool = False
-    scale: "Calibration | None" = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        self.made = 0
+        self.seconds = 0.0
+        self.name: str | None = None
+        self.behind = False
+        self.down = False
+        self.scale: Calibration | None = None
+        self._lock = threading.Lock()
 
     def add(self, made: int, seconds: float) -> None:
         """Count a batch."""
-        with self.lock:
+        with self._lock:
             self.made += made
             self.seconds += seconds
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from recollect import events, filters, validation
+from recollect import events, filters, types, validation
 from recollect.memories import entitlements
 from recollect.memories.engine import PAGE, Engine
 from recollect.memories.entitlements import long_term
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from recollect.memories.reach import Policies
     from recollect.memories.sessions import Sessions
     from recollect.ports import Query
-    from recollect.types import (
-        ChangedFields,
-        Filter,
-        NewFields,
-        NewMemory,
-        Page,
-        Removal,
-        Results,
-        Stats,
-        Vector,
-        Version,
-    )
 
 _CHANGES = 10_000
 
@@ -89,7 +77,7 @@ class View:
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         key: str | None = None,
-        **fields: Unpack[NewFields],
+        **fields: Unpack[types.NewFields],
     ) -> Memory:
         """Remember something and return it as it was stored.
 
@@ -105,10 +93,9 @@ class View:
         True
         """
         from recollect.memories import adding, drafts  # lazy: many processes only read
-        from recollect.types import NewFields, NewMemory  # lazy: as above
 
-        drafts.check_known(fields, NewFields.__annotations__, "add")
-        new = NewMemory(
+        drafts.check_known(fields, types.NewFields.__annotations__, "add")
+        new = types.NewMemory(
             content=content,
             layer=layer,
             type=type,
@@ -121,7 +108,7 @@ class View:
         return adding.add_all(self._engine, self._reach, [new], self.identity.session)[0]
 
     @long_term
-    def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
+    def add_many(self, items: Iterable[str | types.NewMemory]) -> builtins.list[Memory]:
         """Remember many things: one batch of embeddings, one transaction, all or none.
 
         >>> import recollect
@@ -131,10 +118,9 @@ class View:
         ['Likes tea', 'Lives in Rome']
         """
         from recollect.memories import adding  # lazy: many processes only read
-        from recollect.types import NewMemory  # lazy: as above
 
         given = validation.several("items", items)
-        news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
+        news = [types.NewMemory(content=item) if isinstance(item, str) else item for item in given]
         return adding.add_all(self._engine, self._reach, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
@@ -231,11 +217,11 @@ class View:
         limit: int = PAGE,
         cursor: str | None = None,
         offset: int = 0,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: types.Filter | Mapping[str, Any] | None = None,
         layers: Iterable[Layer | str] | None = None,
         sort_by: Sort | str = Sort.NEWEST,
         as_of: datetime | int | None = None,
-    ) -> Page:
+    ) -> types.Page:
         """One page of the memories that match a filter.
 
         Going on with ``page.next_cursor`` shows every memory that was there from the start exactly once, whatever is
@@ -263,7 +249,7 @@ class View:
 
     def _query(
         self,
-        filter: Filter | Mapping[str, Any] | None,
+        filter: types.Filter | Mapping[str, Any] | None,
         wanted: Iterable[Layer | str] | None,
         as_of: datetime | int | None,
     ) -> Query:
@@ -279,7 +265,7 @@ class View:
     def count(
         self,
         *,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: types.Filter | Mapping[str, Any] | None = None,
         layers: Iterable[Layer | str] | None = None,
         as_of: datetime | int | None = None,
     ) -> int:
@@ -295,7 +281,7 @@ class View:
         return self._engine.store.count(self._query(filter, layers, as_of))
 
     @long_term
-    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> Stats:
+    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> types.Stats:
         """Counts, sizes, types and tags of the memories in view.
 
         >>> import recollect
@@ -312,7 +298,7 @@ class View:
         return replace(found, bytes_limit=limit, embeddings_made=times.made, average_embedding_ms=average)
 
     @long_term
-    def history(self, id: str) -> builtins.list[Version]:
+    def history(self, id: str) -> builtins.list[types.Version]:
         """Every version of a memory, the oldest first; of an erased one, only that it was erased.
 
         >>> import recollect
@@ -328,7 +314,7 @@ class View:
     @long_term
     def changes(
         self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
-    ) -> builtins.list[Version]:
+    ) -> builtins.list[types.Version]:
         """What was written behind a sequence, the oldest first: a feed that can be resumed at any time.
 
         Remember the ``sequence`` of the last version you handled and pass it as ``after``: nothing is told twice and
@@ -355,11 +341,11 @@ class View:
         min_score: float | None = None,
         ranking: Ranking | str = Ranking.BEST,
         layers: Iterable[Layer | str] | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: types.Filter | Mapping[str, Any] | None = None,
         as_of: datetime | int | None = None,
         asked_at: datetime | None = None,
         explain: bool = False,
-    ) -> Results:
+    ) -> types.Results:
         """The memories that answer a query best, with scores from 0 to 1.
 
         Without ``min_score`` the answer is empty when nothing here seems to be about the question; ``min_score=0``
@@ -398,8 +384,8 @@ class View:
         id: str,
         *,
         if_version: int | None = None,
-        vector: Vector | Iterable[float] | None = None,
-        **changes: Unpack[ChangedFields],
+        vector: types.Vector | Iterable[float] | None = None,
+        **changes: Unpack[types.ChangedFields],
     ) -> Memory:
         """Change a memory and return its new version.
 
@@ -441,12 +427,12 @@ class View:
     def forget_many(
         self,
         *,
-        filter: Filter | Mapping[str, Any],
+        filter: types.Filter | Mapping[str, Any],
         layers: Iterable[Layer | str] | None = None,
         reason: str | None = None,
         permanent: bool = False,
         dry_run: bool = False,
-    ) -> Removal:
+    ) -> types.Removal:
         """Forget all memories that match a filter, in one transaction: all or none.
 
         ``dry_run=True`` changes nothing and tells what would go. ``permanent=True`` erases, and then also takes what

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -124,8 +124,7 @@ def asked(one: "dataclasses.Field[Any]") -> Asked:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(NamedTuple):
     """Who calls a verb, and on which database; ``progress`` is told how far a long one is."""
 
     memories: "Memories"
@@ -157,8 +156,7 @@ def _never(_: Caller, __: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verb(Generic[Input, Output]):
+class Verb(NamedTuple, Generic[Input, Output]):
     """One entry of the table: what can be asked of a database, and all that a surface must know to offer it.
 
     ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates`` says that a database which is not there is

@@ -12,8 +12,10 @@ from recollect import exports
 if TYPE_CHECKING:
     from recollect.ports.checks import check_quota, check_record, check_vector, taken
     from recollect.ports.models import Clock, Embedder, Lexicon, Reranker
+    from recollect.ports.queries import Query
     from recollect.ports.store import Capabilities, Owners, Store, Stored
-    from recollect.ports.values import Embedded, Query, Quota, Record, Write
+    from recollect.ports.values import Embedded, Quota, Record
+    from recollect.ports.writes import Write
 
 __all__ = [  # noqa: RUF022  # the order of the reference
     "Clock",
@@ -41,7 +43,9 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
         {
             "checks": "check_quota check_record check_vector taken",
             "models": "Clock Embedder Lexicon Reranker",
+            "queries": "Query",
             "store": "Capabilities Owners Store Stored",
-            "values": "Embedded Query Quota Record Write",
+            "values": "Embedded Quota Record",
+            "writes": "Write",
         },
     )

@@ -10,7 +10,8 @@ from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExce
 from recollect.types import Sort
 
 if TYPE_CHECKING:
-    from recollect.ports.values import Query, Quota, Record
+    from recollect.ports.queries import Query
+    from recollect.ports.values import Quota, Record
     from recollect.types import Vector
 
 T = TypeVar("T")

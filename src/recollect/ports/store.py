@@ -15,7 +15,9 @@ from recollect.ports.checks import check_vector, taken
 from recollect.types import Layer, Memory, Owner, Sort
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it; values are made by who gives them
-    from recollect.ports.values import Embedded, Query, Quota, Record, Write
+    from recollect.ports.queries import Query
+    from recollect.ports.values import Embedded, Quota, Record
+    from recollect.ports.writes import Write
     from recollect.recall.probes import Candidates, Probe
     from recollect.types import Diagnosis, Health, LayerSize, SessionConfig, Stats, Vector, Version
 

@@ -1,7 +1,7 @@
 """What the index knows of one memory. No numpy here: stores make entries when they write."""
 
 import hashlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from recollect import codec, dates, words
 from recollect.types import Layer, Memory
@@ -22,8 +22,7 @@ _IN_METADATA = ("session", "session_id")  # where a session is often kept by tho
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A memory as the index takes it in. Times are seconds since 1970; ``session`` is 0 where none is known."""
 
     number: int

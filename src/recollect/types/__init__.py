@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         SourceType,
         State,
         Vector,
-        Version,
     )
     from recollect.types.new import NewMemory
     from recollect.types.orders import Ranking, Sort
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         TagUsage,
     )
     from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemory, SessionConfig, SessionStats
+    from recollect.types.versions import Version
 
 __all__ = [
     "ChangedFields",
@@ -81,7 +81,7 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
         __name__,
         {
             "fields": "ChangedFields NewFields",
-            "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector Version",
+            "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector",
             "new": "NewMemory",
             "orders": "Ranking Sort",
             "owners": "Identity Layer Owner",
@@ -89,5 +89,6 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
             "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
             " TagUsage",
             "sessions": "CompactionReport DecayPolicy DroppedMemory SessionConfig SessionStats",
+            "versions": "Version",
         },
     )

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect import codec
+from recollect import codec, types
 from recollect.errors import StoreCorrupt
-from recollect.types import Memory, Operation, Owner, Vector, Version
+from recollect.types import Memory, Operation, Owner, Vector
 
 if TYPE_CHECKING:
     from recollect.ports import Write
@@ -192,12 +192,12 @@ def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = Non
     )
 
 
-def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
+def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> types.Version:
     """The journal entry of the columns ``JOURNAL, sequence, reason``."""
     *kept, sequence, reason = row
     erased = kept[4] == Operation.ERASED
     owner = owners[kept[3]]
-    return Version(
+    return types.Version(
         sequence=sequence,
         memory_id=kept[0],
         owner=owner,
@@ -209,7 +209,7 @@ def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
     )
 
 
-def checked_version(row: tuple[Any, ...], owner: Owner) -> Version:
+def checked_version(row: tuple[Any, ...], owner: Owner) -> types.Version:
     """The journal entry of the columns ``CHECKED``."""
     sequence, id_, version, number, owned, operation, recorded_at, created_at, reason, content, body, _ = row
     kept = (id_, version, number, owned, operation, recorded_at, created_at, content, body)
