@@ -1,6 +1,5 @@
 """What the index knows of one memory. No numpy here: stores make entries when they write."""
 
-import hashlib
 from typing import NamedTuple
 
 from recollect import codec, dates, words
@@ -83,6 +82,8 @@ def session_of(memory: Memory) -> int:
             named = str(memory.metadata[name])
     if named is None:
         return 0
+    import hashlib  # lazy: brings in OpenSSL, and many have no session
+
     digest = hashlib.blake2b(named.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) or 1
 

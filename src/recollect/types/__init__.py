@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recollect.types.new import NewMemory
     from recollect.types.orders import Ranking, Sort
     from recollect.types.owners import Identity, Layer, Owner
+    from recollect.types.policies import DecayPolicy
     from recollect.types.query import Filter, Hit, Page, Results
     from recollect.types.reports import (
         ConversionReport,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         Status,
         TagUsage,
     )
-    from recollect.types.sessions import CompactionReport, DecayPolicy, DroppedMemory, SessionConfig, SessionStats
+    from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
     from recollect.types.versions import Version
 
 __all__ = [
@@ -85,10 +86,11 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
             "new": "NewMemory",
             "orders": "Ranking Sort",
             "owners": "Identity Layer Owner",
+            "policies": "DecayPolicy",
             "query": "Filter Hit Page Results",
             "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
             " TagUsage",
-            "sessions": "CompactionReport DecayPolicy DroppedMemory SessionConfig SessionStats",
+            "sessions": "CompactionReport DroppedMemory SessionConfig SessionStats",
             "versions": "Version",
         },
     )
