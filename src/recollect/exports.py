@@ -1,4 +1,8 @@
-"""Names that a package offers and imports when they are first asked for: a start pays only for what it uses."""
+"""Names that a package offers and imports when they are first asked for: a start pays only for what it uses.
+
+Whoever needs such a name in some calls only asks the package for it then, as in ``types.Stats(...)``. An annotation
+that does so can be read at run time, too.
+"""
 
 import sys
 from collections.abc import Callable, Mapping

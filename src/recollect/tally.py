@@ -3,21 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from recollect import codec, filters
+from recollect import codec, filters, types
 from recollect.types import Memory, MemoryType
-
-if TYPE_CHECKING:
-    from recollect.types import Stats, TagUsage
 
 TOP_TAGS = 20
 
 
-def tally(memories: Iterable[Memory], now: datetime) -> "Stats":
+def tally(memories: Iterable[Memory], now: datetime) -> "types.Stats":
     """Count the memories of a view. Forgotten and expired ones count as forgotten, and their bytes as used."""
-    from recollect.types import Stats  # lazy: writing needs only footprints
-
     active = forgotten = used = 0
     by_type: Counter[MemoryType] = Counter()
     tags: Counter[str] = Counter()
@@ -33,7 +27,7 @@ def tally(memories: Iterable[Memory], now: datetime) -> "Stats":
         tags.update(memory.tags)
         oldest = min(oldest or memory.created_at, memory.created_at)
         newest = max(newest or memory.created_at, memory.created_at)
-    return Stats(
+    return types.Stats(
         active=active,
         forgotten=forgotten,
         bytes_used=used,
@@ -44,12 +38,10 @@ def tally(memories: Iterable[Memory], now: datetime) -> "Stats":
     )
 
 
-def top(tags: Iterable[tuple[str, int]]) -> "tuple[TagUsage, ...]":
+def top(tags: Iterable[tuple[str, int]]) -> "tuple[types.TagUsage, ...]":
     """The most used tags, ties in alphabetical order."""
-    from recollect.types import TagUsage  # lazy: as above
-
     ranked = sorted(tags, key=lambda one: (-one[1], one[0]))[:TOP_TAGS]
-    return tuple(TagUsage(tag=tag, count=count) for tag, count in ranked)
+    return tuple(types.TagUsage(tag=tag, count=count) for tag, count in ranked)
 
 
 def footprint(memory: Memory) -> int:

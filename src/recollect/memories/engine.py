@@ -10,7 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import codec
+from recollect import codec, types
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recollect.calibration import Calibration
     from recollect.memories.agent import AgentMemory
     from recollect.plans import Plan
-    from recollect.types import SessionConfig
     from recollect.watching import Noted
 
 ATTEMPTS = 100
@@ -135,11 +134,9 @@ class Engine:
     crowded: dict[Owner, int] = field(default_factory=dict)  # sessions that compaction cannot help until they hold more
 
     @property
-    def defaults(self) -> "SessionConfig":
+    def defaults(self) -> "types.SessionConfig":
         """How sessions are configured unless they say otherwise."""
-        from recollect.types import SessionConfig  # lazy: most reads and writes are not about sessions
-
-        return self.store.session_defaults() or SessionConfig()
+        return self.store.session_defaults() or types.SessionConfig()
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from recollect import filters
+from recollect import filters, types
 from recollect.errors import RecollectError
 from recollect.ports.checks import check_vector, taken
 from recollect.types import Layer, Memory, Owner, Sort
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it; values are
     from recollect.ports.values import Embedded, Quota, Record
     from recollect.ports.writes import Write
     from recollect.recall.probes import Candidates, Probe
-    from recollect.types import Diagnosis, Health, LayerSize, SessionConfig, Stats, Vector, Version
+    from recollect.types import SessionConfig, Stats, Vector, Version
 
 
 Owners = AbstractSet[Owner]
@@ -249,32 +249,28 @@ class Store(ABC):
 
         return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
 
-    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+    def sizes(self, now: datetime) -> dict[Layer, types.LayerSize]:
         """What each layer that is in use holds, whoever's it is: for those who run the database, not for a view."""
-        from recollect.types import LayerSize  # lazy: for those who run it
-
         # No embedder has an empty name, so that every memory lacks its vector.
         owners = {stored.memory.owner for stored in self.unembedded("", 2**62)}
         used = {layer: {owner for owner in owners if owner.layer is layer} for layer in Layer}
         found = {layer: self.stats(theirs, now) for layer, theirs in used.items() if theirs}
-        return {layer: LayerSize(active=stats.active, bytes_used=stats.bytes_used) for layer, stats in found.items()}
+        return {
+            layer: types.LayerSize(active=stats.active, bytes_used=stats.bytes_used) for layer, stats in found.items()
+        }
 
-    def health(self) -> Health:
+    def health(self) -> types.Health:
         """Whether the store can work now: by default, whether it answers."""
-        from recollect.types import Health, Status  # lazy: as above
-
         try:
             self.sequence()
         except RecollectError as error:
-            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
-        return Health(status=Status.HEALTHY, latency_ms=0.0)
+            return types.Health(status=types.Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
+        return types.Health(status=types.Status.HEALTHY, latency_ms=0.0)
 
-    def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to mend by default
+    def check(self, *, repair: bool = False) -> types.Diagnosis:  # noqa: ARG002  # nothing to mend by default
         """Look for damage, and mend what can be mended if asked to."""
-        from recollect.types import Diagnosis  # lazy: as above
-
         self.sequence()  # a closed store cannot be called sound
-        return Diagnosis(checks=())
+        return types.Diagnosis(checks=())
 
     def accept(self, at: datetime) -> list[str]:  # noqa: ARG002  # nobody edits what is not plain text
         """Take what people changed in the files themselves over as new versions, recorded at a time; the ids.

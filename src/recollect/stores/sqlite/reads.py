@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect import codec, tally
+from recollect import codec, tally, types
 from recollect.errors import RecollectError
 from recollect.ports import Owners, Store, Stored
 from recollect.stores.sqlite import connections, queries, records, rows, usage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
     from recollect.ports import Query, Record
     from recollect.recall.probes import Candidates, Probe
     from recollect.stores.sqlite.indexes import Indexes
-    from recollect.types import LayerSize, Stats, Vector, Version
+    from recollect.types import Vector, Version
 
 
 class SqliteReads(Store):
@@ -228,17 +228,15 @@ class SqliteReads(Store):
         self._figures.update(found)
         return sum(figure.used for figure in found.values())
 
-    def stats(self, owners: Owners, now: datetime) -> Stats:
+    def stats(self, owners: Owners, now: datetime) -> types.Stats:
         """Counts, from the heads alone."""
-        from recollect.types import Stats  # lazy: for those who ask
-
         moment = codec.to_micros(now)
         with self._snapshot(owners) as (connection, numbers):
             marks = queries.marks(numbers)
             kinds = rows.fetch(connection, _STATS.format(owners=marks), (moment, *numbers))
             tags = rows.fetch(connection, _TAGS.format(owners=marks), (*numbers, moment))
             active = [row for row in kinds if row[0]]
-            return Stats(
+            return types.Stats(
                 active=sum(row[2] for row in active),
                 forgotten=sum(row[2] for row in kinds if not row[0]),
                 bytes_used=sum(row[3] for row in kinds),
@@ -248,16 +246,14 @@ class SqliteReads(Store):
                 newest=codec.from_micros(max(row[5] for row in active)) if active else None,
             )
 
-    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+    def sizes(self, now: datetime) -> dict[Layer, types.LayerSize]:
         """Counts, from the heads alone."""
-        from recollect.types import LayerSize  # lazy: as above
-
-        found: dict[Layer, LayerSize] = {}
+        found: dict[Layer, types.LayerSize] = {}
         with self._snapshot(()) as (connection, _):
             for owner, active, used in rows.fetch(connection, _SIZES, (codec.to_micros(now),)):
                 layer = self._owner(connection, owner).layer
-                before = found.get(layer, LayerSize(active=0, bytes_used=0))
-                found[layer] = LayerSize(active=before.active + active, bytes_used=before.bytes_used + used)
+                before = found.get(layer, types.LayerSize(active=0, bytes_used=0))
+                found[layer] = types.LayerSize(active=before.active + active, bytes_used=before.bytes_used + used)
         return found
 
     # -- pieces -----------------------------------------------------------------------------------------------

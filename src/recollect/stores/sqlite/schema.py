@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect import codec, words
+from recollect import codec
 from recollect.stores.sqlite import rows
 from recollect.types import Memory
 
@@ -33,6 +33,8 @@ def _fill_words(connection: apsw.Connection) -> None:
 
 def _fill_terms(connection: apsw.Connection) -> None:
     """The terms of every active memory, as schema 2 kept them."""
+    from recollect import words  # lazy: brings in the stemmer, and files are seldom taken back
+
     into = rows.Insert("words (number, terms)", 2)
     for number, memory in _active(connection):
         into.rows(connection, [(number, words.pack(words.terms(words.searchable(memory.content, memory.title))))])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
+from recollect import types
 from recollect.errors import ConfigurationError, RecollectError, StoreError
 from recollect.ports import Capabilities
 from recollect.stores.forking import forks
@@ -23,7 +24,6 @@ from recollect.types import Operation, Owner
 
 if TYPE_CHECKING:
     from recollect.ports import Embedded, Quota, Record, Write
-    from recollect.types import Diagnosis, Health
 
 DURABILITIES = ("full", "relaxed")
 _PENDING = 1_000
@@ -214,24 +214,22 @@ class SqliteStore(SqliteReads):
 
     # -- upkeep -----------------------------------------------------------------------------------------------
 
-    def health(self) -> Health:
+    def health(self) -> types.Health:
         """Whether the file can be read now."""
-        from recollect.types import Health, Status  # lazy: for those who run it
-
         started = time.perf_counter()
         try:
             self.sequence()
-            status, message = Status.HEALTHY, "ok"
+            status, message = types.Status.HEALTHY, "ok"
         except RecollectError as error:
-            status, message = Status.UNHEALTHY, error.code
+            status, message = types.Status.UNHEALTHY, error.code
         latency_ms = (time.perf_counter() - started) * 1000
-        return Health(status=status, latency_ms=latency_ms, components={"file": message})
+        return types.Health(status=status, latency_ms=latency_ms, components={"file": message})
 
-    def check(self, *, repair: bool = False) -> Diagnosis:
+    def check(self, *, repair: bool = False) -> types.Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
         from recollect.stores.sqlite import doctor  # lazy: healthy files need none
 
-        found: Diagnosis = self._write(lambda work: doctor.examine(work.connection, self.path, repair=repair))
+        found: types.Diagnosis = self._write(lambda work: doctor.examine(work.connection, self.path, repair=repair))
         return found
 
     def rebuild(self) -> None:
