@@ -169,7 +169,7 @@ __all__ = [
 
 # Everybody needs errors. The rest is imported when it is first used: most of a start is Python making classes.
 if not TYPE_CHECKING:  # who checks types sees the imports above
-    __getattr__ = exports.on_demand(
+    __getattr__, __dir__ = exports.on_demand(
         __name__,
         {
             "": "aio plans types",

@@ -9,16 +9,20 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def on_demand(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package. ``places`` says which of its modules has which names; modules are under ``""``.
+def on_demand(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The ``__getattr__`` and the ``__dir__`` of a package.
 
-    >>> wanted = on_demand("recollect", {"types.owners": "Layer Owner"})
+    ``places`` says which of its modules has which names; modules themselves are under ``""``.
+
+    >>> wanted, listed = on_demand("recollect", {"types.owners": "Layer Owner"})
     >>> wanted("Layer").__module__
     'recollect.types.owners'
     >>> wanted("Lair")
     Traceback (most recent call last):
     ...
     AttributeError: module 'recollect' has no attribute 'Lair'
+    >>> "Owner" in listed()
+    True
     """
     homes = {name: module for module, names in places.items() for name in names.split()}
 
@@ -30,4 +34,7 @@ def on_demand(package: str, places: Mapping[str, str]) -> Callable[[str], object
         setattr(sys.modules[package], name, found)  # from now on it is found without asking
         return found
 
-    return wanted
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return wanted, listed

@@ -53,7 +53,7 @@ __all__ = [  # noqa: RUF022  # the order of the reference
 ]
 
 if not TYPE_CHECKING:  # who checks types sees the imports above
-    __getattr__ = exports.on_demand(
+    __getattr__, __dir__ = exports.on_demand(
         __name__,
         {
             "kinds": "Event MemoryStored MemoryRetrieved MemoryUpdated MemoryForgotten MemoryRestored"

@@ -78,7 +78,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # who checks types sees the imports above
-    __getattr__ = exports.on_demand(
+    __getattr__, __dir__ = exports.on_demand(
         __name__,
         {
             "fields": "ChangedFields NewFields",
