@@ -6,6 +6,7 @@ from recollect import exports
 
 if TYPE_CHECKING:
     from recollect.types.fields import ChangedFields, NewFields
+    from recollect.types.hits import Hit, Results
     from recollect.types.memory import (
         KnowledgePointer,
         Memory,
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from recollect.types.new import NewMemory
     from recollect.types.orders import Ranking, Sort
     from recollect.types.owners import Identity, Layer, Owner
+    from recollect.types.pages import Page
     from recollect.types.policies import DecayPolicy
-    from recollect.types.query import Filter, Hit, Page, Results
+    from recollect.types.query import Filter
     from recollect.types.reports import (
         ConversionReport,
         Diagnosis,
@@ -82,12 +84,14 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
         __name__,
         {
             "fields": "ChangedFields NewFields",
+            "hits": "Hit Results",
             "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector",
             "new": "NewMemory",
             "orders": "Ranking Sort",
             "owners": "Identity Layer Owner",
+            "pages": "Page",
             "policies": "DecayPolicy",
-            "query": "Filter Hit Page Results",
+            "query": "Filter",
             "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
             " TagUsage",
             "sessions": "CompactionReport DroppedMemory SessionConfig SessionStats",
