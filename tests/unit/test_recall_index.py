@@ -133,7 +133,7 @@ def test_every_way_leads_to_the_same_index(steps: list[tuple[str, list[int]]], d
         for step, numbers in steps:
             if step == "add":
                 turn += 1
-                taken = {number: drawn[(number * turn) % len(drawn)]._replace(number=number) for number in numbers}
+                taken = {number: replace(drawn[(number * turn) % len(drawn)], number=number) for number in numbers}
                 index.add(taken[number] for number in sorted(taken))
                 entries |= taken
             elif step == "remove":
@@ -148,7 +148,7 @@ def test_every_way_leads_to_the_same_index(steps: list[tuple[str, list[int]]], d
 
 @given(drawn=st.lists(ENTRIES, max_size=8), gone=st.sets(st.integers(1, 8)))
 def test_an_image_is_the_index(drawn: list[Entry], gone: set[int]) -> None:
-    entries = {number: entry._replace(number=number) for number, entry in enumerate(drawn, 1)}
+    entries = {number: replace(entry, number=number) for number, entry in enumerate(drawn, 1)}
     index = fresh(entries)
     index.remove(gone)
     entries = {number: entry for number, entry in entries.items() if number not in gone}
@@ -162,9 +162,9 @@ def test_an_image_is_the_index(drawn: list[Entry], gone: set[int]) -> None:
 
 @given(drawn=st.lists(ENTRIES, max_size=8), more=st.lists(ENTRIES, max_size=4))
 def test_an_index_goes_on_from_its_image(drawn: list[Entry], more: list[Entry]) -> None:
-    entries = {number: entry._replace(number=number) for number, entry in enumerate(drawn, 1)}
+    entries = {number: replace(entry, number=number) for number, entry in enumerate(drawn, 1)}
     index = image_of(fresh(entries))
-    later = {number: entry._replace(number=number) for number, entry in enumerate(more, len(drawn) + 1)}
+    later = {number: replace(entry, number=number) for number, entry in enumerate(more, len(drawn) + 1)}
     for entry in later.values():
         index.add([entry])
         index.settle()
@@ -217,7 +217,7 @@ def test_nothing_of_what_was_removed_is_in_an_image() -> None:
     index.remove([2])
     assert [mark for mark in marks if mark in raw(index)] == []
     assert index.parts()[0]["vectors"].tobytes() == vectors[: len(vectors) // 2]
-    index.add([secret._replace(number=3)])
+    index.add([replace(secret, number=3)])
     index.add([said(3, "harmless", author="bob")])
     assert [mark for mark in marks if mark in raw(index)] == []
 
@@ -324,7 +324,7 @@ def test_a_phrase_stands_at_the_border_of_a_term() -> None:
     texts = {1: [*across, *swapped], 2: [*across, *phrase], 3: swapped, 4: list(phrase)}
     assert words.pack(phrase) in words.pack(across)
     index = Index(0)
-    index.add(said(number, "")._replace(terms=words.pack(terms)) for number, terms in texts.items())
+    index.add(replace(said(number, ""), terms=words.pack(terms)) for number, terms in texts.items())
     index.settle()
     both = asking.Asked(terms=phrase, words=("a", "b"), phrases=(phrase,), prefixes=(), names=())
     asked = replace(probe("x"), asked=both)

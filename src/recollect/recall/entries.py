@@ -1,6 +1,7 @@
 """What the index knows of one memory. No numpy here: stores make entries when they write."""
 
-from typing import NamedTuple
+import hashlib
+from dataclasses import dataclass
 
 from recollect import codec, dates, words
 from recollect.types import Layer, Memory
@@ -21,7 +22,8 @@ _IN_METADATA = ("session", "session_id")  # where a session is often kept by tho
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """A memory as the index takes it in. Times are seconds since 1970; ``session`` is 0 where none is known."""
 
     number: int
@@ -82,8 +84,6 @@ def session_of(memory: Memory) -> int:
             named = str(memory.metadata[name])
     if named is None:
         return 0
-    import hashlib  # lazy: brings in OpenSSL, and many have no session
-
     digest = hashlib.blake2b(named.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) or 1
 

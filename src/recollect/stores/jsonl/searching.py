@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -72,7 +72,7 @@ def _follow(index: Index, journal: Journal, numbers: set[int]) -> None:
 
 def _entry(journal: Journal, number: int, memory: Memory) -> Entry:
     entry, vector = entry_of(number, memory), journal.vectors.get(memory.id)
-    return entry if vector is None else entry._replace(vector=vector.data, pieces=vector.pieces)
+    return entry if vector is None else replace(entry, vector=vector.data, pieces=vector.pieces)
 
 
 def _beginning(journal: Journal, query: Query, prefix: str) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -55,7 +56,8 @@ class Head(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One write with its place in the journal and what it replaces."""
 
     write: Write
