@@ -200,7 +200,7 @@ class AgentMemory:
         for name, value in (("working", working), ("context", context), ("long_term", long_term)):
             validation.flag(name, value)
         if long_term:
-            entitlements.check_long_term(self._engine)
+            entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
         if working:
             self.working.clear(scopes=True)
         if context:

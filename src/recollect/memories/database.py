@@ -11,18 +11,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plugins, types, validation
+from recollect import layers, plans, plugins, types, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events.bus import Watcher
 from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
 from recollect.memories.view import View
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.types import Identity, Layer
 
 if TYPE_CHECKING:
     from recollect.events import Event
     from recollect.memories.agent import AgentMemory
-    from recollect.plans import Plan
     from recollect.tokens import TokenCounter
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
@@ -61,7 +61,7 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
-        allowed = _allowed(plan)
+        allowed = plans.named(plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
@@ -89,14 +89,6 @@ def open(
     engine.embeddings.behind = bool(opened.settings().get(BEHIND))
     _log_if_asked(engine)
     return Memories(engine)
-
-
-def _allowed(plan: Plan | str | None) -> Plan | None:
-    if plan is None:
-        return None
-    from recollect import plans  # lazy: most databases are opened without one
-
-    return plans.named(plan)
 
 
 def _log_if_asked(engine: Engine) -> None:

@@ -14,13 +14,13 @@ from recollect import codec, types
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
+from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 from recollect.types import Identity, Layer, Memory, Owner
 
 if TYPE_CHECKING:
     from recollect.calibration import Calibration
     from recollect.memories.agent import AgentMemory
-    from recollect.plans import Plan
     from recollect.watching import Noted
 
 ATTEMPTS = 100
@@ -129,7 +129,7 @@ class Engine:
     sleep: Callable[[float], None] = time.sleep
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
-    plan: "Plan | None" = None
+    plan: Plan | None = None
     agents: "WeakValueDictionary[int, AgentMemory]" = field(default_factory=WeakValueDictionary)
     crowded: dict[Owner, int] = field(default_factory=dict)  # sessions that compaction cannot help until they hold more
 

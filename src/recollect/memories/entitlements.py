@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from recollect import events, layers
+from recollect import events, layers, plans
 from recollect.errors import QuotaExceeded
 from recollect.memories.engine import Actor, Engine, verb
 from recollect.memories.reach import Reach
+from recollect.plans import Feature
 from recollect.types import Layer, Owner, Ranking
 
 if TYPE_CHECKING:
-    from recollect.plans import Feature
     from recollect.ports import Owners, Quota, Write
     from recollect.window import Strategy  # only agents have a context
 
@@ -26,46 +26,30 @@ def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     @wraps(method)
     def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if self._engine.plan is not None:
-            check_long_term(self._engine)
+            plans.check(self._engine.plan, Feature.LONG_TERM_MEMORY)
         return method(self, *args, **kwargs)
 
     return verb(wrapped)
 
 
-def check(engine: Engine, feature: "Feature") -> None:
+def check(engine: Engine, feature: Feature) -> None:
     """Refuse what the plan does not include."""
-    from recollect import plans  # lazy: whoever names a feature has them already
-
     plans.check(engine.plan, feature)
 
 
-def check_long_term(engine: Engine) -> None:
-    """Refuse to remember where the plan leaves that out."""
-    if engine.plan is not None:
-        from recollect.plans import Feature  # lazy: where there is a plan, they are there
-
-        check(engine, Feature.LONG_TERM_MEMORY)
-
-
-def allows(engine: Engine, feature: "Feature") -> bool:
+def allows(engine: Engine, feature: Feature) -> bool:
     """Whether the plan includes a feature."""
     return engine.plan is None or engine.plan.allows(feature)
 
 
 def compacts(engine: Engine, strategy: "Strategy") -> None:
     """Refuse to sum up a context where the plan leaves that out."""
-    if strategy.advanced and engine.plan is not None:
-        from recollect.plans import Feature  # lazy: as above
-
+    if strategy.advanced:
         check(engine, Feature.ADVANCED_COMPACTION)
 
 
 def searches_by_meaning(engine: Engine, ranking: Ranking) -> bool:
     """Whether vectors take part in a search. Without them it goes by words, unless nearness alone was asked for."""
-    if engine.plan is None:
-        return True
-    from recollect.plans import Feature  # lazy: as above
-
     if ranking is Ranking.SIMILARITY:
         check(engine, Feature.SEMANTIC_SEARCH)
     return allows(engine, Feature.SEMANTIC_SEARCH)
@@ -132,8 +116,6 @@ def warn(engine: Engine, owners: "Owners") -> None:
     plan = engine.plan
     if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
         return
-    from recollect import plans  # lazy: where there is a plan, they are there
-
     used = engine.store.usage(owners)
     if plans.warns(used, plan.limit_bytes):
         engine.bus.emit(

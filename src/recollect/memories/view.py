@@ -13,6 +13,7 @@ from recollect.memories import entitlements
 from recollect.memories.engine import PAGE, Engine
 from recollect.memories.entitlements import long_term
 from recollect.memories.reach import Reach
+from recollect.plans import Feature
 from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
@@ -61,7 +62,7 @@ class View:
         """
         from recollect.memories.sessions import Sessions  # lazy: builds on views
 
-        entitlements.check_long_term(self._engine)
+        entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
         return Sessions(self._engine, self.identity)
 
     # -- adding -----------------------------------------------------------------------------------------------
