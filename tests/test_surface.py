@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
 import subprocess
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import recollect
+import recollect.events
+import recollect.ports
+import recollect.types
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -142,6 +148,43 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         example.globs["recollect"] = recollect
         runner.run(example, out=report.append)
     assert not runner.failures, "".join(report)
+
+
+@pytest.mark.parametrize("module", [recollect, recollect.events, recollect.ports, recollect.types])
+def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see(module: ModuleType) -> None:
+    tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
+    seen = {
+        alias.name: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert set(module.__all__) <= set(seen) & set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is getattr(importlib.import_module(seen[name] or ""), name)
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Nothing'"):
+        module.Nothing  # noqa: B018  # asking is what is tested
+
+
+@pytest.mark.parametrize("name", [name for name, _ in public_methods(recollect.View) if name != "sessions"])
+def test_whoever_makes_tools_of_the_verbs_of_a_view_can_read_their_types(name: str) -> None:
+    method = getattr(recollect.View, name)
+    if not isinstance(method, property):
+        assert "return" in typing.get_type_hints(method)
+
+
+def test_reading_a_memory_loads_nothing_that_only_others_need(tmp_path: Path) -> None:
+    script = (
+        "import sys, recollect\n"
+        "with recollect.open(sys.argv[1], embedder=None) as memories:\n"
+        "    found = memories.view(user='ada').get(sys.argv[2])\n"
+        "    print(found.content, *sys.modules, sep='\\n')\n"
+    )
+    with recollect.open(tmp_path / "a.db", embedder=None) as memories:
+        id = memories.view(user="ada").add("Likes tea").id
+    command = [sys.executable, "-c", script, str(tmp_path / "a.db"), id]
+    content, *loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert content == "Likes tea"
+    # What makes a start slow is making classes: those of others stay out.
+    others = {"events.kinds", "types.query", "types.reports", "types.sessions", "memories.adding", "watching"}
+    assert {f"recollect.{one}" for one in others} & set(loaded) == set()
 
 
 def test_import_stays_cheap() -> None:

@@ -52,7 +52,7 @@ PAGES = (
         intro="Opening a database, what is not one identity's, and everything that one identity can do."
         " Guides: [quickstart](../guides/quickstart.md), [remembering](../guides/remembering.md),"
         " [recall](../guides/recall.md), [time and history](../guides/time-and-history.md).",
-        shows=("recollect.memories",),
+        shows=("recollect:Memories", "recollect:View", "recollect:convert", "recollect:open"),
     ),
     Page(
         file="agent.md",
@@ -449,6 +449,7 @@ def signature(module: Module, node: Function) -> str:
     lines = module.text.splitlines()[node.lineno - 1 : body.lineno]
     lines[-1] = lines[-1][: body.col_offset]  # the body may begin in the last line of the head
     text = textwrap.dedent("\n".join(re.sub(r"\s+# .*$", "", line) for line in lines)).strip()
+    text = text.replace("types.", "")  # a value reads as people import it
     shown = [
         f"@{ast.unparse(decorator)}\n"
         for decorator in node.decorator_list

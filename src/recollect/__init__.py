@@ -8,8 +8,9 @@
 ['Prefers dark mode']
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from recollect import exports
 from recollect.errors import (
     ConfigurationError,
     Conflict,
@@ -39,51 +40,53 @@ from recollect.errors import (
     StoreReadOnly,
     Unauthorized,
 )
-from recollect.plans import Plan
-from recollect.types import (
-    CompactionReport,
-    ConversionReport,
-    DecayPolicy,
-    Diagnosis,
-    DroppedMemory,
-    Filter,
-    Finding,
-    Health,
-    Hit,
-    Identity,
-    KnowledgePointer,
-    Layer,
-    LayerSize,
-    Memory,
-    MemoryType,
-    NewMemory,
-    Operation,
-    OperationCompleted,
-    Owner,
-    Page,
-    PointerType,
-    Ranking,
-    Removal,
-    Results,
-    SessionConfig,
-    SessionStats,
-    Sort,
-    Source,
-    SourceType,
-    State,
-    Stats,
-    Status,
-    TagUsage,
-    Vector,
-    Version,
-)
 
 if TYPE_CHECKING:
     from recollect import aio as aio
-    from recollect.memories import Memories, View, convert, open
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
+    from recollect.memories.converting import convert
+    from recollect.memories.database import Memories, open
     from recollect.memories.session import Session, SessionPreferences
     from recollect.memories.sessions import Sessions
+    from recollect.memories.view import View
+    from recollect.plans import Plan
+    from recollect.types import (
+        CompactionReport,
+        ConversionReport,
+        DecayPolicy,
+        Diagnosis,
+        DroppedMemory,
+        Filter,
+        Finding,
+        Health,
+        Hit,
+        Identity,
+        KnowledgePointer,
+        Layer,
+        LayerSize,
+        Memory,
+        MemoryType,
+        NewMemory,
+        Operation,
+        OperationCompleted,
+        Owner,
+        Page,
+        PointerType,
+        Ranking,
+        Removal,
+        Results,
+        SessionConfig,
+        SessionStats,
+        Sort,
+        Source,
+        SourceType,
+        State,
+        Stats,
+        Status,
+        TagUsage,
+        Vector,
+        Version,
+    )
 
 __version__ = "0.1.0"
 
@@ -164,26 +167,22 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The engine is imported when it is first used: values and errors alone cost a tenth of its time."""
-    if name in ("AgentMemory", "AgentSnapshot", "AgentStats"):
-        from recollect.memories import agent  # lazy: who only stores and searches needs none of it
-
-        return getattr(agent, name)
-    if name in ("Session", "SessionPreferences"):
-        from recollect.memories import session  # lazy: as above
-
-        return getattr(session, name)
-    if name == "Sessions":
-        from recollect.memories.sessions import Sessions  # lazy: as above
-
-        return Sessions
-    if name in ("Memories", "View", "convert", "open"):
-        from recollect import memories  # lazy: brings in msgspec
-
-        return getattr(memories, name)
-    if name == "aio":
-        import recollect.aio  # lazy: brings in asyncio
-
-        return recollect.aio
-    raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+# Everybody needs errors. The rest is imported when it is first used: most of a start is Python making classes.
+if not TYPE_CHECKING:  # who checks types sees the imports above
+    __getattr__, __dir__ = exports.on_demand(
+        __name__,
+        {
+            "": "aio plans types",
+            "memories.agent": "AgentMemory AgentSnapshot AgentStats",
+            "memories.converting": "convert",
+            "memories.database": "Memories open",
+            "memories.session": "Session SessionPreferences",
+            "memories.sessions": "Sessions",
+            "memories.view": "View",
+            "plans": "Plan",
+            "types": "CompactionReport ConversionReport DecayPolicy Diagnosis DroppedMemory Filter Finding Health Hit"
+            " Identity KnowledgePointer Layer LayerSize Memory MemoryType NewMemory Operation"
+            " OperationCompleted Owner Page PointerType Ranking Removal Results SessionConfig SessionStats"
+            " Sort Source SourceType State Stats Status TagUsage Vector Version",
+        },
+    )

@@ -4,20 +4,17 @@ A memory is kept as JSON with the fields that differ from their defaults, so tha
 release can add fields. ``docs/file-format.md`` describes the form.
 """
 
-import base64
-import binascii
 import dataclasses
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from recollect import types
 from recollect.errors import InvalidInput, StoreCorrupt
 from recollect.types import (
-    Filter,
     KnowledgePointer,
     Layer,
     Memory,
@@ -26,9 +23,11 @@ from recollect.types import (
     Source,
     State,
     Vector,
-    Version,
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
+
+if TYPE_CHECKING:
+    from recollect.types import Version
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -169,7 +168,7 @@ def is_body(data: bytes | str) -> bool:
     return True
 
 
-def encode_version(version: Version) -> bytes:
+def encode_version(version: "Version") -> bytes:
     """All that a version says but its sequence, which is its store's: equal bytes mean that nothing was lost."""
     memory = version.memory
     told = (
@@ -243,6 +242,8 @@ def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, 
 
 def checksum(text: str) -> bytes:
     """Sixteen bytes that tell whether a text changed."""
+    import hashlib  # lazy: brings in OpenSSL, and reading needs no checksum
+
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -274,17 +275,21 @@ _cursor_decoder: msgspec.json.Decoder[Cursor] = msgspec.json.Decoder(Cursor)
 
 def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None, judged_at: int | None = None) -> str:
     """An opaque, URL-safe text for a position in a listing."""
+    import base64  # lazy: only longer listings have cursors
+
     position: Cursor = (fingerprint, value, number, as_of, judged_at)
     return base64.urlsafe_b64encode(_encoder.encode(position)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: object) -> Cursor:
     """The position that ``encode_cursor`` wrote, or an error for anything else."""
+    import base64  # lazy: as above
+
     try:
         text = cursor if isinstance(cursor, str) else "?"
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         return _cursor_decoder.decode(data)
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
+    except (ValueError, msgspec.MsgspecError):
         raise InvalidInput(
             "the cursor is not one that a listing returned",
             details={"field": "cursor"},
@@ -292,13 +297,13 @@ def decode_cursor(cursor: object) -> Cursor:
         ) from None
 
 
-def to_filter(fields: Mapping[str, Any]) -> Filter:
+def to_filter(fields: Mapping[str, Any]) -> "types.Filter":
     """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
-    unknown = sorted(str(name) for name in set(fields) - set(Filter.__dataclass_fields__))
+    unknown = sorted(str(name) for name in set(fields) - set(types.Filter.__dataclass_fields__))
     if unknown:
         raise InvalidInput(
             f"a filter has no field {unknown[0][:40]!r}",
             details={"field": f"filter.{unknown[0][:40]}"},
-            hint=f"use {', '.join(Filter.__dataclass_fields__)}",
+            hint=f"use {', '.join(types.Filter.__dataclass_fields__)}",
         )
-    return Filter(**fields)
+    return types.Filter(**fields)

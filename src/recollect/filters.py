@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput
-from recollect.types import Filter, Memory, MemoryType, Sort, SourceType, State
+from recollect.types import Memory, MemoryType, Sort, SourceType, State
+
+if TYPE_CHECKING:
+    from recollect.types import Filter
 
 MAX_DEPTH = 10
 _AUTHORS = 1_000
@@ -32,9 +35,10 @@ _UNITS = MappingProxyType(
     }
 )
 _PATTERNS = 20
-_PATTERN = re.compile(r"(?:[^\W_]|\*)+")
-_STARS = re.compile(r"\*+")
-_RELATIVE = re.compile(r"(?:last\s+)?(\d{1,6})?\s*([a-z]+)", re.IGNORECASE)
+# Compiled by the first filter that needs them: most need none.
+_PATTERN = r"(?:[^\W_]|\*)+"
+_STARS = r"\*+"
+_RELATIVE = r"(?i)(?:last\s+)?(\d{1,6})?\s*([a-z]+)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,7 @@ class Where:
     include_forgotten: bool = False
 
 
-def resolve(wanted: Filter, now: datetime) -> Where:
+def resolve(wanted: "Filter", now: datetime) -> Where:
     """Check a filter and make its times absolute.
 
     ``references`` are not resolved here: the engine follows them and sets ``ids``.
@@ -123,10 +127,10 @@ def patterns(value: object) -> tuple[str, ...]:
     from recollect import words  # lazy: brings in the stemmer, which most filters do not need
 
     found: dict[str, None] = {}
-    for word in _PATTERN.findall(words.unmarked(validation.line("filter.text", value))):
+    for word in re.findall(_PATTERN, words.unmarked(validation.line("filter.text", value))):
         if "*" in word:
             pieces = "*".join("".join(words.words(piece)) for piece in word.split("*"))
-            found[_STARS.sub("*", pieces)] = None
+            found[re.sub(_STARS, "*", pieces)] = None
         else:
             found.update(dict.fromkeys(words.words(word)))
     found.pop("*", None)  # any word at all
@@ -147,7 +151,7 @@ def relative(value: object) -> timedelta:
     """
     if isinstance(value, timedelta):
         return value
-    match = _RELATIVE.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = re.fullmatch(_RELATIVE, value.strip()) if isinstance(value, str) else None
     name = match[2].lower() if match else ""
     unit = _UNITS.get(name.removesuffix("s") if len(name) > 3 else name)  # "days", but not "ms"
     if match is None or unit is None or (match[1] is None and "last" not in match[0].lower()):
@@ -278,8 +282,7 @@ def _spaced(content: str) -> str:
     return words.spaced(content)
 
 
-@dataclass(frozen=True, slots=True)
-class _LookedFor:
+class _LookedFor(NamedTuple):
     """A word, or a pattern with stars: the pieces that must stand somewhere, and how they make up one word.
 
     Most texts have not even the pieces, and looking for those takes a tenth of the time.

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon, Store
 
@@ -31,7 +30,7 @@ _BY_THEIR_OWN_NAME: Mapping[str, str] = MappingProxyType(
     {"wordllama-l2-supercat-256": DEFAULT_EMBEDDER, "bge-small-en-v1.5-int8": "bge"}
 )
 _HASHING = re.compile(r"hashing-(\d{1,4})")
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)  # two letters at least: "C:" is a drive
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: "C:" is a drive
 
 
 def open_store(url: str | Path, *, durability: str | None = None) -> Store:
@@ -111,6 +110,8 @@ def open_embedder(name: str) -> Embedder:
     64
     """
     if match := _HASHING.fullmatch(name):
+        from recollect.embedders.hashing import HashingEmbedder  # lazy: as all others
+
         return HashingEmbedder(int(match[1]))
     known = _known_embedder(name)
     if known is not None:

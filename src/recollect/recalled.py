@@ -19,13 +19,11 @@ HEADING = "[recalled-memory id="
 _COMMON = "recalled-memor"  # in all three: one look tells most texts apart
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _DAY = r'"\d{4}-\d\d-\d\d"'
-# Somebody may have quoted or indented the block as a whole.
-_LINE_OPEN = re.compile(rf"[\s>]*<recalled-memories as-of={_DAY}>\s*\Z")
-_LINE_HEADING = re.compile(
-    rf'[\s>]*\[recalled-memory id={_QUOTED} date={_DAY} layer="[a-z]+"(?: author={_QUOTED})?\]\s*\Z'
-)
-_LINE_CLOSE = re.compile(rf"[\s>]*{CLOSE}")
-_LINE_QUOTED = re.compile(r"\s*>")
+# Somebody may have quoted or indented the block as a whole. Compiled by whoever meets such a text: few do.
+_LINE_OPEN = rf"[\s>]*<recalled-memories as-of={_DAY}>\s*\Z"
+_LINE_HEADING = rf'[\s>]*\[recalled-memory id={_QUOTED} date={_DAY} layer="[a-z]+"(?: author={_QUOTED})?\]\s*\Z'
+_LINE_CLOSE = rf"[\s>]*{CLOSE}"
+_LINE_QUOTED = r"\s*>"
 
 T = TypeVar("T")
 
@@ -53,16 +51,16 @@ def strip_recalled(text: str) -> str:
     fenced = quoting = False
     for line in text.splitlines(keepends=True):
         rest = line
-        if fenced and (end := _LINE_CLOSE.match(line)):
+        if fenced and (end := re.match(_LINE_CLOSE, line)):
             rest = line[end.end() :]
             fenced = quoting = False
             if not rest.strip():  # nothing behind the end of a block: the line goes with it
                 continue
-        if _LINE_OPEN.match(rest):
+        if re.match(_LINE_OPEN, rest):
             fenced = quoting = True
-        elif _LINE_HEADING.match(rest):
+        elif re.match(_LINE_HEADING, rest):
             quoting = True
-        elif not (quoting and (_LINE_QUOTED.match(rest) or rest.strip() == NOTE)):
+        elif not (quoting and (re.match(_LINE_QUOTED, rest) or rest.strip() == NOTE)):
             quoting = False
             kept.append(rest)
     return "".join(kept)

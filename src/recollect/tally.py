@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from recollect import codec, filters
-from recollect.types import Memory, MemoryType, Stats, TagUsage
+from recollect import codec, filters, types
+from recollect.types import Memory, MemoryType
 
 TOP_TAGS = 20
 
 
-def tally(memories: Iterable[Memory], now: datetime) -> Stats:
+def tally(memories: Iterable[Memory], now: datetime) -> "types.Stats":
     """Count the memories of a view. Forgotten and expired ones count as forgotten, and their bytes as used."""
     active = forgotten = used = 0
     by_type: Counter[MemoryType] = Counter()
@@ -27,7 +27,7 @@ def tally(memories: Iterable[Memory], now: datetime) -> Stats:
         tags.update(memory.tags)
         oldest = min(oldest or memory.created_at, memory.created_at)
         newest = max(newest or memory.created_at, memory.created_at)
-    return Stats(
+    return types.Stats(
         active=active,
         forgotten=forgotten,
         bytes_used=used,
@@ -38,10 +38,10 @@ def tally(memories: Iterable[Memory], now: datetime) -> Stats:
     )
 
 
-def top(tags: Iterable[tuple[str, int]]) -> tuple[TagUsage, ...]:
+def top(tags: Iterable[tuple[str, int]]) -> "tuple[types.TagUsage, ...]":
     """The most used tags, ties in alphabetical order."""
     ranked = sorted(tags, key=lambda one: (-one[1], one[0]))[:TOP_TAGS]
-    return tuple(TagUsage(tag=tag, count=count) for tag, count in ranked)
+    return tuple(types.TagUsage(tag=tag, count=count) for tag, count in ranked)
 
 
 def footprint(memory: Memory) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import ConfigurationError, StoreError
 from recollect.events import ContextCompacted, ContextComposed, SessionCompacted
-from recollect.memories import Memories
+from recollect.memories.database import Memories
 from recollect.types import Layer, LayerSize, OperationCompleted
 from recollect.working import WorkingMemory, WorkingStats
 

@@ -2,7 +2,6 @@
 
 import array
 import math
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -24,8 +23,6 @@ TAGS = 100
 REFERENCES = 1_000
 DIMENSIONS = 65_536
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _INT_LIMIT = 2**63
 
 K = TypeVar("K", bound=Enum)
@@ -33,6 +30,21 @@ K = TypeVar("K", bound=Enum)
 
 def _wrong(field: str, what: str, hint: str) -> InvalidInput:
     return InvalidInput(f"{field} {what}", details={"field": field}, hint=hint)
+
+
+def _has_controls(value: str) -> bool:
+    """Whether a text has letters that a terminal or a log would act on."""
+    return not value.isprintable() and any(
+        letter < " " or "\x7f" <= letter <= "\x9f" or letter in "\u2028\u2029" for letter in value
+    )
+
+
+def _has_surrogates(value: str) -> bool:
+    """Whether a text has halves of letters, which cannot be written in any encoding."""
+    try:
+        return not (value.isascii() or value.encode())
+    except UnicodeEncodeError:
+        return True
 
 
 def content(value: object, field: str = "content") -> str:
@@ -64,7 +76,7 @@ def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
         raise _wrong(field, "is empty", "leave it out or give it a value")
     if len(value) > limit:
         raise _wrong(field, f"has {len(value)} characters, the limit is {limit}", "shorten it")
-    if _CONTROL.search(value) or (not value.isascii() and _SURROGATE.search(value)):
+    if _has_controls(value) or _has_surrogates(value):
         raise _wrong(field, "contains control characters", "remove line breaks and other control characters")
     return value
 
@@ -73,7 +85,7 @@ def text_id(value: object) -> str:
     """The id of a memory: any text, since an id that nobody has is simply not found."""
     if not isinstance(value, str):
         raise _wrong("id", f"must be text, not {type(value).__name__}", "pass memory.id")
-    if not value.isascii() and _SURROGATE.search(value):
+    if _has_surrogates(value):
         raise _wrong("id", "contains unpaired surrogates", "pass memory.id")
     return value
 
@@ -87,7 +99,7 @@ def description(value: object) -> str | None:
     """Longer text, which may have several lines, or nothing."""
     if value is None:
         return None
-    if not isinstance(value, str) or "\x00" in value or _SURROGATE.search(value):
+    if not isinstance(value, str) or "\x00" in value or _has_surrogates(value):
         raise _wrong("description", "must be text without NUL", "pass a str")
     if len(value) > DESCRIPTION_CHARACTERS:
         raise _wrong("description", f"is longer than {DESCRIPTION_CHARACTERS} characters", "shorten it")
@@ -238,7 +250,7 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
 
 
 def _text(field: str, value: Any) -> str:
-    if not value.isascii() and _SURROGATE.search(value):
+    if _has_surrogates(value):
         raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first")
     return str.__str__(value)  # of an enumeration this is its value, where str() would be its name
 

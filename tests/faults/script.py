@@ -17,7 +17,9 @@ from pathlib import Path
 
 import recollect
 from recollect import logs, words
-from recollect.memories import Memories, View, comparing
+from recollect.memories import comparing
+from recollect.memories.database import Memories
+from recollect.memories.view import View
 from recollect.stores.sqlite import SqliteStore, connections, schema
 
 BATCH = 8

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 import recollect
-from recollect.memories import View
+from recollect.memories.view import View
 from tests.faults.script import BATCH, content_of, new, view_of, word_of
 
 SIDES = ("", "-wal", "-journal")

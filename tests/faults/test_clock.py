@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.memories import Memories
+from recollect.memories.database import Memories
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 JUMPS = (

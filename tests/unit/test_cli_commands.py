@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.cli.rendering import RENDERERS, field_by_field
+from recollect.cli.rendering import RENDERERS, field_by_field, renderer
 from recollect.cli.screen import screen_of
 from recollect.operations import VERBS, Takes, asked
 from recollect.operations.keeping import Reembedded
@@ -319,6 +319,7 @@ def test_a_pipe_gets_lines_with_tabs_and_nothing_cut(terminal: Terminal) -> None
 
 def test_renderers_are_of_verbs() -> None:
     assert set(RENDERERS) <= set(VERBS)
+    assert all(callable(renderer(name)) for name in RENDERERS)
 
 
 def test_an_answer_without_one_is_shown_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 """Opening a database for async code."""
 
+from __future__ import annotations
+
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator
@@ -38,7 +40,7 @@ def open(
     durability: str | None = None,
     plan: Plan | str | None = None,
     workers: int = WORKERS,
-) -> "Opening":
+) -> Opening:
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
 
     The engine runs in up to ``workers`` threads of its own. An embedder or reranker that is ``async`` is awaited.
@@ -51,7 +53,7 @@ def open(
     'Likes tea'
     """
 
-    async def opened() -> "Memories":
+    async def opened() -> Memories:
         pool = Workers(validation.integer("workers", workers, 1, _WORKERS_MAX), asyncio.get_running_loop())
         opening = asyncio.ensure_future(
             pool.run(
@@ -74,7 +76,7 @@ def open(
     return Opening(opened)
 
 
-def _abandon(pool: Workers, opening: "asyncio.Future[sync.Memories]") -> None:
+def _abandon(pool: Workers, opening: asyncio.Future[sync.Memories]) -> None:
     """Let the threads go, and close the database if it was opened after all."""
     is_open = not opening.cancelled() and opening.exception() is None
     pool.begin_closing(opening.result().close if is_open else lambda: None)
@@ -90,14 +92,14 @@ class Opening:
     >>> asyncio.run(main())
     """
 
-    def __init__(self, opened: Callable[[], Coroutine[Any, Any, "Memories"]]) -> None:
+    def __init__(self, opened: Callable[[], Coroutine[Any, Any, Memories]]) -> None:
         self._opened = opened
         self._memories: Memories | None = None
 
-    def __await__(self) -> Generator[Any, None, "Memories"]:
+    def __await__(self) -> Generator[Any, None, Memories]:
         return self._opened().__await__()
 
-    async def __aenter__(self) -> "Memories":
+    async def __aenter__(self) -> Memories:
         self._memories = await self
         return self._memories
 

@@ -1,5 +1,7 @@
 """The memories that one identity may see, awaited."""
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
@@ -47,7 +49,7 @@ class View(Facade[sync.View]):
         return self._sync.identity
 
     @property
-    def sessions(self) -> "Sessions":
+    def sessions(self) -> Sessions:
         """The sessions of the user; ``MissingIdentifier`` if the identity names none."""
         from recollect.aio.sessions import Sessions  # lazy: builds on views
 

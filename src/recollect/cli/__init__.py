@@ -20,6 +20,7 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130  # before there was anything to stop
+    gc.freeze()  # nor is there garbage to look for at the end, when all of it goes
     sys.exit(code)
 
 

@@ -6,9 +6,9 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, OPENING, variable_of
 from recollect.errors import ConfigurationError
@@ -20,24 +20,22 @@ NO_EMBEDDER = "none"
 _IDENTITY = "identity"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(NamedTuple):
     """What a ``recollect.toml`` says."""
 
     path: Path
     database: str | None = None
-    identity: Mapping[str, str] = field(default_factory=dict)
-    opening: Mapping[str, str] = field(default_factory=dict)
+    identity: Mapping[str, str] = MappingProxyType({})
+    opening: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """The database, the identity and what to open it with, and where each came from: ``origins`` has their names."""
 
     database: str
     identity: Identity
     origins: Mapping[str, str]
-    opening: Mapping[str, str] = field(default_factory=dict)
+    opening: Mapping[str, str] = MappingProxyType({})
 
     @property
     def options(self) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Memories, hits and versions on a screen: tables where there is room, cards where there is not, lines for a pipe."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -7,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import parts, pictures
 from recollect.cli.kinds import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
-from recollect.types import Hit, Memory, Operation, Page, Results, Version
+from recollect.types import Operation
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
     from recollect.operations.looking import Graph, Versions
+    from recollect.types import Hit, Memory, Page, Results, Version
 
 _EXCERPT = 280
 _ID_FITS = 60
@@ -76,7 +79,7 @@ def excerpt(content: str, passage: tuple[int, int] | None) -> str:
     return ("…" if start else "") + content[start:end] + ("…" if end < len(content) else "")
 
 
-def _marked(text: str, query: str) -> "Text":
+def _marked(text: str, query: str) -> Text:
     """The text with the words of the query marked, in whatever form they stand in."""
     import re  # lazy: with rich, which needs it anyway
 
@@ -92,7 +95,7 @@ def _marked(text: str, query: str) -> "Text":
     return shown
 
 
-def _wrapped(screen: Screen, text: "Text") -> None:
+def _wrapped(screen: Screen, text: Text) -> None:
     from rich.padding import Padding  # lazy: as above
 
     screen.show(Padding(text, (0, 0, 0, 3), expand=False))
@@ -138,7 +141,7 @@ def _card(screen: Screen, memory: Memory, now: datetime) -> None:
     screen.line(f"   {memory.id}", "dim")
 
 
-def _table(memories: Iterable[Memory], now: datetime) -> "Table":
+def _table(memories: Iterable[Memory], now: datetime) -> Table:
     from rich.table import Table  # lazy: as above
     from rich.text import Text  # lazy: as above
 
@@ -194,7 +197,7 @@ def _moment(moment: datetime | None) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}" if moment else ""
 
 
-def history(screen: Screen, answer: "Versions", _: Any) -> None:
+def history(screen: Screen, answer: Versions, _: Any) -> None:
     """Every version with its content, where it changed."""
     before = None
     for version in answer.versions:
@@ -205,7 +208,7 @@ def history(screen: Screen, answer: "Versions", _: Any) -> None:
         before = content
 
 
-def changes(screen: Screen, answer: "Versions", _: Any) -> None:
+def changes(screen: Screen, answer: Versions, _: Any) -> None:
     """A line for each change."""
     for version in answer.versions:
         _version(screen, version)
@@ -241,7 +244,7 @@ def _version(screen: Screen, version: Version) -> None:
     )
 
 
-def graph(screen: Screen, answer: "Graph", _: Any) -> None:
+def graph(screen: Screen, answer: Graph, _: Any) -> None:
     """The references as a tree."""
     if not screen.terminal:
         screen.rows((edge.source, edge.target) for edge in answer.edges)
@@ -260,7 +263,7 @@ def graph(screen: Screen, answer: "Graph", _: Any) -> None:
         screen.line("There are more; --limit shows them.", "yellow")
 
 
-def live_table(screen: Screen, versions: list[Version], total: int, last: int) -> "Table":
+def live_table(screen: Screen, versions: list[Version], total: int, last: int) -> Table:
     """The latest changes, with how many there were."""
     from rich.table import Table  # lazy: as above
     from rich.text import Text  # lazy: as above

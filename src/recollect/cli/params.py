@@ -7,7 +7,7 @@ import typing
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 
@@ -19,8 +19,7 @@ STDIN = "-"
 _PLAIN = types.MappingProxyType({str: "TEXT", int: "NUMBER", float: "NUMBER"})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """The type of a field, taken apart."""
 
     base: Any

@@ -3,19 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import listing, parts, pictures, rooms
+from recollect.cli import parts, pictures
 from recollect.cli.screen import Screen, one_line, safe
-from recollect.types import ConversionReport, Diagnosis, Health, Status
 
 if TYPE_CHECKING:
+    from recollect.operations.adding import Added
+    from recollect.operations.composing import Prompt
+    from recollect.operations.counting import Count
     from recollect.operations.forgetting import Forgotten, Restored
     from recollect.operations.keeping import Reembedded, Settings
     from recollect.operations.looking import Statistics
-    from recollect.operations.recalling import Count, Prompt
-    from recollect.operations.writing import Added
+    from recollect.types import ConversionReport, Diagnosis, Health
 
 _MEMORIES = 10
 
@@ -103,14 +105,14 @@ def statistics(screen: Screen, answer: "Statistics", _: Any) -> None:
         screen.line(f"  {span}{f', at most {most}' if len(answer.timeline) > 1 else ''}", "dim")
 
 
-def health(screen: Screen, answer: Health, _: Any) -> None:
+def health(screen: Screen, answer: "Health", _: Any) -> None:
     """The state, and that of the parts."""
-    style = {Status.HEALTHY: "green", Status.DEGRADED: "yellow", Status.UNHEALTHY: "red"}[answer.status]
+    style = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}[answer.status.value]
     screen.line(f"{screen.styled(answer.status.value, style)} ({answer.latency_ms:.1f} ms)")
     parts.pairs(screen, list(answer.components.items()))
 
 
-def diagnosis(screen: Screen, answer: Diagnosis, _: Any) -> None:
+def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:
     """What was checked, what was found, and what mends it."""
     if answer.healthy:
         screen.line(f"{screen.styled('healthy', 'green')}: {len(answer.checks)} checks passed")
@@ -134,7 +136,7 @@ def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
     screen.line(f"{answer.embedded} memories embedded; the embedder is {answer.embedder or 'none'}", "green")
 
 
-def converted(screen: Screen, answer: ConversionReport, given: Any) -> None:
+def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
     """What was copied, and that it is the same."""
     if not screen.terminal:
         field_by_field(screen, answer, given)
@@ -158,46 +160,56 @@ def field_by_field(screen: Screen, answer: Any, _: Any) -> None:
     parts.pairs(screen, [(one.name, parts.shown(getattr(answer, one.name))) for one in fields(answer)])
 
 
-RENDERERS: Mapping[str, Callable[[Screen, Any, Any], None]] = MappingProxyType(
+RENDERERS: Mapping[str, str] = MappingProxyType(
     {
-        "add": added,
-        "update": listing.memory,
-        "forget": forgotten,
-        "restore": restored,
-        "search": listing.results,
-        "list": listing.page,
-        "show": listing.memory,
-        "count": counted,
-        "context": prompt,
-        "history": listing.history,
-        "watch": listing.changes,
-        "stats": statistics,
-        "graph": listing.graph,
-        "sessions": rooms.listing,
-        "sessions.create": rooms.details,
-        "sessions.show": rooms.details,
-        "sessions.preferences": rooms.preferences,
-        "sessions.configure": rooms.details,
-        "sessions.close": rooms.details,
-        "sessions.reopen": rooms.details,
-        "sessions.delete": rooms.deleted,
-        "sessions.restore": rooms.details,
-        "sessions.export": rooms.exported,
-        "sessions.topics": rooms.topics,
-        "sessions.about": rooms.listing,
-        "sessions.search": listing.results,
-        "sessions.memories": listing.page,
-        "compact": rooms.compacted,
-        "health": health,
-        "doctor": diagnosis,
-        "rebuild": rebuilt,
-        "reembed": reembedded,
-        "convert": converted,
-        "config": settings,
+        "add": "rendering:added",
+        "update": "listing:memory",
+        "forget": "rendering:forgotten",
+        "restore": "rendering:restored",
+        "search": "listing:results",
+        "list": "listing:page",
+        "show": "listing:memory",
+        "count": "rendering:counted",
+        "context": "rendering:prompt",
+        "history": "listing:history",
+        "watch": "listing:changes",
+        "stats": "rendering:statistics",
+        "graph": "listing:graph",
+        "sessions": "rooms:listing",
+        "sessions.create": "rooms:details",
+        "sessions.show": "rooms:details",
+        "sessions.preferences": "rooms:preferences",
+        "sessions.configure": "rooms:details",
+        "sessions.close": "rooms:details",
+        "sessions.reopen": "rooms:details",
+        "sessions.delete": "rooms:deleted",
+        "sessions.restore": "rooms:details",
+        "sessions.export": "rooms:exported",
+        "sessions.topics": "rooms:topics",
+        "sessions.about": "rooms:listing",
+        "sessions.search": "listing:results",
+        "sessions.memories": "listing:page",
+        "compact": "rooms:compacted",
+        "health": "rendering:health",
+        "doctor": "rendering:diagnosis",
+        "rebuild": "rendering:rebuilt",
+        "reembed": "rendering:reembedded",
+        "convert": "rendering:converted",
+        "config": "rendering:settings",
     }
 )
+"""The module and the function that show the answer of a verb; a command loads only its own."""
+
+
+def renderer(verb: str) -> Callable[[Screen, Any, Any], None]:
+    """What shows the answer of a verb."""
+    if verb not in RENDERERS:
+        return field_by_field
+    module, function = RENDERERS[verb].split(":")
+    found: Callable[[Screen, Any, Any], None] = getattr(import_module(f"recollect.cli.{module}"), function)
+    return found
 
 
 def render(screen: Screen, verb: str, answer: Any, given: Any) -> None:
     """Show the answer of a verb."""
-    RENDERERS.get(verb, field_by_field)(screen, answer, given)
+    renderer(verb)(screen, answer, given)

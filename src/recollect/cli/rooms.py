@@ -1,5 +1,7 @@
 """Sessions on a screen."""
 
+from __future__ import annotations
+
 from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -7,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import parts, pictures
 from recollect.cli.kinds import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
-from recollect.types import CompactionReport, Removal, SessionStats
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from recollect.operations.across import Topics
     from recollect.operations.sessions import Details, Exported, Listing, Preferred
+    from recollect.types import CompactionReport, Removal, SessionStats
 
 _BAR = 10
 _FULL = 90  # percent
 
 
-def listing(screen: Screen, answer: "Listing", _: Any) -> None:
+def listing(screen: Screen, answer: Listing, _: Any) -> None:
     """A table, or cards where there is no room for one."""
     if not screen.terminal:
         screen.rows(_row(one) for one in answer.sessions)
@@ -53,7 +55,7 @@ def _row(one: SessionStats) -> tuple[str, ...]:
     )
 
 
-def _table(screen: Screen, sessions: tuple[SessionStats, ...], now: datetime) -> "Table":
+def _table(screen: Screen, sessions: tuple[SessionStats, ...], now: datetime) -> Table:
     from rich.table import Table  # lazy: as in the screen
     from rich.text import Text  # lazy: as above
 
@@ -90,7 +92,7 @@ def _state(one: SessionStats) -> str:
     return "closed" if one.closed_at else ""
 
 
-def details(screen: Screen, answer: "Details", _: Any) -> None:
+def details(screen: Screen, answer: Details, _: Any) -> None:
     """What a session holds, prefers and is allowed."""
     stats, decay = answer.stats, answer.config.decay
     rows = [
@@ -116,7 +118,7 @@ def details(screen: Screen, answer: "Details", _: Any) -> None:
         parts.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
 
 
-def preferences(screen: Screen, answer: "Preferred", _: Any) -> None:
+def preferences(screen: Screen, answer: Preferred, _: Any) -> None:
     """Names and values."""
     if screen.terminal and not (answer.preferences or answer.missing):
         screen.line("No preferences.", "yellow")
@@ -156,13 +158,13 @@ def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
         screen.line(f"{'would erase' if answer.dry_run else 'erased'} {answer.count}: {told}", "dim")
 
 
-def exported(screen: Screen, answer: "Exported", _: Any) -> None:
+def exported(screen: Screen, answer: Exported, _: Any) -> None:
     """The text as it is, for a program; with everything visible that a terminal would act on, for a person."""
     text = safe(answer.text) if screen.terminal else answer.text
     screen.out.write(text if text.endswith("\n") else f"{text}\n")
 
 
-def topics(screen: Screen, answer: "Topics", _: Any) -> None:
+def topics(screen: Screen, answer: Topics, _: Any) -> None:
     """Tags with bars."""
     if not screen.terminal:
         screen.rows((one.tag, str(one.count)) for one in answer.topics)

@@ -17,7 +17,7 @@ from recollect.operations import Caller, Needs, Progress, Verb
 
 if TYPE_CHECKING:
     from recollect.cli.finding import Found
-    from recollect.memories import Memories
+    from recollect.memories.database import Memories
 
 
 def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out: Screen, notes: Screen) -> bool:
@@ -33,7 +33,7 @@ def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out
 
             return watching.follow(verb, caller, given, out, json=asked.json, interval_s=values["interval"])
         with _progress(notes, verb.name) as told:
-            answer = verb.run(replace(caller, progress=told), given)
+            answer = verb.run(caller._replace(progress=told), given)
     answer_with(out, verb.name, answer, given, json=asked.json, values=values)
     return verb.agrees(answer)
 

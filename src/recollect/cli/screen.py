@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,7 +15,7 @@ NARROW = 100
 """Below this, a table would leave no room for contents."""
 
 # Terminals obey escape sequences, and text that turns around hides what it says. What is stored may hold either.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 
 
@@ -26,7 +25,9 @@ def safe(text: str) -> str:
     >>> safe("a\\x1b[2Jb")
     'a␛[2Jb'
     """
-    return _CONTROL.sub(lambda found: _visible(found[0]), text)
+    if text.isprintable():  # most is; the pattern takes a millisecond to compile
+        return text
+    return re.sub(_CONTROL, lambda found: _visible(found[0]), text)
 
 
 def _visible(letter: str) -> str:
@@ -38,15 +39,15 @@ def one_line(text: str) -> str:
     return safe(" ".join(text.split()))
 
 
-@dataclass(frozen=True)
 class Screen:
     """Shows answers on a stream."""
 
-    out: TextIO
-    terminal: bool
-    colour: bool
-    width: int
-    plain: bool = False
+    def __init__(self, *, out: TextIO, terminal: bool, colour: bool, width: int, plain: bool = False) -> None:
+        self.out = out
+        self.terminal = terminal
+        self.colour = colour
+        self.width = width
+        self.plain = plain
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line."""

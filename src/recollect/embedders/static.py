@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect import codec, words
-from recollect.calibration import Calibration
 from recollect.errors import ConfigurationError
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and opening a database needs none
+    from recollect.calibration import Calibration
     from recollect.recall.columns import Array
 
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
@@ -63,13 +63,19 @@ class StaticEmbedder:
 
     name = "wordllama-l2-supercat-256"
     dimension = 256
-    calibration = Calibration(low=0.0, high=0.6)
     batch = 256  # texts: their pieces are held as numbers of 32 bits until they are summed up
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _package_folder()
         self._known: dict[str, tuple[int, ...]] = {}
         self._asked: dict[str, Any] = {}  # the codes of words that questions had
+
+    @property
+    def calibration(self) -> "Calibration":
+        """What its cosines mean."""
+        from recollect.calibration import Calibration  # lazy: only searching asks
+
+        return Calibration(low=0.0, high=0.6)
 
     def embed(self, texts: Sequence[str]) -> Any:
         """One unit vector per text."""

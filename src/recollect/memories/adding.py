@@ -3,8 +3,8 @@
 import time
 from collections.abc import Container, Sequence
 
+from recollect import events
 from recollect.errors import Conflict
-from recollect.events import MemoryStored
 from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
@@ -122,12 +122,12 @@ def _fresh(offered: Sequence[Write], known: Container[tuple[Owner, str]]) -> dic
 
 
 def _tell(engine: Engine, writes: Sequence[Write], embedding_ms: float) -> None:
-    if not engine.bus.wants(MemoryStored):
+    if not engine.bus.handlers or not engine.bus.wants(events.MemoryStored):
         return
     for write in writes:
         memory = write.memory
         engine.bus.emit(
-            MemoryStored(
+            events.MemoryStored(
                 at=memory.created_at,
                 memory_id=memory.id,
                 owner=memory.owner,

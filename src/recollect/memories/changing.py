@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect import filters, validation
+from recollect import events, filters, validation
 from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.events import Event, MemoryForgotten, MemoryRestored, MemoryUpdated
 from recollect.memories import drafts, embedding, entitlements
 from recollect.memories.embedding import Made
 from recollect.memories.engine import ATTEMPTS, Engine
@@ -101,7 +100,8 @@ def update(
     if write is None:
         assert memory is not None  # noqa: S101  # the check above, for the type checker
         return memory
-    _tell(engine, MemoryUpdated, write, version=write.memory.version)
+    if engine.bus.handlers:
+        _tell(engine, events.MemoryUpdated, write, version=write.memory.version)
     entitlements.warn(engine, reach.owners)
     return write.memory
 
@@ -127,8 +127,8 @@ def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: 
         return _write(memory, operation, State.FORGOTTEN, now, reason)
 
     _, write = _change(engine, owners, id, decide)
-    if write is not None:
-        _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
+    if write is not None and engine.bus.handlers:
+        _tell(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
     return write is not None
 
 
@@ -156,9 +156,9 @@ def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | 
         return _write(memory, operation, State.FORGOTTEN, now, reason)
 
     writes = _change_many(engine, query, decide, dry_run=dry_run)
-    if not dry_run:
+    if not dry_run and engine.bus.handlers:
         for write in writes:
-            _tell(engine, MemoryForgotten, write, permanent=permanent, reason=reason)
+            _tell(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
     return Removal(ids=tuple(write.memory.id for write in writes), permanent=permanent, dry_run=dry_run)
 
 
@@ -171,8 +171,9 @@ def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
         return _write(memory, Operation.RESTORED, State.ACTIVE, now, None)
 
     writes = _change_many(engine, query, decide)
-    for write in writes:
-        _tell(engine, MemoryRestored, write)
+    if engine.bus.handlers:
+        for write in writes:
+            _tell(engine, events.MemoryRestored, write)
     return len(writes)
 
 
@@ -203,8 +204,8 @@ def restore(engine: Engine, owners: Owners, id: str) -> bool:
         return _write(memory, Operation.RESTORED, State.ACTIVE, now, None)
 
     _, write = _change(engine, owners, id, decide)
-    if write is not None:
-        _tell(engine, MemoryRestored, write)
+    if write is not None and engine.bus.handlers:
+        _tell(engine, events.MemoryRestored, write)
     return write is not None
 
 
@@ -213,5 +214,5 @@ def _write(memory: Memory, operation: Operation, state: State, now: datetime, re
     return Write(operation=operation, memory=after, recorded_at=now, reason=reason, keeps_vector=True)
 
 
-def _tell(engine: Engine, kind: Callable[..., Event], write: Write, **fields: object) -> None:
+def _tell(engine: Engine, kind: "Callable[..., events.Event]", write: Write, **fields: object) -> None:
     engine.bus.emit(kind(at=write.recorded_at, memory_id=write.memory.id, owner=write.memory.owner, **fields))

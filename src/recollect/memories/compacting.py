@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from math import prod
 
-from recollect import decay, filters, tally
+from recollect import decay, events, filters, tally
 from recollect.errors import Conflict
-from recollect.events import MemoryForgotten, SessionCompacted
 from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Write
 from recollect.types import (
@@ -146,10 +145,12 @@ def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime,
     from recollect import logs  # lazy: logging takes 14 ms, and sessions are seldom compacted
 
     logs.session_compacted(report.session_id, report.count, report.bytes_before, report.bytes_after)
+    if not engine.bus.handlers:
+        return
     for one in report.dropped:
-        engine.bus.emit(MemoryForgotten(at=now, memory_id=one.id, owner=owner, permanent=True, reason=REASON))
+        engine.bus.emit(events.MemoryForgotten(at=now, memory_id=one.id, owner=owner, permanent=True, reason=REASON))
     engine.bus.emit(
-        SessionCompacted(
+        events.SessionCompacted(
             at=now,
             owner=owner,
             session_id=report.session_id,

@@ -1,5 +1,7 @@
 """Opening a database, and what is not one identity's."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable
@@ -9,18 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plans, plugins, validation
+from recollect import layers, plans, plugins, types, validation
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
-from recollect.events import Event, Watcher
-from recollect.memories import reembedding
-from recollect.memories.embedding import BEHIND
-from recollect.memories.engine import GIVEN, Engine, verb
+from recollect.events.bus import Watcher
+from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
 from recollect.memories.view import View
 from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Diagnosis, Finding, Health, Identity, Layer, LayerSize
+from recollect.types import Identity, Layer
 
 if TYPE_CHECKING:
+    from recollect.events import Event
     from recollect.memories.agent import AgentMemory
     from recollect.tokens import TokenCounter
 
@@ -28,7 +29,7 @@ DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT = "default"
 """The embedder that the store was filled with; for a new one, the built-in one."""
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound="Event")
 
 
 def _now() -> datetime:
@@ -44,7 +45,7 @@ def open(
     clock: Clock | None = None,
     durability: str | None = None,
     plan: Plan | str | None = None,
-) -> "Memories":
+) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
     Without a URL the environment variable ``RECOLLECT_DB`` names it. ``embedder`` gives memories their vectors: the one
@@ -220,8 +221,8 @@ class Memories:
         org: str | None = None,
         company: str | None = None,
         context_tokens: int = 8_000,
-        counter: "TokenCounter | None" = None,
-    ) -> "AgentMemory":
+        counter: TokenCounter | None = None,
+    ) -> AgentMemory:
         """The handle of an agent: working memory, long-term memory and context.
 
         An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
@@ -273,7 +274,7 @@ class Memories:
         """
         return self._engine.bus.watch(watcher)
 
-    def agents(self) -> "tuple[AgentMemory, ...]":
+    def agents(self) -> tuple[AgentMemory, ...]:
         """The handles of agents that are in use in this process.
 
         >>> import recollect
@@ -286,7 +287,7 @@ class Memories:
         return tuple(agent for agent in held if agent is not None)
 
     @verb
-    def sizes(self) -> dict[Layer, LayerSize]:
+    def sizes(self) -> dict[Layer, types.LayerSize]:
         """How much each layer holds, whoever's it is: for those who run the database.
 
         >>> import recollect
@@ -298,7 +299,7 @@ class Memories:
         return self._engine.store.sizes(self._engine.clock())
 
     @verb
-    def health(self) -> Health:
+    def health(self) -> types.Health:
         """Whether the database can work now.
 
         >>> import recollect
@@ -341,7 +342,7 @@ class Memories:
         self._engine.store.set_settings({"durability": durability})
 
     @verb
-    def doctor(self, *, repair: bool = False, accept: bool = False) -> Diagnosis:
+    def doctor(self, *, repair: bool = False, accept: bool = False) -> types.Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
         ``accept=True`` first takes over what people edited in the files of the store: as new versions, with the reason
@@ -352,6 +353,8 @@ class Memories:
         ...     memories.doctor().healthy
         True
         """
+        from recollect.memories import reembedding  # lazy: for doctors only
+
         validation.flag("accept", accept)
         accepted = self._accepted() if accept else []
         diagnosis = self._engine.store.check(repair=repair)
@@ -362,11 +365,11 @@ class Memories:
             findings=(*accepted, *diagnosis.findings, *findings),
         )
 
-    def _accepted(self) -> list[Finding]:
+    def _accepted(self) -> list[types.Finding]:
         """Take over what was edited by hand, and tell of it."""
         ids = self._engine.store.accept(self._engine.clock())
         message = f"{len(ids)} memories were edited by hand"
-        return [Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
+        return [types.Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
 
     @verb
     def reembed(
@@ -385,6 +388,8 @@ class Memories:
         ...     memories.reembed(HashingEmbedder(64)), memories.settings()["embedder"]
         (1, 'hashing-64')
         """
+        from recollect.memories import reembedding  # lazy: seldom done
+
         named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
         _check_parts(None, named, None)
         return reembedding.reembed(self._engine, named, progress)

@@ -1,23 +1,24 @@
 """From memories to vectors: passages, batches, what was embedded before, and what to do when the embedder is down."""
 
-import hashlib
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect import calibration, passages, validation, watching, words
-from recollect.calibration import Calibration
+from recollect import passages, validation, words
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
-from recollect.memories.engine import GIVEN, Engine
-from recollect.ports import Embedded, Embedder, check_vector
-from recollect.types import Memory, NewMemory, Vector
+from recollect.memories.engine import BEHIND, GIVEN, Engine
+from recollect.ports import Embedder, check_vector
+from recollect.types import Vector
+
+if TYPE_CHECKING:
+    from recollect.calibration import Calibration
+    from recollect.types import Memory, NewMemory
 
 ATTEMPTS = 3
 """How often an embedder is asked when its answers are no good."""
-
-BEHIND = "behind"
-"""The setting that says that there are memories without vectors."""
 
 CALIBRATION = "calibration"
 """The setting that keeps what was found out about the embedder's scale."""
@@ -31,8 +32,7 @@ class EmbedderDown(Exception):
     """The embedder gave no answer at all. Never leaves the engine: memories are then stored without a vector."""
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """A vector, and the hash of what it was made from if making it is slow."""
 
     vector: Vector | None
@@ -102,7 +102,7 @@ def _with_pieces(engine: Engine, memory: Memory | NewMemory, made: Made) -> Made
     if engine.lexicon is None or made.vector is None:
         return made
     text = words.searchable(memory.content, memory.title, memory.author)
-    return replace(made, vector=replace(made.vector, pieces=engine.lexicon.pieces(words.words(text))))
+    return made._replace(vector=replace(made.vector, pieces=engine.lexicon.pieces(words.words(text))))
 
 
 def texts_of(memory: Memory | NewMemory) -> tuple[tuple[tuple[int, int], ...], list[str]]:
@@ -114,6 +114,8 @@ def texts_of(memory: Memory | NewMemory) -> tuple[tuple[tuple[int, int], ...], l
 
 
 def _digest(embedder: Embedder, texts: Iterable[str]) -> bytes:
+    import hashlib  # lazy: brings in OpenSSL, and only slow embedders need it
+
     mixed = hashlib.blake2b(embedder.name.encode(), digest_size=16)
     for text in texts:
         mixed.update(b"\0" + text.encode())
@@ -172,6 +174,8 @@ def _watched(
         if not engine.bus.watchers:
             found = _call(embedder, ask, texts)
         else:
+            from recollect import watching  # lazy: most processes are not watched
+
             with watching.timing(engine.bus, "Embedder", "embed") as noted:
                 noted.count = len(texts)
                 found = _call(embedder, ask, texts)
@@ -223,6 +227,9 @@ def _failed(embedder: Embedder | None, what: str) -> EmbeddingFailed:
 
 def scale(engine: Engine) -> Calibration:
     """What the embedder's cosines mean: as it says itself, as was found out before, or as is found out now."""
+    from recollect import calibration  # lazy: only searching asks
+    from recollect.calibration import Calibration  # lazy: as above
+
     embedder = engine.embedder
     declared = getattr(embedder, "calibration", None)
     if embedder is None or isinstance(declared, Calibration):
@@ -247,6 +254,8 @@ def catch_up(engine: Engine, limit: int) -> int:
     embedder = engine.embedder
     if embedder is None:
         return 0
+    from recollect.ports import Embedded  # lazy: seldom is anything missing
+
     missing = engine.store.unembedded(embedder.name, limit)
     made = _embedded(engine, embedder, [stored.memory for stored in missing])
     engine.store.embed(

@@ -10,23 +10,30 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import codec, watching
-from recollect.calibration import Calibration
+from recollect import codec, types
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
 from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
-from recollect.types import Identity, Layer, Memory, Owner, SessionConfig
+from recollect.types import Identity, Layer, Memory, Owner
 
 if TYPE_CHECKING:
+    from recollect.calibration import Calibration
     from recollect.memories.agent import AgentMemory
+    from recollect.watching import Noted
 
 ATTEMPTS = 100
 """How often a write is tried again when other writers are faster; each time one of them got through."""
 
+BEHIND = "behind"
+"""The setting that says that there are memories without vectors."""
+
 GIVEN = "given"
 """The embedder's name for vectors that callers bring along where no embedder is configured."""
+
+PAGE = 50
+"""How many memories a page has unless somebody asks for more or fewer."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +57,8 @@ def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
         try:
             if not self._engine.bus.watchers:
                 return method(self, *args, **kwargs)
+            from recollect import watching  # lazy: most processes are not watched
+
             with watching.timing(self._engine.bus, type(self).__name__, name) as noted:
                 _note_actor(noted, self)
                 result = method(self, *args, **kwargs)
@@ -66,7 +75,7 @@ def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
     return wrapped
 
 
-def _note_actor(noted: watching.Noted, actor: Actor) -> None:
+def _note_actor(noted: "Noted", actor: Actor) -> None:
     """Who acts, and in which layer if it sees only one."""
     identity: Identity | None = getattr(actor, "identity", None)
     if identity is not None:
@@ -76,7 +85,7 @@ def _note_actor(noted: watching.Noted, actor: Actor) -> None:
         noted.layer = seen[0]
 
 
-def _note_result(noted: watching.Noted, result: object) -> None:
+def _note_result(noted: "Noted", result: object) -> None:
     """The layer and the number of what an operation returned, if it says so."""
     if isinstance(result, Memory):
         noted.layer = result.owner.layer
@@ -84,7 +93,6 @@ def _note_result(noted: watching.Noted, result: object) -> None:
         noted.count = len(result)
 
 
-@dataclass(slots=True)
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
@@ -92,17 +100,18 @@ class Embeddings:
     ``scale`` what the cosines of the embedder mean.
     """
 
-    made: int = 0
-    seconds: float = 0.0
-    name: str | None = None
-    behind: bool = False
-    down: bool = False
-    scale: Calibration | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        self.made = 0
+        self.seconds = 0.0
+        self.name: str | None = None
+        self.behind = False
+        self.down = False
+        self.scale: Calibration | None = None
+        self._lock = threading.Lock()
 
     def add(self, made: int, seconds: float) -> None:
         """Count a batch."""
-        with self.lock:
+        with self._lock:
             self.made += made
             self.seconds += seconds
 
@@ -125,9 +134,9 @@ class Engine:
     crowded: dict[Owner, int] = field(default_factory=dict)  # sessions that compaction cannot help until they hold more
 
     @property
-    def defaults(self) -> SessionConfig:
+    def defaults(self) -> "types.SessionConfig":
         """How sessions are configured unless they say otherwise."""
-        return self.store.session_defaults() or SessionConfig()
+        return self.store.session_defaults() or types.SessionConfig()
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

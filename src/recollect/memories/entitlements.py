@@ -4,19 +4,16 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from recollect import layers, plans
+from recollect import events, layers, plans
 from recollect.errors import QuotaExceeded
-from recollect.events import QuotaWarning
-from recollect.memories import room
 from recollect.memories.engine import Actor, Engine, verb
 from recollect.memories.reach import Reach
 from recollect.plans import Feature
-from recollect.ports import Owners, Quota, Write, check_quota
-from recollect.types import Owner, Ranking
+from recollect.types import Layer, Owner, Ranking
 
-if TYPE_CHECKING:  # only agents have a context
-    from recollect.window import Strategy
-
+if TYPE_CHECKING:
+    from recollect.ports import Owners, Quota, Write
+    from recollect.window import Strategy  # only agents have a context
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,14 +55,14 @@ def searches_by_meaning(engine: Engine, ranking: Ranking) -> bool:
     return allows(engine, Feature.SEMANTIC_SEARCH)
 
 
-def apply(engine: Engine, reach: Reach, writes: Sequence[Write]) -> None:
+def apply(engine: Engine, reach: Reach, writes: "Sequence[Write]") -> None:
     """Write what may grow: only if the memories in reach stay within the plan, and a session within its limit."""
-    entered = room.entered(engine, reach, writes)
+    session = next((write.memory.owner for write in writes if write.memory.owner.layer is Layer.SESSION), None)
     try:
-        if entered is None:
+        if session is None:
             _apply(engine, reach, writes, None, None)
         else:
-            room.fill(engine, entered, lambda limit: _apply(engine, reach, writes, entered.owner, limit))
+            _apply_in_room(engine, reach, writes, session)
     except QuotaExceeded as error:
         plan = engine.plan
         error.hint = "forget what is not needed for good (permanent=True), or "
@@ -77,8 +74,30 @@ def apply(engine: Engine, reach: Reach, writes: Sequence[Write]) -> None:
         raise
 
 
-def _apply(engine: Engine, reach: Reach, writes: Sequence[Write], session: Owner | None, limit: int | None) -> None:
+def _apply_in_room(engine: Engine, reach: Reach, writes: "Sequence[Write]", session: Owner) -> None:
+    """Write into a session, which may have to make room first."""
+    from recollect.memories import room  # lazy: many processes write into no session
+
+    entered = room.entered(engine, reach, session, writes)
+    if entered is None:
+        _apply(engine, reach, writes, None, None)
+    else:
+        room.fill(engine, entered, lambda limit: _apply(engine, reach, writes, session, limit))
+
+
+def _apply(engine: Engine, reach: Reach, writes: "Sequence[Write]", session: Owner | None, limit: int | None) -> None:
     """Write within the plan, and within the limit of a session if there is one."""
+    limited = engine.plan is not None or limit is not None
+    engine.store.apply(writes, quota=_quota(engine, reach, writes, session, limit) if limited else None)
+
+
+def _quota(
+    engine: Engine, reach: Reach, writes: "Sequence[Write]", session: Owner | None, limit: int | None
+) -> "Quota | None":
+    """What the store is to hold a write to."""
+    from recollect.memories import room  # lazy: most writes are not limited
+    from recollect.ports import Quota, check_quota  # lazy: as above
+
     planned = engine.plan.limit_bytes if engine.plan is not None else None
     quota = None if planned is None else Quota(owners=reach.owners, limit_bytes=planned)
     if session is not None and limit is not None:
@@ -89,18 +108,18 @@ def _apply(engine: Engine, reach: Reach, writes: Sequence[Write], session: Owner
             # A store holds writes to one quota, and that is the plan's: two processes may overrun this one a little.
             used = engine.store.usage(own.owners)
             check_quota(own, used, used + room.growth(engine, session, writes))
-    engine.store.apply(writes, quota=quota)
+    return quota
 
 
-def warn(engine: Engine, owners: Owners) -> None:
+def warn(engine: Engine, owners: "Owners") -> None:
     """Tell whoever asked for it that little is left, after a write."""
     plan = engine.plan
-    if plan is None or not plan.limit_bytes or not engine.bus.wants(QuotaWarning):
+    if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
         return
     used = engine.store.usage(owners)
     if plans.warns(used, plan.limit_bytes):
         engine.bus.emit(
-            QuotaWarning(
+            events.QuotaWarning(
                 at=engine.clock(),
                 plan=plan.name,
                 owners=tuple(sorted(owners, key=lambda owner: layers.PRECEDENCE[owner.layer])),

@@ -8,11 +8,11 @@ from typing import Any
 from recollect import codec, decay, filters, validation
 from recollect.errors import InvalidInput
 from recollect.filters import Where
+from recollect.memories.engine import PAGE
 from recollect.memories.reach import Policies
 from recollect.ports import Owners, Query, Store, Stored
 from recollect.types import DecayPolicy, Filter, Memory, Page, Sort
 
-PAGE = 50
 PAGE_LIMIT = 100
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000

@@ -1,12 +1,16 @@
 """Whose memories a view sees, and whose a new memory becomes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from recollect import layers, validation
+from recollect import layers, types, validation
 from recollect.errors import InvalidInput, InvalidLayer
-from recollect.types import DecayPolicy, Identity, Layer, NewMemory, Owner, SessionConfig
+from recollect.types import Identity, Layer, Owner
 
-Policies = Mapping[Owner, DecayPolicy]
+if TYPE_CHECKING:
+    from recollect.types import DecayPolicy, SessionConfig
+
+Policies = Mapping[Owner, "DecayPolicy"]
 """How the memories of some owners fade; those of all others as usual."""
 
 
@@ -22,7 +26,7 @@ class Reach:
         identity: Identity,
         only: Iterable[Owner] | None = None,
         policies: Callable[[], Policies] = dict,
-        config: Callable[[], SessionConfig | None] = lambda: None,
+        config: "Callable[[], SessionConfig | None]" = lambda: None,
     ) -> None:
         self._identity = identity
         self._narrowed = only is not None
@@ -47,9 +51,9 @@ class Reach:
         chosen = {self._checked(layer) for layer in given}
         return frozenset(owner for owner in self.owners if owner.layer in chosen)
 
-    def owner_of(self, new: NewMemory) -> Owner:
+    def owner_of(self, new: "types.NewMemory") -> Owner:
         """Whose a new memory will be: in the layer it names, or in the most specific one."""
-        if not isinstance(new, NewMemory):
+        if not isinstance(new, types.NewMemory):
             raise InvalidInput(
                 f"add takes texts or NewMemory values, not {type(new).__name__}",
                 details={"field": "content"},

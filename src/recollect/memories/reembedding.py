@@ -6,8 +6,8 @@ from dataclasses import replace
 from recollect import plugins
 from recollect.errors import ConfigurationError, EmbeddingFailed
 from recollect.memories import embedding
-from recollect.memories.embedding import BEHIND, EmbedderDown
-from recollect.memories.engine import Embeddings, Engine
+from recollect.memories.embedding import EmbedderDown
+from recollect.memories.engine import BEHIND, Embeddings, Engine
 from recollect.ports import Embedder
 from recollect.types import Finding
 

@@ -10,7 +10,7 @@ from recollect.memories.engine import Engine
 from recollect.memories.reach import Reach
 from recollect.memories.records import SessionRecords
 from recollect.ports import Write
-from recollect.types import Layer, Owner, SessionConfig
+from recollect.types import Owner, SessionConfig
 
 Attempt = Callable[[int | None], None]
 """Writes, if the session then takes no more than a number of bytes; ``QuotaExceeded`` if it would."""
@@ -25,11 +25,8 @@ class Room:
     written: frozenset[str]
 
 
-def entered(engine: Engine, reach: Reach, writes: Sequence[Write]) -> Room | None:
+def entered(engine: Engine, reach: Reach, owner: Owner, writes: Sequence[Write]) -> Room | None:
     """The session that writes go to. One that nobody made has limits only where the store sets them."""
-    owner = next((write.memory.owner for write in writes if write.memory.owner.layer is Layer.SESSION), None)
-    if owner is None:
-        return None
     config = reach.config()
     if config is None:
         user, session = owner.ids

@@ -6,10 +6,9 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from recollect import asking, dates, layers, ranking, validation
+from recollect import asking, dates, events, layers, ranking, validation
 from recollect.asking import Asked
 from recollect.errors import InvalidInput, QueryTooLong
-from recollect.events import SearchCompleted
 from recollect.memories import embedding, entitlements, hitting
 from recollect.memories.engine import Engine
 from recollect.memories.hitting import SPARE, Ranked, Search
@@ -61,9 +60,9 @@ def search(engine: Engine, wanted: Query, asked: Search) -> Results:
     hits, total = hitting.read(engine, wanted, asked, Ranked(found, scores, order))
     searched = tuple(sorted({owner.layer for owner in wanted.owners}, key=layers.PRECEDENCE.__getitem__))
     results = Results(hits=hits, total=total, layers=searched, semantic=vector is not None)
-    if engine.bus.wants(SearchCompleted):
+    if engine.bus.handlers and engine.bus.wants(events.SearchCompleted):
         engine.bus.emit(
-            SearchCompleted(
+            events.SearchCompleted(
                 at=wanted.where.now,
                 query=asked.text,
                 result_count=len(results),

@@ -1,42 +1,26 @@
 """The memories that one identity may see, and everything it can do with them."""
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from recollect import filters, validation
-from recollect.events import MemoryRetrieved
-from recollect.memories import changing, drafts, entitlements, listing
-from recollect.memories.adding import add_all
-from recollect.memories.engine import Engine
+from recollect import events, filters, types, validation
+from recollect.memories import entitlements
+from recollect.memories.engine import PAGE, Engine
 from recollect.memories.entitlements import long_term
-from recollect.memories.reach import Policies, Reach
+from recollect.memories.reach import Reach
 from recollect.plans import Feature
-from recollect.ports import Query
-from recollect.types import (
-    ChangedFields,
-    Filter,
-    Identity,
-    Layer,
-    Memory,
-    MemoryType,
-    NewFields,
-    NewMemory,
-    Page,
-    Ranking,
-    Removal,
-    Results,
-    Sort,
-    Stats,
-    Vector,
-    Version,
-)
+from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
+    from recollect.memories.reach import Policies
     from recollect.memories.sessions import Sessions
+    from recollect.ports import Query
 
 _CHANGES = 10_000
 
@@ -67,7 +51,7 @@ class View:
         return self._reach.layers
 
     @property
-    def sessions(self) -> "Sessions":
+    def sessions(self) -> Sessions:
         """The sessions of the user; ``MissingIdentifier`` if the identity names none.
 
         >>> import recollect
@@ -94,7 +78,7 @@ class View:
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         key: str | None = None,
-        **fields: Unpack[NewFields],
+        **fields: Unpack[types.NewFields],
     ) -> Memory:
         """Remember something and return it as it was stored.
 
@@ -109,8 +93,10 @@ class View:
         ...     memory.id == view.add("Use tabs", layer="project", type="decision", key="style-1").id
         True
         """
-        drafts.check_known(fields, NewFields.__annotations__, "add")
-        new = NewMemory(
+        from recollect.memories import adding, drafts  # lazy: many processes only read
+
+        drafts.check_known(fields, types.NewFields.__annotations__, "add")
+        new = types.NewMemory(
             content=content,
             layer=layer,
             type=type,
@@ -120,10 +106,10 @@ class View:
             key=key,
             **fields,
         )
-        return add_all(self._engine, self._reach, [new], self.identity.session)[0]
+        return adding.add_all(self._engine, self._reach, [new], self.identity.session)[0]
 
     @long_term
-    def add_many(self, items: Iterable[str | NewMemory]) -> builtins.list[Memory]:
+    def add_many(self, items: Iterable[str | types.NewMemory]) -> builtins.list[Memory]:
         """Remember many things: one batch of embeddings, one transaction, all or none.
 
         >>> import recollect
@@ -132,9 +118,11 @@ class View:
         ...     [m.content for m in view.add_many(["Likes tea", recollect.NewMemory(content="Lives in Rome")])]
         ['Likes tea', 'Lives in Rome']
         """
+        from recollect.memories import adding  # lazy: many processes only read
+
         given = validation.several("items", items)
-        news = [NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return add_all(self._engine, self._reach, news, self.identity.session)
+        news = [types.NewMemory(content=item) if isinstance(item, str) else item for item in given]
+        return adding.add_all(self._engine, self._reach, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -200,6 +188,8 @@ class View:
                 store.touch(found, now)
                 self._tell(found.values(), now)
             return found
+        from recollect.memories import listing  # lazy: a memory is mostly read as it is now
+
         sequence, at = listing.moment(store, self._owners, as_of, now)
         past = {id: memory for id in ids if (memory := self._version_at(id, sequence or 0))}
         return self._visible(past, at, include_forgotten)
@@ -211,9 +201,10 @@ class View:
         return found
 
     def _tell(self, found: Iterable[Memory], now: datetime) -> None:
-        if self._engine.bus.wants(MemoryRetrieved):
+        bus = self._engine.bus
+        if bus.handlers and bus.wants(events.MemoryRetrieved):
             for memory in found:
-                self._engine.bus.emit(MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
+                bus.emit(events.MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
 
     def _version_at(self, id: str, sequence: int) -> Memory | None:
         versions = self._engine.store.versions(self._owners, memory_id=id)
@@ -224,14 +215,14 @@ class View:
     def list(
         self,
         *,
-        limit: int = listing.PAGE,
+        limit: int = PAGE,
         cursor: str | None = None,
         offset: int = 0,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: types.Filter | Mapping[str, Any] | None = None,
         layers: Iterable[Layer | str] | None = None,
         sort_by: Sort | str = Sort.NEWEST,
         as_of: datetime | int | None = None,
-    ) -> Page:
+    ) -> types.Page:
         """One page of the memories that match a filter.
 
         Going on with ``page.next_cursor`` shows every memory that was there from the start exactly once, whatever is
@@ -246,6 +237,8 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
+        from recollect.memories import listing  # lazy: many processes never list
+
         query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return listing.page(self._engine.store, query, cursor, policies)
@@ -257,11 +250,14 @@ class View:
 
     def _query(
         self,
-        filter: Filter | Mapping[str, Any] | None,
+        filter: types.Filter | Mapping[str, Any] | None,
         wanted: Iterable[Layer | str] | None,
         as_of: datetime | int | None,
     ) -> Query:
         """What a filter means to the store: for these owners, at that moment."""
+        from recollect.memories import listing  # lazy: reading by id needs no filter
+        from recollect.ports import Query  # lazy: as above
+
         store, owners = self._engine.store, self._reach.owners_in(wanted)
         sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
         return Query(owners=owners, where=listing.resolve(store, owners, listing.to_filter(filter), at), as_of=sequence)
@@ -270,7 +266,7 @@ class View:
     def count(
         self,
         *,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: types.Filter | Mapping[str, Any] | None = None,
         layers: Iterable[Layer | str] | None = None,
         as_of: datetime | int | None = None,
     ) -> int:
@@ -286,7 +282,7 @@ class View:
         return self._engine.store.count(self._query(filter, layers, as_of))
 
     @long_term
-    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> Stats:
+    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> types.Stats:
         """Counts, sizes, types and tags of the memories in view.
 
         >>> import recollect
@@ -303,7 +299,7 @@ class View:
         return replace(found, bytes_limit=limit, embeddings_made=times.made, average_embedding_ms=average)
 
     @long_term
-    def history(self, id: str) -> builtins.list[Version]:
+    def history(self, id: str) -> builtins.list[types.Version]:
         """Every version of a memory, the oldest first; of an erased one, only that it was erased.
 
         >>> import recollect
@@ -319,7 +315,7 @@ class View:
     @long_term
     def changes(
         self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
-    ) -> builtins.list[Version]:
+    ) -> builtins.list[types.Version]:
         """What was written behind a sequence, the oldest first: a feed that can be resumed at any time.
 
         Remember the ``sequence`` of the last version you handled and pass it as ``after``: nothing is told twice and
@@ -346,11 +342,11 @@ class View:
         min_score: float | None = None,
         ranking: Ranking | str = Ranking.BEST,
         layers: Iterable[Layer | str] | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: types.Filter | Mapping[str, Any] | None = None,
         as_of: datetime | int | None = None,
         asked_at: datetime | None = None,
         explain: bool = False,
-    ) -> Results:
+    ) -> types.Results:
         """The memories that answer a query best, with scores from 0 to 1.
 
         Without ``min_score`` the answer is empty when nothing here seems to be about the question; ``min_score=0``
@@ -389,8 +385,8 @@ class View:
         id: str,
         *,
         if_version: int | None = None,
-        vector: Vector | Iterable[float] | None = None,
-        **changes: Unpack[ChangedFields],
+        vector: types.Vector | Iterable[float] | None = None,
+        **changes: Unpack[types.ChangedFields],
     ) -> Memory:
         """Change a memory and return its new version.
 
@@ -406,6 +402,8 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
+        from recollect.memories import changing  # lazy: many processes only read
+
         return changing.update(self._engine, self._reach, id, changes, if_version=if_version, vector=vector)
 
     @long_term
@@ -422,18 +420,20 @@ class View:
         ...     view.forget(memory.id), view.get(memory.id), view.restore(memory.id), view.get(memory.id).content
         (True, None, True, 'Likes tea')
         """
+        from recollect.memories import changing  # lazy: as above
+
         return changing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
 
     @long_term
     def forget_many(
         self,
         *,
-        filter: Filter | Mapping[str, Any],
+        filter: types.Filter | Mapping[str, Any],
         layers: Iterable[Layer | str] | None = None,
         reason: str | None = None,
         permanent: bool = False,
         dry_run: bool = False,
-    ) -> Removal:
+    ) -> types.Removal:
         """Forget all memories that match a filter, in one transaction: all or none.
 
         ``dry_run=True`` changes nothing and tells what would go. ``permanent=True`` erases, and then also takes what
@@ -447,6 +447,8 @@ class View:
         ...     view.forget_many(filter={"tags": ["personal"]}, reason="asked to").count, view.count()
         (1, 1)
         """
+        from recollect.memories import changing  # lazy: as above
+
         query = self._query(changing.required(filter), layers, None)
         return changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
 
@@ -459,4 +461,6 @@ class View:
         ...     memories.view(user="ada").restore("unknown")
         False
         """
+        from recollect.memories import changing  # lazy: as above
+
         return changing.restore(self._engine, self._owners, id)

@@ -27,15 +27,15 @@ from recollect.operations.verb import (
 
 LISTED = MappingProxyType(
     {
-        "add": Listed("Remember something.", Section.REMEMBER, "writing"),
-        "update": Listed("Change a memory; the version before stays in its history.", Section.REMEMBER, "writing"),
+        "add": Listed("Remember something.", Section.REMEMBER, "adding"),
+        "update": Listed("Change a memory; the version before stays in its history.", Section.REMEMBER, "updating"),
         "forget": Listed("Forget memories: for a while, or for good.", Section.REMEMBER, "forgetting"),
         "restore": Listed("Bring forgotten memories back.", Section.REMEMBER, "forgetting"),
-        "search": Listed("Find the memories that answer a question best.", Section.RECALL, "recalling"),
-        "list": Listed("Show memories page by page.", Section.RECALL, "recalling"),
-        "show": Listed("Show one memory with everything that is known of it.", Section.RECALL, "recalling"),
-        "count": Listed("Count memories.", Section.RECALL, "recalling"),
-        "context": Listed("Compose what goes into the next call of a language model.", Section.RECALL, "recalling"),
+        "search": Listed("Find the memories that answer a question best.", Section.RECALL, "searching"),
+        "list": Listed("Show memories page by page.", Section.RECALL, "listing"),
+        "show": Listed("Show one memory with everything that is known of it.", Section.RECALL, "showing"),
+        "count": Listed("Count memories.", Section.RECALL, "counting"),
+        "context": Listed("Compose what goes into the next call of a language model.", Section.RECALL, "composing"),
         "history": Listed("Show every version of a memory.", Section.LOOK, "looking"),
         "watch": Listed("Follow what is written, as it is written.", Section.LOOK, "looking"),
         "stats": Listed("Show counts, sizes, types, tags and when memories were recorded.", Section.LOOK, "looking"),

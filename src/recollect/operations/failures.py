@@ -1,8 +1,8 @@
 """What each error is at the edges: an exit code for a shell, a status for HTTP."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from recollect import errors
 from recollect.errors import RecollectError
@@ -14,8 +14,7 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """How an error leaves: to a shell, and over HTTP."""
 
     exit_code: int

@@ -9,7 +9,7 @@ from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argum
 from recollect.types import Layer, Operation
 
 if TYPE_CHECKING:
-    from recollect.memories import View
+    from recollect.memories.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argum
 from recollect.types import Filter, Layer, Memory, MemoryType, Stats, Version
 
 if TYPE_CHECKING:
-    from recollect.memories import View
+    from recollect.memories.view import View
 
 _PAGE = 100
 _LABEL = 60

@@ -2,9 +2,9 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from recollect.errors import (
     ConfigurationError,
@@ -17,7 +17,8 @@ from recollect.errors import (
 from recollect.types import Identity
 
 if TYPE_CHECKING:
-    from recollect.memories import Memories, View
+    from recollect.memories.database import Memories
+    from recollect.memories.view import View
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -61,8 +62,7 @@ class Section(StrEnum):
     KEEP = "Keep in order"
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A verb in one line: what it does, under which heading it stands, and the module that it is written in."""
 
     summary: str
@@ -79,8 +79,7 @@ class Takes(StrEnum):
     WORDS = "words"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """How a field of an input is asked for.
 
     ``flag`` is its name where it is given once for each value (``--tag a --tag b`` fills ``tags``). A time that is
@@ -125,8 +124,7 @@ def asked(one: "dataclasses.Field[Any]") -> Asked:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(NamedTuple):
     """Who calls a verb, and on which database; ``progress`` is told how far a long one is."""
 
     memories: "Memories"
@@ -143,8 +141,7 @@ def _ids(identity: Identity) -> Mapping[str, str | None]:
     return {one.name: getattr(identity, one.name) for one in dataclasses.fields(identity)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(NamedTuple):
     """A command line, and what it is good for. The tests run it, with the id of a memory in ``$ID``."""
 
     line: str
@@ -159,8 +156,7 @@ def _never(_: Caller, __: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verb(Generic[Input, Output]):
+class Verb(NamedTuple, Generic[Input, Output]):
     """One entry of the table: what can be asked of a database, and all that a surface must know to offer it.
 
     ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates`` says that a database which is not there is

@@ -1,4 +1,4 @@
-"""The memory itself, what it is made from, and what happened to it."""
+"""The memory itself, and its parts."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -205,44 +205,6 @@ class Memory:
         return self.owner.layer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewMemory:
-    """What ``add_many`` takes: the fields of a memory that a caller may set.
-
-    ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording,
-    ``session`` of what somebody said (it has an author or a role, or is a conversation) to the session of the identity.
-    ``key`` makes the write idempotent: the same key and the same memory are stored once. ``vector`` is for
-    callers who embed themselves: numbers, or a :class:`Vector`.
-
-    >>> NewMemory(content="Use tabs", layer="project", type="decision").content
-    'Use tabs'
-    """
-
-    content: str
-    layer: Layer | str | None = None
-    type: MemoryType | str = MemoryType.FACT
-    importance: float = DEFAULT_IMPORTANCE
-    tags: Iterable[str] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    title: str | None = None
-    description: str | None = None
-    language: str | None = None
-    author: str | None = None
-    role: str | None = None
-    session: str | None = None
-    type_name: str | None = None
-    confidence: float | None = None
-    relevance: float | None = None
-    decay_factor: float | None = None
-    source: Source | None = None
-    pointer: KnowledgePointer | None = None
-    references: Iterable[str] = ()
-    key: str | None = None
-    occurred_at: datetime | None = None
-    expires_at: datetime | None = None
-    vector: Vector | Iterable[float] | None = None
-
-
 class Operation(StrEnum):
     """What a version did to its memory.
 
@@ -255,29 +217,3 @@ class Operation(StrEnum):
     FORGOTTEN = "forgotten"
     RESTORED = "restored"
     ERASED = "erased"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """One entry of the journal: a memory as one write left it.
-
-    ``sequence`` orders all versions of a store. ``memory`` is ``None`` once the memory was erased: what remains
-    is that it was.
-
-    >>> import recollect
-    >>> with recollect.open("ram:") as memories:
-    ...     view = memories.view(user="ada")
-    ...     memory = view.add("Lives in Paris")
-    ...     _ = view.update(memory.id, content="Lives in Rome")
-    ...     [(version.operation.value, version.version) for version in view.history(memory.id)]
-    [('added', 1), ('updated', 2)]
-    """
-
-    sequence: int
-    memory_id: str
-    owner: Owner
-    version: int
-    operation: Operation
-    recorded_at: datetime
-    reason: str | None = None
-    memory: Memory | None = None

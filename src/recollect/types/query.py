@@ -1,47 +1,11 @@
-"""What can be asked of a view: filters, orders, and the pages that answer."""
+"""Which memories are asked for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
-from recollect.types.memory import Memory, MemoryType, SourceType
-from recollect.types.owners import Layer
-
-
-class Sort(StrEnum):
-    """The orders of a listing. ``NEWEST`` and ``OLDEST`` follow the order of recording, whatever the clock said.
-
-    ``RELEVANCE`` multiplies importance, decay and recency: what counts most now comes first.
-
-    >>> Sort("important") is Sort.IMPORTANT
-    True
-    """
-
-    NEWEST = "newest"
-    OLDEST = "oldest"
-    IMPORTANT = "important"
-    RECENTLY_ACCESSED = "recently_accessed"
-    MOST_ACCESSED = "most_accessed"
-    RELEVANCE = "relevance"
-
-
-class Ranking(StrEnum):
-    """What puts one hit before another.
-
-    ``BEST`` weighs everything that is known and is the default; ``SIMILARITY`` goes by the vectors alone;
-    ``PRECEDENCE`` puts the more specific layer first and then the better score; ``RELEVANCE`` multiplies importance,
-    decay, recency and the quality of the match.
-
-    >>> Ranking("relevance") is Ranking.RELEVANCE
-    True
-    """
-
-    BEST = "best"
-    SIMILARITY = "similarity"
-    PRECEDENCE = "precedence"
-    RELEVANCE = "relevance"
+from recollect.types.memory import MemoryType, SourceType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,85 +40,3 @@ class Filter:
     references: Iterable[str] | None = None
     max_depth: int = 1
     include_forgotten: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """One page of a listing: iterate it, then ask for the next with ``cursor=page.next_cursor``.
-
-    In the order ``relevance``, ``reasons`` has the factors of each memory's relevance, in the order of ``memories``.
-
-    >>> import recollect
-    >>> with recollect.open("ram:") as memories:
-    ...     view = memories.view(user="ada")
-    ...     _ = view.add_many(["one", "two", "three"])
-    ...     page = view.list(limit=2)
-    ...     rest = view.list(limit=2, cursor=page.next_cursor)
-    >>> [m.content for m in page], [m.content for m in rest], page.total, rest.next_cursor
-    (['three', 'two'], ['one'], 3, None)
-    """
-
-    memories: tuple[Memory, ...]
-    next_cursor: str | None
-    total: int
-    reasons: tuple[Mapping[str, float], ...] = ()
-
-    def __iter__(self) -> Iterator[Memory]:
-        return iter(self.memories)
-
-    def __len__(self) -> int:
-        return len(self.memories)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A memory that search found. ``score`` is between 0 and 1, ``rank`` counts from 1.
-
-    ``reasons`` are filled when asked for (``explain=True``): what each signal added to the score or took from it.
-    With the ranking ``best`` they are in log-odds and their sum gives the score, ``1 / (1 + exp(-sum))``; with
-    ``relevance`` they are the factors of the score. ``passage`` is the part of a long content that came nearest, from
-    which character to which. ``overrides`` names the memories of less specific layers that this one stands before,
-    ``duplicates`` those that say the same and were left out.
-
-    >>> import recollect
-    >>> with recollect.open("ram:", embedder=None) as memories:
-    ...     view = memories.view(user="ada")
-    ...     _ = view.add("Prefers dark mode")
-    ...     hit = view.search("dark mode", explain=True).hits[0]
-    >>> hit.rank, hit.memory.content, "words" in hit.reasons
-    (1, 'Prefers dark mode', True)
-    """
-
-    memory: Memory
-    score: float
-    rank: int
-    reasons: Mapping[str, float] = field(default_factory=dict)
-    passage: tuple[int, int] | None = None
-    overrides: tuple[str, ...] = ()
-    duplicates: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
-    """What a search answers: iterable over its hits, the best first.
-
-    ``total`` counts the candidates that passed the threshold, before the limit was applied. ``semantic`` tells whether
-    meaning took part, or words alone: there is no embedder, or it did not answer.
-
-    >>> import recollect
-    >>> with recollect.open("ram:") as memories:
-    ...     results = memories.view(user="ada").search("anything")
-    >>> len(results), results.total, [layer.value for layer in results.layers]
-    (0, 0, ['user'])
-    """
-
-    hits: tuple[Hit, ...]
-    total: int
-    layers: tuple[Layer, ...]
-    semantic: bool = True
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import random
 import stat
 import threading
 import time
@@ -222,6 +221,8 @@ class Patience:
             self._deadline = now + (BUSY_TIMEOUT_MS if self._timeout_ms is None else self._timeout_ms) / 1000
         if now >= self._deadline:
             return False
+        import random  # lazy: files are seldom busy
+
         time.sleep(random.uniform(0.000_1, min(0.000_5 * (attempt + 1), 0.01)))  # noqa: S311  # not a secret
         return True
 

@@ -2,12 +2,18 @@
 embedder.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
-from recollect.ports import Embedded, check_vector
+from recollect.ports import check_vector
 from recollect.stores.sqlite import rows
+
+if TYPE_CHECKING:
+    from recollect.ports import Embedded
 
 _INTO_RENEWED = rows.Insert("renewed (number, embedder, data, spans, pieces, digest)", 6)
 _NEWEST = (

@@ -3,20 +3,25 @@
 A batch is planned first, which is where it can be refused, and written second: a refused batch has changed nothing.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from recollect import codec, tally
 from recollect.errors import Conflict
-from recollect.ports import Quota, Write, check_quota, check_vector
+from recollect.ports import check_quota, check_vector
 from recollect.stores.sqlite import rows, usage
 from recollect.stores.sqlite.usage import Figure, Figures
 from recollect.types import Operation, Owner, Vector
+
+if TYPE_CHECKING:
+    from recollect.ports import Quota, Write
 
 # Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
 _STATE = (
@@ -37,8 +42,7 @@ Holders = dict[tuple[Owner, str], str | None]
 """Who has a key; nobody any more, if none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """What the file holds of a memory before a write: where it is, and what its projections were made from.
 
     An erased memory is only a number and a version.

@@ -3,15 +3,19 @@
 ``h`` is heads, ``j`` the journal entry of the head, ``a`` its accesses.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from recollect import codec
-from recollect.filters import Where
-from recollect.ports import Query
 from recollect.stores.sqlite import rows
 from recollect.types import Sort
+
+if TYPE_CHECKING:
+    from recollect.filters import Where
+    from recollect.ports import Query
 
 _ORDER = MappingProxyType(
     {
@@ -25,13 +29,13 @@ _ORDER = MappingProxyType(
 """The same as ``filters.sort_value``, in SQL."""
 
 
-@dataclass(slots=True)
 class Conditions:
     """A WHERE clause under construction and its bindings, and whether it looks into the journal."""
 
-    clauses: list[str] = field(default_factory=list)
-    values: list[object] = field(default_factory=list)
-    reads_journal: bool = False
+    def __init__(self) -> None:
+        self.clauses: list[str] = []
+        self.values: list[object] = []
+        self.reads_journal = False
 
     def add(self, clause: str, *values: object) -> None:
         """One more condition that must hold."""

@@ -1,5 +1,7 @@
 """The reading half of the embedded store: every statement that answers a question."""
 
+from __future__ import annotations
+
 import threading
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -11,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect import codec, tally
+from recollect import codec, tally, types
 from recollect.errors import RecollectError
-from recollect.ports import Owners, Query, Record, Store, Stored
+from recollect.ports import Owners, Store, Stored
 from recollect.stores.sqlite import connections, queries, records, rows, usage
 from recollect.stores.sqlite.usage import Figure
-from recollect.types import Layer, LayerSize, Memory, MemoryType, Operation, Owner, Sort, Stats, Vector, Version
+from recollect.types import Layer, Memory, MemoryType, Operation, Owner, Sort
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
+    from recollect.ports import Query, Record
     from recollect.recall.probes import Candidates, Probe
     from recollect.stores.sqlite.indexes import Indexes
+    from recollect.types import Vector, Version
 
 
 class SqliteReads(Store):
@@ -38,7 +42,7 @@ class SqliteReads(Store):
         self._pending_lock = threading.Lock()
 
     @cached_property
-    def _indexes(self) -> "Indexes":
+    def _indexes(self) -> Indexes:
         from recollect.stores.sqlite.indexes import Indexes  # lazy: as in candidates
 
         return Indexes()
@@ -175,7 +179,7 @@ class SqliteReads(Store):
         with self._snapshot(query.owners) as (connection, numbers):
             return int(connection.execute(*queries.counting(query, numbers)).get)
 
-    def candidates(self, query: Query, probe: "Probe") -> "Candidates":
+    def candidates(self, query: Query, probe: Probe) -> Candidates:
         """What may answer a search, by the indexes in RAM. The past and the forgotten are searched by the default."""
         if query.as_of is not None or query.where.include_forgotten:
             return super().candidates(query, probe)
@@ -224,7 +228,7 @@ class SqliteReads(Store):
         self._figures.update(found)
         return sum(figure.used for figure in found.values())
 
-    def stats(self, owners: Owners, now: datetime) -> Stats:
+    def stats(self, owners: Owners, now: datetime) -> types.Stats:
         """Counts, from the heads alone."""
         moment = codec.to_micros(now)
         with self._snapshot(owners) as (connection, numbers):
@@ -232,7 +236,7 @@ class SqliteReads(Store):
             kinds = rows.fetch(connection, _STATS.format(owners=marks), (moment, *numbers))
             tags = rows.fetch(connection, _TAGS.format(owners=marks), (*numbers, moment))
             active = [row for row in kinds if row[0]]
-            return Stats(
+            return types.Stats(
                 active=sum(row[2] for row in active),
                 forgotten=sum(row[2] for row in kinds if not row[0]),
                 bytes_used=sum(row[3] for row in kinds),
@@ -242,14 +246,14 @@ class SqliteReads(Store):
                 newest=codec.from_micros(max(row[5] for row in active)) if active else None,
             )
 
-    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+    def sizes(self, now: datetime) -> dict[Layer, types.LayerSize]:
         """Counts, from the heads alone."""
-        found: dict[Layer, LayerSize] = {}
+        found: dict[Layer, types.LayerSize] = {}
         with self._snapshot(()) as (connection, _):
             for owner, active, used in rows.fetch(connection, _SIZES, (codec.to_micros(now),)):
                 layer = self._owner(connection, owner).layer
-                before = found.get(layer, LayerSize(active=0, bytes_used=0))
-                found[layer] = LayerSize(active=before.active + active, bytes_used=before.bytes_used + used)
+                before = found.get(layer, types.LayerSize(active=0, bytes_used=0))
+                found[layer] = types.LayerSize(active=before.active + active, bytes_used=before.bytes_used + used)
         return found
 
     # -- pieces -----------------------------------------------------------------------------------------------

@@ -1,16 +1,21 @@
 """Records in the file: one row each, with a checksum, beside the journal."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from recollect import codec
 from recollect.errors import StoreCorrupt
-from recollect.ports import Record, check_record
+from recollect.ports import check_record
 from recollect.stores.sqlite import connections, queries, rows
 from recollect.stores.sqlite.journal import Transaction
 from recollect.types import Owner
+
+if TYPE_CHECKING:
+    from recollect.ports import Record
 
 COLUMNS = "owner, kind, name, version, updated_at, body, checksum"
 RAW = "owner, CAST(kind AS BLOB), CAST(name AS BLOB), version, updated_at, CAST(body AS BLOB), checksum"
@@ -75,6 +80,8 @@ def to_record(row: tuple[Any, ...], owner: Owner) -> Record:
             details={"kind": kind, "name": name[:64]},
             hint="run doctor with repair=True: it sets the damaged record aside, and its memories stay",
         )
+    from recollect.ports import Record  # lazy: only sessions are kept as records
+
     return Record(
         owner=owner,
         kind=kind,

@@ -1,29 +1,33 @@
 """Between values and rows: what a version, a head and a memory look like in the file."""
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect import codec
+from recollect import codec, types
 from recollect.errors import StoreCorrupt
-from recollect.ports import Write
-from recollect.types import Memory, Operation, Owner, Vector, Version
+from recollect.types import Memory, Operation, Owner, Vector
+
+if TYPE_CHECKING:
+    from recollect.ports import Write
 
 _CHUNKS = (64, 16, 4, 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # there is one of each, so identity will do
 class Insert:
     """Rows into one table, many with one statement: each statement costs a release of the interpreter's lock."""
 
-    into: str
-    width: int
+    __slots__ = ("into", "width")
+
+    def __init__(self, into: str, width: int) -> None:
+        self.into, self.width = into, width
 
     def rows(self, connection: apsw.Connection, values: Sequence[tuple[object, ...]]) -> None:
         """Insert them all."""
@@ -184,12 +188,12 @@ def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = Non
     )
 
 
-def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
+def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> types.Version:
     """The journal entry of the columns ``JOURNAL, sequence, reason``."""
     *kept, sequence, reason = row
     erased = kept[4] == Operation.ERASED
     owner = owners[kept[3]]
-    return Version(
+    return types.Version(
         sequence=sequence,
         memory_id=kept[0],
         owner=owner,
@@ -201,7 +205,7 @@ def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> Version:
     )
 
 
-def checked_version(row: tuple[Any, ...], owner: Owner) -> Version:
+def checked_version(row: tuple[Any, ...], owner: Owner) -> types.Version:
     """The journal entry of the columns ``CHECKED``."""
     sequence, id_, version, number, owned, operation, recorded_at, created_at, reason, content, body, _ = row
     kept = (id_, version, number, owned, operation, recorded_at, created_at, content, body)

@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
-from recollect import codec, words
+from recollect import codec
 from recollect.stores.sqlite import rows
 from recollect.types import Memory
 
@@ -17,8 +17,7 @@ APPLICATION_ID = 0x52434C54  # "RCLT" in ASCII, at byte 68 of the file: how `fil
 PAGE_BYTES = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     """One step of the schema: what makes it and what takes it back."""
 
     number: int
@@ -37,6 +36,8 @@ def _fill_words(connection: apsw.Connection) -> None:
 
 def _fill_terms(connection: apsw.Connection) -> None:
     """The terms of every active memory, as schema 2 kept them."""
+    from recollect import words  # lazy: brings in the stemmer, and files are seldom taken back
+
     into = rows.Insert("words (number, terms)", 2)
     for number, memory in _active(connection):
         into.rows(connection, [(number, words.pack(words.terms(words.searchable(memory.content, memory.title))))])

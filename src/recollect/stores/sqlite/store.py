@@ -1,23 +1,29 @@
 """The embedded store: one SQLite file, one writer at a time, any number of readers and processes."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
+from recollect import types
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.ports import Capabilities, Embedded, Quota, Record, Write
+from recollect.ports import Capabilities
 from recollect.stores.forking import forks
 from recollect.stores.sqlite import connections, embedding, records, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.journal import Transaction
 from recollect.stores.sqlite.reads import SqliteReads
-from recollect.types import Diagnosis, Health, Operation, Owner, Status
+from recollect.types import Operation, Owner
+
+if TYPE_CHECKING:
+    from recollect.ports import Embedded, Quota, Record, Write
 
 DURABILITIES = ("full", "relaxed")
 _PENDING = 1_000
@@ -208,22 +214,22 @@ class SqliteStore(SqliteReads):
 
     # -- upkeep -----------------------------------------------------------------------------------------------
 
-    def health(self) -> Health:
+    def health(self) -> types.Health:
         """Whether the file can be read now."""
         started = time.perf_counter()
         try:
             self.sequence()
-            status, message = Status.HEALTHY, "ok"
+            status, message = types.Status.HEALTHY, "ok"
         except RecollectError as error:
-            status, message = Status.UNHEALTHY, error.code
+            status, message = types.Status.UNHEALTHY, error.code
         latency_ms = (time.perf_counter() - started) * 1000
-        return Health(status=status, latency_ms=latency_ms, components={"file": message})
+        return types.Health(status=status, latency_ms=latency_ms, components={"file": message})
 
-    def check(self, *, repair: bool = False) -> Diagnosis:
+    def check(self, *, repair: bool = False) -> types.Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
         from recollect.stores.sqlite import doctor  # lazy: healthy files need none
 
-        found: Diagnosis = self._write(lambda work: doctor.examine(work.connection, self.path, repair=repair))
+        found: types.Diagnosis = self._write(lambda work: doctor.examine(work.connection, self.path, repair=repair))
         return found
 
     def rebuild(self) -> None:

@@ -1,105 +1,29 @@
-"""The seams: what a store, an embedder and a clock must be.
+"""The contract of a store."""
 
-A store author subclasses :class:`Store`, implements its abstract methods, declares its capabilities and runs the kit in
-``recollect.testing``. The other methods have defaults built on ``scan``, ``filters`` and ``recall``: correct but slow.
-Override them for speed; the kit holds the overrides to the same answers.
-"""
+from __future__ import annotations
 
-import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from recollect import filters
-from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, RecollectError
-from recollect.filters import Where
-from recollect.types import (
-    Diagnosis,
-    Health,
-    Layer,
-    LayerSize,
-    Memory,
-    Operation,
-    Owner,
-    SessionConfig,
-    Sort,
-    Stats,
-    Status,
-    Vector,
-    Version,
-)
+from recollect import filters, types
+from recollect.errors import RecollectError
+from recollect.ports.checks import check_vector, taken
+from recollect.types import Layer, Memory, Owner, Sort
 
-if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
+if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it; values are made by who gives them
+    from recollect.ports.queries import Query
+    from recollect.ports.values import Embedded, Quota, Record
+    from recollect.ports.writes import Write
     from recollect.recall.probes import Candidates, Probe
+    from recollect.types import SessionConfig, Stats, Vector, Version
 
-T = TypeVar("T")
-
-Clock = Callable[[], datetime]
-"""Gives the time now, aware and in UTC."""
 
 Owners = AbstractSet[Owner]
 """Whose memories an operation may touch. Every read passes one; what is not in it does not exist."""
-
-
-@runtime_checkable
-class Embedder(Protocol):
-    """Text to vectors.
-
-    An embedder may have more: ``calibration`` (a ``recollect.calibration.Calibration``; measured where it is missing),
-    ``batch`` (how many texts it takes at once), ``slow = True`` (its vectors are then found again by the hash of their
-    text), ``lexicon`` (a :class:`Lexicon`, or ``None`` for none; the built-in one where it is missing),
-    ``embed_query(texts)`` (where questions are embedded differently from what is remembered), ``embed_soon(texts)``
-    (the same vectors as ``embed``, where a few can be made before all that it needs is loaded).
-
-    >>> from recollect.embedders.hashing import HashingEmbedder
-    >>> isinstance(HashingEmbedder(), Embedder)
-    True
-    """
-
-    @property
-    def name(self) -> str:
-        """Names the model and whatever else changes its vectors; kept with every vector."""
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a vector has."""
-
-    def embed(self, texts: Sequence[str]) -> Iterable[Any]:
-        """One row of float32 per text, in order."""
-
-
-@runtime_checkable
-class Lexicon(Protocol):
-    """Words and what they mean, so that recall finds "dark theme" by "colour scheme"."""
-
-    def pieces(self, said: Sequence[str]) -> bytes:
-        """Two bytes for each word: what the lexicon knows it by; zeros for words that say nothing by themselves."""
-
-    def kin(self, asked: Sequence[str]) -> Callable[[Any], Any]:
-        """How near words are to pieces: a function from an array of pieces to a matrix, a row for each word."""
-
-
-@runtime_checkable
-class Reranker(Protocol):
-    """Looks at a question and a text together, and says how well the one answers the other. Slow, so the last to look.
-
-    >>> class Lengths:
-    ...     name = "lengths"
-    ...     def score(self, query, texts):
-    ...         return [float(len(text)) for text in texts]
-    >>> isinstance(Lengths(), Reranker)
-    True
-    """
-
-    @property
-    def name(self) -> str:
-        """Names the model."""
-
-    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One number per text, in log-odds: higher is better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,92 +39,12 @@ class Capabilities:
     erases: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """One version to append.
-
-    ``memory`` is the state that the write leaves, with its version: the write is accepted only if the version stored
-    now is one less (0: no such id). For ``ERASED`` the content is ignored: the store drops every version of the
-    memory and keeps that it was erased. ``keeps_vector`` leaves the stored vector in place; otherwise
-    ``vector`` replaces it, ``None`` removing it. ``digest`` is a hash of the text that the vector was made from, where
-    making it again would cost something. ``follows`` is for copies from another store, where versions in between may
-    be gone: the version that must be stored now, instead of one less.
-    """
-
-    operation: Operation
-    memory: Memory
-    recorded_at: datetime
-    reason: str | None = None
-    vector: Vector | None = None
-    keeps_vector: bool = False
-    digest: bytes | None = None
-    follows: int | None = None
-
-    @property
-    def expected(self) -> int:
-        """The version that must be stored now; 0 if none. It is always a lower one: versions rise."""
-        before = self.memory.version - 1
-        return before if self.follows is None else min(self.follows, before)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
-    """How much some owners' memories may take together, in bytes as ``Stats.bytes_used`` counts them."""
-
-    owners: Owners
-    limit_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embedded:
-    """A vector for a memory that is stored already, if it is still at that version."""
-
-    number: int
-    version: int
-    vector: Vector
-    digest: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """A named JSON document that an owner keeps beside its memories, such as the description of a session.
-
-    ``version`` is that of the state it leaves, as with a ``Write``: accepted only if the one stored now is one less
-    (0: none of that owner, kind and name). Only the newest version is kept.
-    """
-
-    owner: Owner
-    kind: str
-    name: str
-    body: bytes
-    version: int
-    updated_at: datetime
-
-
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A memory and the sequence of its first version: its place in the order of recording."""
 
     number: int
     memory: Memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """A listing as a store sees it.
-
-    ``after`` is the position behind which to go on: the value of ``filters.sort_value`` and the number of the last
-    memory taken. ``as_of`` is a sequence: the store as it was when that version had just been written. ``sort`` is one
-    of ``filters.STORED_ORDERS``.
-    """
-
-    owners: Owners
-    where: Where
-    sort: Sort = Sort.NEWEST
-    limit: int | None = None
-    offset: int = 0
-    after: tuple[float, int] | None = None
-    as_of: int | None = None
 
 
 class Store(ABC):
@@ -369,7 +213,7 @@ class Store(ABC):
         matches = filters.matching(query.where)
         return (stored for stored in self.scan(query.owners, as_of=query.as_of) if matches(stored.memory))
 
-    def candidates(self, query: Query, probe: "Probe") -> "Candidates":
+    def candidates(self, query: Query, probe: Probe) -> Candidates:
         """The memories that may answer a search, with their signals. Any text is allowed in the probe."""
         from recollect.recall import defaults  # lazy: brings in numpy, for stores that have nothing better
 
@@ -405,26 +249,28 @@ class Store(ABC):
 
         return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
 
-    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
+    def sizes(self, now: datetime) -> dict[Layer, types.LayerSize]:
         """What each layer that is in use holds, whoever's it is: for those who run the database, not for a view."""
         # No embedder has an empty name, so that every memory lacks its vector.
         owners = {stored.memory.owner for stored in self.unembedded("", 2**62)}
         used = {layer: {owner for owner in owners if owner.layer is layer} for layer in Layer}
         found = {layer: self.stats(theirs, now) for layer, theirs in used.items() if theirs}
-        return {layer: LayerSize(active=stats.active, bytes_used=stats.bytes_used) for layer, stats in found.items()}
+        return {
+            layer: types.LayerSize(active=stats.active, bytes_used=stats.bytes_used) for layer, stats in found.items()
+        }
 
-    def health(self) -> Health:
+    def health(self) -> types.Health:
         """Whether the store can work now: by default, whether it answers."""
         try:
             self.sequence()
         except RecollectError as error:
-            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
-        return Health(status=Status.HEALTHY, latency_ms=0.0)
+            return types.Health(status=types.Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
+        return types.Health(status=types.Status.HEALTHY, latency_ms=0.0)
 
-    def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to mend by default
+    def check(self, *, repair: bool = False) -> types.Diagnosis:  # noqa: ARG002  # nothing to mend by default
         """Look for damage, and mend what can be mended if asked to."""
         self.sequence()  # a closed store cannot be called sound
-        return Diagnosis(checks=())
+        return types.Diagnosis(checks=())
 
     def accept(self, at: datetime) -> list[str]:  # noqa: ARG002  # nobody edits what is not plain text
         """Take what people changed in the files themselves over as new versions, recorded at a time; the ids.
@@ -448,52 +294,3 @@ class Store(ABC):
     def rebuild(self) -> None:
         """Derive every projection from the journal again."""
         self.sequence()  # a store without projections has only to be there
-
-
-def check_record(record: Record, stored: int) -> None:
-    """Whether a record follows the version that is stored (0: none)."""
-    if record.version != stored + 1:
-        raise Conflict(
-            f"the {record.kind} {record.name[:64]!r} is at version {stored}, not {record.version - 1}",
-            details={"kind": record.kind, "name": record.name[:64], "stored": stored, "expected": record.version - 1},
-            hint="read it again, then decide",
-        )
-
-
-def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
-    """A store holds the vectors of one embedder only: others cannot be compared with them."""
-    if vector.embedder != embedder:
-        raise EmbedderMismatch(
-            f"the store holds vectors of {embedder!r}, not of {vector.embedder!r}",
-            details={"stored": embedder, "given": vector.embedder},
-            hint=f"open the store with the embedder {embedder!r}, or run memories.reembed() with the other one",
-        )
-    if vector.dimension != dimension:
-        raise InvalidInput(
-            f"vector has {vector.dimension} dimensions, the store's have {dimension}",
-            details={"field": "vector", "given": vector.dimension, "expected": dimension},
-            hint="use the embedder that the store was filled with",
-        )
-
-
-def check_quota(quota: Quota, before: int, after: int) -> None:
-    """Refuse what would leave too much, unless it leaves no more than there was."""
-    if after > quota.limit_bytes and after > before:
-        raise QuotaExceeded(
-            f"the memories would take {after} bytes, the limit is {quota.limit_bytes}",
-            details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
-            hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
-        )
-
-
-def taken(found: Iterable[tuple[float, int, T]], query: Query) -> list[T]:
-    """What a listing takes of all that matches, in its order; each with its value and its number."""
-    sign = 1 if query.sort is Sort.OLDEST else -1
-    places = ((value, sign * number, one) for value, number, one in found)
-    if query.after is not None:
-        last = (query.after[0], sign * query.after[1])
-        places = (place for place in places if place[:2] > last)
-    if query.limit is None:
-        return [one for _, _, one in sorted(places)[query.offset :]]
-    first = heapq.nsmallest(query.offset + query.limit, places)  # numbers differ: what they belong to is not compared
-    return [one for _, _, one in first[query.offset :]]

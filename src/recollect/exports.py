@@ -1,0 +1,40 @@
+"""Names that a package offers and imports when they are first asked for: a start pays only for what it uses.
+
+Whoever needs such a name in some calls only asks the package for it then, as in ``types.Stats(...)``. An annotation
+that does so can be read at run time, too.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def on_demand(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The ``__getattr__`` and the ``__dir__`` of a package.
+
+    ``places`` says which of its modules has which names; modules themselves are under ``""``.
+
+    >>> wanted, listed = on_demand("recollect", {"types.owners": "Layer Owner"})
+    >>> wanted("Layer").__module__
+    'recollect.types.owners'
+    >>> wanted("Lair")
+    Traceback (most recent call last):
+    ...
+    AttributeError: module 'recollect' has no attribute 'Lair'
+    >>> "Owner" in listed()
+    True
+    """
+    homes = {name: module for module, names in places.items() for name in names.split()}
+
+    def wanted(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+        home = homes[name]
+        found = getattr(import_module(f"{package}.{home}"), name) if home else import_module(f"{package}.{name}")
+        setattr(sys.modules[package], name, found)  # from now on it is found without asking
+        return found
+
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return wanted, listed

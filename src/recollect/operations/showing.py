@@ -1,0 +1,49 @@
+"""The verb that shows one memory."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.errors import NotFound
+from recollect.operations.verb import Caller, Example, Needs, Verb, argument, option
+from recollect.types import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """Which memory to show."""
+
+    id: str = argument("the id of the memory")
+    as_of: datetime | int | None = option("as it was then: a time, or a sequence of the journal")
+    include_forgotten: bool = option("even if it is forgotten", False, flag="forgotten")
+    include_vector: bool = option("with its vector", False, flag="vector")
+
+
+def _show(caller: Caller, given: Show) -> Memory:
+    found = caller.view.get(
+        given.id,
+        as_of=given.as_of,
+        include_forgotten=given.include_forgotten,
+        include_vector=given.include_vector,
+    )
+    if found is None:
+        raise NotFound(
+            f"no memory {given.id[:64]!r} is visible here",
+            operation="show",
+            details={"memory_id": given.id[:64]},
+            hint="check the id and the identity; a forgotten one shows with --forgotten (include_forgotten)",
+        )
+    return found
+
+
+SHOW = Verb(
+    name="show",
+    input=Show,
+    output=Memory,
+    run=_show,
+    needs=Needs.READ,
+    errors=(NotFound,),
+    examples=(
+        Example(line="recollect show $ID", says="as it is"),
+        Example(line="recollect show $ID --as-of 2030-01-07", says="as it was on that day"),
+    ),
+)

@@ -1,0 +1,61 @@
+"""What a search answers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from recollect.types.memory import Memory
+from recollect.types.owners import Layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that search found. ``score`` is between 0 and 1, ``rank`` counts from 1.
+
+    ``reasons`` are filled when asked for (``explain=True``): what each signal added to the score or took from it.
+    With the ranking ``best`` they are in log-odds and their sum gives the score, ``1 / (1 + exp(-sum))``; with
+    ``relevance`` they are the factors of the score. ``passage`` is the part of a long content that came nearest, from
+    which character to which. ``overrides`` names the memories of less specific layers that this one stands before,
+    ``duplicates`` those that say the same and were left out.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     view = memories.view(user="ada")
+    ...     _ = view.add("Prefers dark mode")
+    ...     hit = view.search("dark mode", explain=True).hits[0]
+    >>> hit.rank, hit.memory.content, "words" in hit.reasons
+    (1, 'Prefers dark mode', True)
+    """
+
+    memory: Memory
+    score: float
+    rank: int
+    reasons: Mapping[str, float] = field(default_factory=dict)
+    passage: tuple[int, int] | None = None
+    overrides: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What a search answers: iterable over its hits, the best first.
+
+    ``total`` counts the candidates that passed the threshold, before the limit was applied. ``semantic`` tells whether
+    meaning took part, or words alone: there is no embedder, or it did not answer.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     results = memories.view(user="ada").search("anything")
+    >>> len(results), results.total, [layer.value for layer in results.layers]
+    (0, 0, ['user'])
+    """
+
+    hits: tuple[Hit, ...]
+    total: int
+    layers: tuple[Layer, ...]
+    semantic: bool = True
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)

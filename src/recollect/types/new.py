@@ -1,0 +1,47 @@
+"""What a memory is made from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from recollect.types.memory import DEFAULT_IMPORTANCE, KnowledgePointer, MemoryType, Source, Vector
+from recollect.types.owners import Layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """What ``add_many`` takes: the fields of a memory that a caller may set.
+
+    ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording,
+    ``session`` of what somebody said (it has an author or a role, or is a conversation) to the session of the identity.
+    ``key`` makes the write idempotent: the same key and the same memory are stored once. ``vector`` is for
+    callers who embed themselves: numbers, or a :class:`Vector`.
+
+    >>> NewMemory(content="Use tabs", layer="project", type="decision").content
+    'Use tabs'
+    """
+
+    content: str
+    layer: Layer | str | None = None
+    type: MemoryType | str = MemoryType.FACT
+    importance: float = DEFAULT_IMPORTANCE
+    tags: Iterable[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    author: str | None = None
+    role: str | None = None
+    session: str | None = None
+    type_name: str | None = None
+    confidence: float | None = None
+    relevance: float | None = None
+    decay_factor: float | None = None
+    source: Source | None = None
+    pointer: KnowledgePointer | None = None
+    references: Iterable[str] = ()
+    key: str | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    vector: Vector | Iterable[float] | None = None

@@ -1,0 +1,34 @@
+"""What a listing answers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from recollect.types.memory import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a listing: iterate it, then ask for the next with ``cursor=page.next_cursor``.
+
+    In the order ``relevance``, ``reasons`` has the factors of each memory's relevance, in the order of ``memories``.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     _ = view.add_many(["one", "two", "three"])
+    ...     page = view.list(limit=2)
+    ...     rest = view.list(limit=2, cursor=page.next_cursor)
+    >>> [m.content for m in page], [m.content for m in rest], page.total, rest.next_cursor
+    (['three', 'two'], ['one'], 3, None)
+    """
+
+    memories: tuple[Memory, ...]
+    next_cursor: str | None
+    total: int
+    reasons: tuple[Mapping[str, float], ...] = ()
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self.memories)
+
+    def __len__(self) -> int:
+        return len(self.memories)
