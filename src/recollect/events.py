@@ -333,7 +333,7 @@ class EventBus:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # Replaced as a whole on every change, so that emitting needs no lock.
-        self._handlers: tuple[tuple[type[Event], Handler], ...] = ()
+        self.handlers: tuple[tuple[type[Event], Handler], ...] = ()
         self.watchers: tuple[Watcher, ...] = ()
         self.failures = 0
 
@@ -342,11 +342,11 @@ class EventBus:
         _check(kind, handler)
         entry = (kind, handler)
         with self._lock:
-            self._handlers = (*self._handlers, entry)
+            self.handlers = (*self.handlers, entry)
 
         def stop() -> None:
             with self._lock:
-                self._handlers = tuple(kept for kept in self._handlers if kept is not entry)
+                self.handlers = tuple(kept for kept in self.handlers if kept is not entry)
 
         return stop
 
@@ -364,11 +364,11 @@ class EventBus:
 
     def wants(self, kind: type[Event]) -> bool:
         """Whether anybody listens, so that an event need not be built for nobody."""
-        return bool(self._handlers) and any(issubclass(kind, wanted) for wanted, _ in self._handlers)
+        return bool(self.handlers) and any(issubclass(kind, wanted) for wanted, _ in self.handlers)
 
     def emit(self, event: Event) -> None:
         """Tell everybody who asked for this kind of event."""
-        for wanted, handler in self._handlers:
+        for wanted, handler in self.handlers:
             if isinstance(event, wanted):
                 self._tell(handler, event)
 

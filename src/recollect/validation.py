@@ -64,7 +64,8 @@ def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
         raise _wrong(field, "is empty", "leave it out or give it a value")
     if len(value) > limit:
         raise _wrong(field, f"has {len(value)} characters, the limit is {limit}", "shorten it")
-    if _CONTROL.search(value) or (not value.isascii() and _SURROGATE.search(value)):
+    # What is printable has neither; asking for that takes a tenth of the time of the search.
+    if not value.isprintable() and (_CONTROL.search(value) or _SURROGATE.search(value)):
         raise _wrong(field, "contains control characters", "remove line breaks and other control characters")
     return value
 
