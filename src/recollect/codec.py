@@ -257,7 +257,7 @@ def from_micros(micros: int) -> datetime:
     >>> from_micros(1000000).second
     1
     """
-    return _EPOCH + timedelta(0, 0, micros)
+    return _EPOCH + micros * _MICROSECOND
 
 
 Cursor = tuple[str, float, int, int | None, int | None]
