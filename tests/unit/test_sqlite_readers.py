@@ -33,7 +33,7 @@ class Pool(Readers):
 
 def _answers(connection: apsw.Connection) -> bool:
     try:
-        return connection.execute("SELECT 1").get == 1
+        return bool(connection.execute("SELECT 1").get == 1)
     except apsw.ConnectionClosedError:
         return False
 
@@ -85,6 +85,17 @@ def test_what_is_given_back_after_closing_is_closed(pool: Pool) -> None:
         pool.take()
 
 
+def test_closing_at_the_very_moment_of_giving_back_leaves_nothing_open(pool: Pool) -> None:
+    class Unlucky(list[apsw.Connection]):
+        def append(self, one: apsw.Connection, /) -> None:
+            pool.close()
+            super().append(one)
+
+    held, pool._idle = pool.take(), Unlucky()
+    pool.give(held)
+    assert (pool.alive(), len(pool._idle)) == (0, 0)
+
+
 def test_closing_while_others_read_leaves_nothing_open(tmp_path: Path, pool: Pool) -> None:
     def read(pool: Pool) -> None:
         try:
@@ -93,7 +104,7 @@ def test_closing_while_others_read_leaves_nothing_open(tmp_path: Path, pool: Poo
         except StoreClosed:
             return
 
-    for turn in range(20):
+    for turn in range(10):
         one = Pool(tmp_path / f"{turn}.db")
         readers = [threading.Thread(target=read, args=(one,)) for _ in range(4)]
         for reader in readers:
