@@ -70,10 +70,25 @@ class Told(msgspec.Struct):
     metadata: dict[str, Any] = {}
 
 
+class _Row(_Body):
+    """A body with room for what the store keeps beside it, which is set after decoding and checked with the rest."""
+
+    id: Any = None
+    content: Any = None
+    owner: Any = None
+    version: Any = None
+    created_at: Any = None
+    updated_at: Any = None
+    access_count: Any = None
+    last_accessed_at: Any = None
+    vector: Any = None
+
+
 _encoder = msgspec.json.Encoder()
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
 _told_decoder = msgspec.json.Decoder(Told)
+_row_decoder = msgspec.json.Decoder(_Row)
 
 
 UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
@@ -124,13 +139,13 @@ def decode_memory(
 ) -> Memory:
     """The memory that ``encode_body`` and the store's own columns describe."""
     try:
-        fields = msgspec.structs.asdict(_body_decoder.decode(body))
-        fields["occurred_at"] = fields["occurred_at"] or created_at
-        fields["id"], fields["content"], fields["owner"], fields["version"] = id, content, owner, version
-        fields["created_at"], fields["updated_at"] = created_at, updated_at
-        fields["access_count"], fields["last_accessed_at"] = access_count, last_accessed_at
-        fields["vector"] = vector
-        return msgspec.convert(fields, Memory)
+        row = _row_decoder.decode(body)
+        row.id, row.content, row.owner, row.version = id, content, owner, version
+        row.created_at, row.updated_at = created_at, updated_at
+        row.occurred_at = row.occurred_at or created_at
+        row.access_count, row.last_accessed_at = access_count, last_accessed_at
+        row.vector = vector
+        return msgspec.convert(row, Memory, from_attributes=True)
     except msgspec.MsgspecError as error:
         raise StoreCorrupt(
             f"version {version} of memory {id!r} cannot be decoded",
@@ -262,7 +277,7 @@ def from_micros(micros: int) -> datetime:
     >>> from_micros(1000000).second
     1
     """
-    return _EPOCH + timedelta(0, 0, micros)
+    return _EPOCH + micros * _MICROSECOND
 
 
 Cursor = tuple[str, float, int, int | None, int | None]

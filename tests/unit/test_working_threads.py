@@ -3,9 +3,11 @@
 import gc
 import os
 import random
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -227,6 +229,89 @@ def test_merging_and_restoring_are_seen_as_one_step(working: WorkingMemory) -> N
         return missing
 
     assert together(work, threads=4) == [0, 0, 0, 0]
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """The interpreter goes from thread to thread as often as it can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.req("W4", "W7")
+@pytest.mark.usefixtures("restless")
+def test_no_access_is_lost_while_the_key_is_set_anew(working: WorkingMemory) -> None:
+    scope, turns = working.create_scope("task"), 500
+    working.set("key", 0)
+
+    def work(number: int) -> None:
+        for turn in range(turns):
+            if number == 0:
+                working.set("key", turn)
+            else:
+                (working if number % 2 else scope).get("key")
+
+    assert together(work, threads=5) == [None] * 5
+    entry = working.entry("key")
+    assert entry is not None
+    assert entry.access_count == 4 * turns
+
+
+@pytest.mark.req("W4", "W7")
+def test_an_access_counts_for_the_key_even_if_its_value_is_replaced_meanwhile(clock: HandClock) -> None:
+    def replacing() -> datetime:
+        """Asked by the read, after it has found the value and before it has counted."""
+        if replacements:
+            working.set("key", replacements.pop())
+        return clock()
+
+    replacements: list[int] = []
+    working = WorkingMemory("a", clock=replacing)
+    working.set("key", 1)
+    replacements.append(2)
+    assert (working.get("key"), working.get("key")) == (1, 2)
+    entry = working.entry("key")
+    assert entry is not None
+    assert entry.access_count == 2
+
+
+@pytest.mark.req("W3", "W7")
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("how", ["merging", "restoring"])
+def test_who_has_seen_a_part_of_a_change_sees_the_rest(working: WorkingMemory, how: str) -> None:
+    keys, turns, scope, done = [f"k{number}" for number in range(30)], 400, working.create_scope("task"), []
+    snapshots = []
+    for turn in range(turns):
+        for key in keys:
+            working.set(key, turn)
+            scope.set(key, turn)
+        snapshots.append(working.snapshot())
+    working.restore(snapshots[0])
+
+    def change(turn: int) -> None:
+        if how == "restoring":
+            working.restore(snapshots[turn])
+        else:
+            for key in keys:
+                scope.set(key, turn)
+            scope.merge_to_parent()
+
+    def work(number: int) -> int:
+        if number == 0:
+            for turn in range(turns):
+                change(turn)
+            done.append(True)
+            return 0
+        torn = 0
+        while not done:
+            for first, second in ((keys[0], keys[-1]), (keys[-1], keys[0])):
+                seen = working.get(first)
+                torn += (working if number == 1 else scope).get(second) < seen
+        return torn
+
+    assert together(work, threads=3) == [0, 0, 0]
 
 
 @pytest.mark.req("W7")

@@ -1,8 +1,8 @@
 """The same engine for async code: ``async with recollect.aio.open(...)``.
 
 ``database`` opens; ``view``, ``sessions`` and ``agent`` are the async classes, made by ``facade`` of the synchronous
-ones. ``workers`` are the threads, ``parts`` and ``handlers`` the coroutines that the engine calls; ``following``
-is the feed.
+ones. ``workers`` are the threads, ``mailbox`` is the way back from them; ``parts`` and ``handlers`` are the coroutines
+that the engine calls; ``following`` is the feed.
 """
 
 from recollect.aio.agent import AgentMemory, ContextWindow

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -32,8 +33,7 @@ DEFAULT = "default"
 E = TypeVar("E", bound="Event")
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now: Clock = partial(datetime.now, UTC)
 
 
 def open(

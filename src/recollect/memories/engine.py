@@ -10,11 +10,11 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import codec, types
+from recollect import codec, plans, types
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import uuid7
-from recollect.plans import Plan
+from recollect.plans import Feature, Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 from recollect.types import Identity, Layer, Memory, Owner
 
@@ -48,19 +48,27 @@ class Actor(Protocol):
 S = TypeVar("S", bound=Actor)
 
 
-def verb(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Mark a public operation: errors that leave it carry its name, and watchers are told how it went."""
+def verb(method: Callable[Concatenate[S, P], R], needs: Feature | None = None) -> Callable[Concatenate[S, P], R]:
+    """Mark a public operation: errors that leave it carry its name, and watchers are told how it went.
+
+    One that ``needs`` a feature works only where the plan has that.
+    """
     name = method.__name__
 
     @wraps(method)
     def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        engine = self._engine
         try:
-            if not self._engine.bus.watchers:
+            if not engine.bus.watchers:
+                if needs is not None and engine.plan is not None:
+                    plans.check(engine.plan, needs)
                 return method(self, *args, **kwargs)
             from recollect import watching  # lazy: most processes are not watched
 
-            with watching.timing(self._engine.bus, type(self).__name__, name) as noted:
+            with watching.timing(engine.bus, type(self).__name__, name) as noted:
                 _note_actor(noted, self)
+                if needs is not None:
+                    plans.check(engine.plan, needs)
                 result = method(self, *args, **kwargs)
                 _note_result(noted, result)
                 return result

@@ -1,7 +1,6 @@
 """What the plan of a database lets a caller do: all checks of plans in one place. Without a plan everything passes."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from recollect import events, layers, plans
@@ -22,14 +21,7 @@ S = TypeVar("S", bound=Actor)
 
 def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb of long-term memory: it works only where the plan has that."""
-
-    @wraps(method)
-    def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._engine.plan is not None:
-            plans.check(self._engine.plan, Feature.LONG_TERM_MEMORY)
-        return method(self, *args, **kwargs)
-
-    return verb(wrapped)
+    return verb(method, Feature.LONG_TERM_MEMORY)
 
 
 def check(engine: Engine, feature: Feature) -> None:

@@ -149,8 +149,18 @@ class View:
         ...     view.get(memory.id).content, view.get(memory.id, as_of=before).content
         ('Lives in Rome', 'Lives in Paris')
         """
-        found = self._get([id], as_of, include_forgotten=include_forgotten, include_vector=include_vector)
-        return found.get(id)
+        if as_of is not None:
+            return self._get([id], as_of, include_forgotten, include_vector).get(id)
+        engine, now = self._engine, self._engine.clock()
+        validation.text_id(id)
+        _check_flags(include_forgotten, include_vector)
+        memory = engine.store.get(self._owners, (id,), vectors=include_vector).get(id)
+        if memory is None or not (include_forgotten or filters.visible(memory, now)):
+            return None
+        engine.store.touch((id,), now)
+        if engine.bus.handlers:
+            self._tell((memory,), now)
+        return memory
 
     @long_term
     def get_many(
@@ -172,16 +182,15 @@ class View:
         """
         given = (ids,) if isinstance(ids, str) else validation.several("ids", ids)
         wanted = builtins.list(dict.fromkeys(map(validation.text_id, given)))
-        return self._get(wanted, as_of, include_forgotten=include_forgotten, include_vector=include_vector)
+        return self._get(wanted, as_of, include_forgotten, include_vector)
 
     def _get(
-        self, ids: builtins.list[str], as_of: datetime | int | None, *, include_forgotten: bool, include_vector: bool
+        self, ids: builtins.list[str], as_of: datetime | int | None, include_forgotten: bool, include_vector: bool
     ) -> dict[str, Memory]:
         store, now = self._engine.store, self._engine.clock()
         for id in ids:
             validation.text_id(id)
-        validation.flag("include_forgotten", include_forgotten)
-        validation.flag("include_vector", include_vector)
+        _check_flags(include_forgotten, include_vector)
         if as_of is None:
             found = self._visible(store.get(self._owners, ids, vectors=include_vector), now, include_forgotten)
             if found:
@@ -464,3 +473,10 @@ class View:
         from recollect.memories import changing  # lazy: as above
 
         return changing.restore(self._engine, self._owners, id)
+
+
+def _check_flags(include_forgotten: object, include_vector: object) -> None:
+    if include_forgotten is not False:
+        validation.flag("include_forgotten", include_forgotten)
+    if include_vector is not False:
+        validation.flag("include_vector", include_vector)

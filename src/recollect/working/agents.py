@@ -1,19 +1,20 @@
 """What the levels of one agent's working memory have in common."""
 
+import struct
 import threading
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect import codec, ids, watching
-from recollect.events import Event, EventBus
+from recollect.events import EventBus
 from recollect.working.entries import Limits
 from recollect.working.flights import Flights
 
 if TYPE_CHECKING:
     from recollect.working.levels import Level
 
-_DRAWN = 50
+_TENS = struct.Struct("10s" * 50)
 
 
 class AgentState:
@@ -38,15 +39,14 @@ class AgentState:
         self.scopes: dict[str, Level] = {}  # without the agent's own level: no cycle keeps it once it is let go
         self.entries = 0
         self.fallbacks = 0  # reads that a level further down answered
-        self._bus = bus
+        self.bus = EventBus() if bus is None else bus
         self._entropy = entropy
         self._random: list[bytes] = []
 
     def random(self) -> bytes:
         """Ten random bytes for an id. Asking for many at once takes little longer than asking for ten."""
         if not self._random:
-            drawn = self._entropy(10 * _DRAWN)
-            self._random = [drawn[start : start + 10] for start in range(0, len(drawn), 10)]
+            self._random = list(_TENS.unpack(self._entropy(_TENS.size)))
         return self._random.pop()
 
     def new_id(self, now: datetime) -> str:
@@ -55,14 +55,5 @@ class AgentState:
 
     def watch_over(self, level: "Level") -> None:
         """Have the operations of a level timed, if anybody watches."""
-        if self._bus is not None and self._bus.watchers:
-            watching.watch_over(level, self._bus, self.id)
-
-    def wants(self, kind: type[Event]) -> bool:
-        """Whether anybody listens."""
-        return self._bus is not None and self._bus.wants(kind)
-
-    def tell(self, event: Event) -> None:
-        """Announce what happened, after the lock was given back."""
-        if self._bus is not None:
-            self._bus.emit(event)
+        if self.bus.watchers:
+            watching.watch_over(level, self.bus, self.id)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect import codec, ids, validation
 from recollect.errors import ContentTooLong, InvalidInput
@@ -13,7 +13,6 @@ from recollect.types import MemoryType
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 NO_METADATA = b""
-FACT = MemoryType.FACT  # a name of a module is found faster than one of an enumeration
 _PLACE = re.compile(r"`(\$[\w.\[\]]*)`$")
 # What the codec raises for a value or a type that it cannot take. Its own errors are ValueErrors.
 REFUSALS = (ValueError, TypeError, OverflowError, RecursionError, NameError, AttributeError)
@@ -72,89 +71,84 @@ class Entry:
         return decode(self.key, self.content.encode())
 
 
-class Slot:
-    """What a level keeps for a key. Setting the key makes a new one; only the two counters change in place.
+class About(NamedTuple):
+    """What is said about a value besides itself. Of most nothing is, and all of those share one."""
 
-    The id is written out when somebody asks for it: that takes longer than all else that setting a key does.
+    type: MemoryType = MemoryType.FACT
+    importance: float = DEFAULT_IMPORTANCE
+    tags: tuple[str, ...] = ()
+    metadata: bytes = NO_METADATA
+
+
+PLAIN = About()
+
+
+class Lineage:
+    """What stays while a key is set anew: the id, and how often and when last its value was read.
+
+    Reads count without a lock: the interpreter goes to another thread at calls and at jumps backwards alone, so
+    ``access_count += 1`` is one step. All values of a key share their lineage: no access is lost to one just replaced.
     """
 
-    __slots__ = (
-        "_id",
-        "access_count",
-        "born",
-        "content",
-        "expires_at",
-        "importance",
-        "last_accessed_at",
-        "metadata",
-        "tags",
-        "timestamp",
-        "type",
-        "type_name",
-    )
+    __slots__ = ("_born", "_id", "access_count", "last_accessed_at")
 
-    def __init__(  # noqa: PLR0917  # by position: names take a tenth of the time that setting a key takes
-        self,
-        content: bytes,
-        type_name: str,
-        timestamp: datetime,
-        expires_at: datetime | None,
-        type: MemoryType = MemoryType.FACT,
-        importance: float = DEFAULT_IMPORTANCE,
-        tags: tuple[str, ...] = (),
-        metadata: bytes = NO_METADATA,
-    ) -> None:
-        self._id: bytes | str = ""
-        self.born = timestamp
-        self.content = content
-        self.type_name = type_name
-        self.timestamp = timestamp
-        self.expires_at = expires_at
-        self.type = type
-        self.importance = importance
-        self.tags = tags
-        self.metadata = metadata
+    def __init__(self, born: datetime, by: bytes | str) -> None:
+        self._born = born
+        self._id = by  # an id that it had, or ten random bytes for a new one
         self.access_count = 0
         self.last_accessed_at: datetime | None = None
 
     @property
     def id(self) -> str:
-        """The id of the entry, the same however often its key is set."""
-        return self._id if isinstance(self._id, str) else ids.uuid7(codec.to_micros(self.born) // 1000, self._id)
+        """Written out when somebody asks for it: that takes longer than all else that setting a key does."""
+        return self._id if isinstance(self._id, str) else ids.uuid7(codec.to_micros(self._born) // 1000, self._id)
 
-    def identify(self, by: bytes | str) -> None:
-        """Give it an id that it had, or ten random bytes for a new one."""
-        self._id = by
+
+class Slot:
+    """What a level keeps for a key. Setting the key makes a new one, which goes on with the lineage of the old."""
+
+    __slots__ = ("about", "content", "expires_at", "lineage", "timestamp", "type_name")
+
+    lineage: Lineage
+
+    def __init__(
+        self,
+        content: bytes,
+        type_name: str,
+        timestamp: datetime,
+        expires_at: datetime | None = None,
+        about: About = PLAIN,
+    ) -> None:
+        self.content = content
+        self.type_name = type_name
+        self.timestamp = timestamp
+        self.expires_at = expires_at
+        self.about = about
 
     @property
     def size(self) -> int:
         """The bytes that count against the limit."""
-        return len(self.content) + len(self.metadata)
+        return len(self.content) + len(self.about.metadata)
 
     def expired(self, now: datetime) -> bool:
         """Whether its time is over."""
         return self.expires_at is not None and self.expires_at <= now
 
-    def follow(self, previous: "Slot") -> None:
-        """Take the place of the entry that the key had."""
-        self._id, self.born = previous._id, previous.born
-        self.access_count = previous.access_count
-        self.last_accessed_at = previous.last_accessed_at
-
     def entry(self, key: str) -> Entry:
         """The entry for the outside, which shares nothing that could be changed."""
+        about, lineage = self.about, self.lineage
         return Entry(
             key=key,
-            id=self.id,
+            id=lineage.id,
             content=self.content.decode(),
             type_name=self.type_name,
             timestamp=self.timestamp,
-            type=self.type,
-            importance=self.importance,
-            tags=self.tags,
-            metadata=codec.decode_json(self.metadata) if self.metadata else {},
-            access_count=self.access_count,
-            last_accessed_at=self.last_accessed_at,
+            type=about.type,
+            importance=about.importance,
+            tags=about.tags,
+            metadata=codec.decode_json(about.metadata) if about.metadata else {},
+            access_count=lineage.access_count,
+            last_accessed_at=lineage.last_accessed_at,
             expires_at=self.expires_at,
         )
 
@@ -167,7 +161,7 @@ def checked_key(value: object) -> str:
 
 def checked_size(key: str, slot: Slot, limit: int) -> Slot:
     """The slot, if it is not too large."""
-    if len(slot.content) + len(slot.metadata) > limit:
+    if len(slot.content) + len(slot.about.metadata) > limit:
         raise ContentTooLong(
             f"the entry {shown(key)} has {slot.size} bytes, the limit is {limit}",
             details={"field": "value", "key": key, "bytes": slot.size, "limit": limit},
@@ -195,6 +189,13 @@ def expiry(now: datetime, expires_at: object, ttl: object) -> datetime | None:
 def type_name(value: object) -> str:
     """The full name of a value's type; builtins go without their module."""
     kind = type(value)
+    return _PLAIN_NAMES.get(kind) or _full_name(kind)
+
+
+_PLAIN_NAMES: dict[type, str] = {kind: kind.__qualname__ for kind in (str, int, float, bool, dict, list, type(None))}
+
+
+def _full_name(kind: type) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -206,7 +207,8 @@ def encode(key: str, value: object, limit: int) -> bytes:
         raise _not_json(key, f"of type {type_name(value)} is not JSON") from None
     # JSON has no NaN, and the encoder writes null in its place: what comes back would not be what was set. Too large
     # a content is refused soon, and not worth the walk.
-    if b"null" in content and len(content) <= limit and _has_infinite(value):
+    # (`in` would first try the pattern as a number, which takes as long as all of the encoding.)
+    if content.find(b"null") >= 0 and len(content) <= limit and _has_infinite(value):
         raise _not_json(key, "contains a number that is not finite")
     return content
 

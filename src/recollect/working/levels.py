@@ -13,10 +13,12 @@ from recollect.types import MemoryType
 from recollect.types.memory import DEFAULT_IMPORTANCE
 from recollect.working.agents import AgentState
 from recollect.working.entries import (
-    FACT,
     NO_METADATA,
+    PLAIN,
     REFUSALS,
+    About,
     Entry,
+    Lineage,
     Slot,
     checked_key,
     checked_size,
@@ -35,8 +37,25 @@ D = TypeVar("D")
 W = TypeVar("W", bound=Waiter)
 
 
+@contextmanager
+def one_step(*levels: "Level") -> Iterator[None]:
+    """Have nobody read these levels before all of a change is done. Called with the lock held."""
+    for level in levels:
+        level._readable = {}
+    try:
+        yield
+    finally:
+        for level in levels:
+            level._readable = level._slots
+
+
 class Level:
-    """What the agent's own level and its scopes have in common."""
+    """What the agent's own level and its scopes have in common.
+
+    ``_slots`` is what it holds, changed with the lock held. Reads look into ``_readable`` first, without the lock. That
+    is the same dict, but empty once the level is disposed and while something happens that must be seen as one step: a
+    read that finds nothing there waits for the lock, and looks again.
+    """
 
     def __init__(self, agent: AgentState, parent: "Level | None", scope_id: str | None, name: str | None) -> None:
         self._agent = agent
@@ -45,7 +64,7 @@ class Level:
         self._parent = parent
         self._id = scope_id
         self._name = name
-        self._slots: dict[str, Slot] = {}
+        self._slots = self._readable = dict[str, Slot]()
         self._mortal = False  # whether any of them may expire
         self._disposed = False
         agent.watch_over(self)
@@ -69,23 +88,28 @@ class Level:
         The value is kept as JSON: later changes to it do not reach the memory. Everything said about the entry is
         said anew; its id and its access count stay.
         """
-        key, now = checked_key(key), self._clock()
-        limit = self._agent.limits.entry_bytes
-        slot = Slot(
-            encode(key, value, limit),
-            type_name(value),
-            now,
-            expiry(now, expires_at, ttl),
-            FACT if type is None else validation.choice("type", MemoryType, type),
-            importance if importance is DEFAULT_IMPORTANCE else validation.unit("importance", importance),
-            validation.tags(tags),
-            NO_METADATA if metadata is None else encode_metadata(metadata),
-        )
-        checked_size(key, slot, limit)
+        if key.__class__ is not str or key not in self._slots:  # one that is there was checked
+            key = checked_key(key)
+        agent, now = self._agent, self._clock()
+        limit = agent.limits.entry_bytes
+        content = encode(key, value, limit)
+        ends = None if expires_at is None and ttl is None else expiry(now, expires_at, ttl)
+        if type is None and metadata is None and tags == () and importance is DEFAULT_IMPORTANCE:
+            about = PLAIN
+        else:
+            about = About(
+                PLAIN.type if type is None else validation.choice("type", MemoryType, type),
+                validation.unit("importance", importance),
+                validation.tags(tags),
+                NO_METADATA if metadata is None else encode_metadata(metadata),
+            )
+        slot = checked_size(key, Slot(content, type_name(value), now, ends, about), limit)
         with self._lock:
-            self._check()
+            if self._disposed:
+                self._check()
             is_update = self._put(key, slot)
-        self._tell_set(key, slot, is_update, now)
+        if agent.bus.handlers:
+            self._tell_set(key, slot, is_update, now)
 
     def remove(self, key: str) -> bool:
         """Remove a key from this level; whether it was there. What a scope shadowed becomes visible again."""
@@ -264,19 +288,18 @@ class Level:
         """
         if key.__class__ is not str:
             key = checked_key(key)
-        now = self._clock()
-        with self._lock:
-            if self._disposed:
-                self._check()
-            slot = self._slots.get(key)
-            if slot is None or slot.expires_at is not None:  # what most reads need not ask
+        slot, now = self._readable.get(key), self._clock()
+        if slot is None or slot.expires_at is not None:
+            with self._lock:
+                if self._disposed:
+                    self._check()
                 slot = self._find(key, now)
-            if slot is not None:
-                slot.access_count += 1
-                slot.last_accessed_at = now
-        if slot is None:
-            checked_key(key)
-            return default
+            if slot is None:
+                checked_key(key)
+                return default
+        lineage = slot.lineage
+        lineage.access_count += 1
+        lineage.last_accessed_at = now
         try:
             return codec.decode_json(slot.content) if type is None else codec.decode_as(slot.content, type)
         except REFUSALS as error:
@@ -343,7 +366,7 @@ class Level:
         """Take everything out; how many entries that were."""
         self._sweep(now)
         count = len(self._slots)
-        self._slots = {}
+        self._slots = self._readable = {}
         self._mortal = False
         self._agent.entries -= count
         return count
@@ -352,7 +375,7 @@ class Level:
         """Empty a scope for good; how many entries went."""
         self._disposed = True
         self._agent.scopes.pop(self._id or "", None)
-        return self._empty(now)
+        return self._empty(now)  # and stays empty: nothing is put where something was disposed
 
     def _find(self, key: str, now: datetime) -> Slot | None:
         """The slot that is visible; what has expired is dropped and shadows nothing."""
@@ -372,8 +395,8 @@ class Level:
         """The slot that is visible, with an access counted."""
         slot = self._find(key, now)
         if slot is not None:
-            slot.access_count += 1
-            slot.last_accessed_at = now
+            slot.lineage.access_count += 1
+            slot.lineage.last_accessed_at = now
         return slot
 
     def _put(self, key: str, slot: Slot) -> bool:
@@ -385,11 +408,13 @@ class Level:
             agent = self._agent
             if agent.entries >= agent.limits.entries:
                 self._make_room(key, slot.timestamp)
-            slot.identify(agent.random())
+            slot.lineage = Lineage(slot.timestamp, agent.random())
             agent.entries += 1
         else:
-            slot.follow(previous)
-        self._hold(key, slot)
+            slot.lineage = previous.lineage
+        self._slots[key] = slot
+        if slot.expires_at is not None:
+            self._mortal = True
         return previous is not None
 
     def _make_room(self, key: str, now: datetime) -> None:
@@ -407,12 +432,8 @@ class Level:
     def _adopt(self, key: str, slot: Slot) -> None:
         """Take over a slot that another level dropped, as it is."""
         self._agent.entries += key not in self._slots
-        self._hold(key, slot)
-
-    def _hold(self, key: str, slot: Slot) -> None:
         self._slots[key] = slot
-        if slot.expires_at is not None:
-            self._mortal = True
+        self._mortal = self._mortal or slot.expires_at is not None
 
     def _chain(self) -> list["Level"]:
         """This level and all below it, down to the agent's own."""
@@ -431,8 +452,8 @@ class Level:
             return {key: slot for level in reversed(chain) for key, slot in level._slots.items()}
 
     def _tell_set(self, key: str, slot: Slot, is_update: bool, now: datetime) -> None:
-        if self._agent.wants(WorkingMemorySet):
-            self._agent.tell(
+        if self._agent.bus.wants(WorkingMemorySet):
+            self._agent.bus.emit(
                 WorkingMemorySet(
                     at=now,
                     agent_id=self._agent.id,
@@ -445,7 +466,7 @@ class Level:
             )
 
     def _tell_removed(self, key: str, now: datetime) -> None:
-        if self._agent.wants(WorkingMemoryRemoved):
-            self._agent.tell(
+        if self._agent.bus.wants(WorkingMemoryRemoved):
+            self._agent.bus.emit(
                 WorkingMemoryRemoved(at=now, agent_id=self._agent.id, key=key, scope_id=self._id, scope_name=self._name)
             )

@@ -10,7 +10,7 @@ from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
 from recollect.working.agents import AgentState
 from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
-from recollect.working.levels import Level
+from recollect.working.levels import Level, one_step
 from recollect.working.scopes import WorkingScope, end_scopes, new_scope, scopes_of
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
 
@@ -84,8 +84,8 @@ class WorkingMemory(Level):
         now = self._clock()
         with self._lock:
             count = self._empty(now)
-        if self._agent.wants(WorkingMemoryCleared):
-            self._agent.tell(WorkingMemoryCleared(at=now, agent_id=self._agent.id, entries_cleared=count))
+        if self._agent.bus.wants(WorkingMemoryCleared):
+            self._agent.bus.emit(WorkingMemoryCleared(at=now, agent_id=self._agent.id, entries_cleared=count))
         return count + ended
 
     def create_scope(self, name: str) -> WorkingScope:
@@ -138,13 +138,14 @@ class WorkingMemory(Level):
             levels: dict[str | None, Level] = {None: self}
             for told in snapshot.scopes:
                 levels[told.id] = self._revived(told, levels[told.parent_id])
-            for scope in scopes_of(agent):
-                if levels.get(scope.id) is not scope:
-                    scope._end(now)
-            for scope_id, slots in restored.items():
-                levels[scope_id]._slots, levels[scope_id]._mortal = slots, True
-            agent.scopes = {scope_id: scope for scope_id, scope in levels.items() if scope_id is not None}
-            agent.entries = sum(map(len, restored.values()))
+            with one_step(*levels.values()):
+                for scope in scopes_of(agent):
+                    if levels.get(scope.id) is not scope:
+                        scope._end(now)
+                for scope_id, slots in restored.items():
+                    levels[scope_id]._slots, levels[scope_id]._mortal = slots, True
+                agent.scopes = {scope_id: scope for scope_id, scope in levels.items() if scope_id is not None}
+                agent.entries = sum(map(len, restored.values()))
 
     def _revived(self, told: ScopeSnapshot, parent: Level) -> Level:
         """The scope of a snapshot: the handle that is still active, or a new one."""

@@ -8,7 +8,7 @@ from recollect.errors import LimitReached
 from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
 from recollect.working.agents import AgentState
 from recollect.working.entries import Entry, Slot, checked_key, decode, shown
-from recollect.working.levels import Level
+from recollect.working.levels import Level, one_step
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -107,12 +107,13 @@ class WorkingScope(Level):
         with self._lock:
             self._check()
             self._sweep(now)
-            for key, slot in list(self._slots.items()):
-                is_update = parent._local(key, now) is not None
-                if overwrite or not is_update:
-                    self._drop(key)
-                    parent._adopt(key, slot)
-                    moved.append((key, slot, is_update))
+            with one_step(self, parent):
+                for key, slot in list(self._slots.items()):
+                    is_update = parent._local(key, now) is not None
+                    if overwrite or not is_update:
+                        self._drop(key)
+                        parent._adopt(key, slot)
+                        moved.append((key, slot, is_update))
         for key, slot, is_update in moved:
             self._tell_removed(key, now)
             parent._tell_set(key, slot, is_update, now)
@@ -155,8 +156,8 @@ def new_scope(parent: Level, name: str) -> WorkingScope:
             )
         scope = WorkingScope(agent, parent, agent.new_id(now), name)
         agent.scopes[scope.id] = scope
-    if agent.wants(WorkingScopeCreated):
-        agent.tell(
+    if agent.bus.wants(WorkingScopeCreated):
+        agent.bus.emit(
             WorkingScopeCreated(at=now, agent_id=agent.id, scope_id=scope.id, scope_name=name, parent_id=parent._id)
         )
     return scope
@@ -175,9 +176,9 @@ def end_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
             if first is None or scope is first or scope._parent in gone:
                 gone.append(scope)
         counts = [(scope, scope._end(now)) for scope in reversed(gone)]
-    if agent.wants(WorkingScopeDisposed):
+    if agent.bus.wants(WorkingScopeDisposed):
         for scope, count in counts:
-            agent.tell(
+            agent.bus.emit(
                 WorkingScopeDisposed(
                     at=now,
                     agent_id=agent.id,

@@ -7,7 +7,17 @@ from datetime import datetime
 from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached
 from recollect.types import MemoryType
-from recollect.working.entries import Entry, Limits, Slot, checked_key, checked_size, encode_metadata, shown
+from recollect.working.entries import (
+    About,
+    Entry,
+    Limits,
+    Lineage,
+    Slot,
+    checked_key,
+    checked_size,
+    encode_metadata,
+    shown,
+)
 
 FORMAT_VERSION = 1
 """Raised when an older release could not read what a newer one writes."""
@@ -117,12 +127,14 @@ def _slot(key: str, entry: Entry) -> Slot:
         validation.line("snapshot.type_name", entry.type_name, validation.CONTENT_BYTES),
         validation.moment("snapshot.timestamp", entry.timestamp),
         validation.optional_moment("snapshot.expires_at", entry.expires_at),
-        type=validation.choice("snapshot.type", MemoryType, entry.type),
-        importance=validation.unit("snapshot.importance", entry.importance),
-        tags=validation.tags(entry.tags, "snapshot.tags"),
-        metadata=encode_metadata(entry.metadata, "snapshot.metadata"),
+        About(
+            validation.choice("snapshot.type", MemoryType, entry.type),
+            validation.unit("snapshot.importance", entry.importance),
+            validation.tags(entry.tags, "snapshot.tags"),
+            encode_metadata(entry.metadata, "snapshot.metadata"),
+        ),
     )
-    slot.identify(validation.line("snapshot.id", entry.id))
-    slot.access_count = validation.integer("snapshot.access_count", entry.access_count, 0, 2**63 - 1)
-    slot.last_accessed_at = validation.optional_moment("snapshot.last_accessed_at", entry.last_accessed_at)
+    lineage = slot.lineage = Lineage(slot.timestamp, validation.line("snapshot.id", entry.id))
+    lineage.access_count = validation.integer("snapshot.access_count", entry.access_count, 0, 2**63 - 1)
+    lineage.last_accessed_at = validation.optional_moment("snapshot.last_accessed_at", entry.last_accessed_at)
     return slot

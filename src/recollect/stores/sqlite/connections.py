@@ -256,47 +256,64 @@ def written_at_once(connection: apsw.Connection) -> Iterator[None]:
 
 
 class Readers:
-    """A pool of connections for reading, one per thread that reads at the moment."""
+    """A pool of connections for reading, one per thread that reads at the moment.
+
+    Taking one and giving it back is one step of a list each, without a lock. Whoever gives one back does so before
+    looking whether it is still wanted, and who wants none says so before looking what is there: so none is overlooked.
+    """
 
     def __init__(self, open_one: Callable[[], apsw.Connection]) -> None:
         self._open = open_one
         self._idle: list[apsw.Connection] = []
-        self._taken = 0
+        self._count = 0  # of all that are open
         self._mutex = threading.Lock()
-        self._given_back: threading.Condition | None = None  # somebody waits to fork
+        self._most = IDLE_READERS
         self._closed = False
+        self._all_back: threading.Condition | None = None  # somebody waits to fork
+        self._strays: list[apsw.Connection] = []  # of the process that this one was forked from
 
     def take(self) -> apsw.Connection:
         """A connection that nobody else uses; give it back."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._one_more()
+
+    def _one_more(self) -> apsw.Connection:
         with self._mutex:
             if self._closed:
                 raise StoreClosed("the store is closed", hint="open it again")
-            self._taken += 1
-            if self._idle:
-                return self._idle.pop()
+            self._count += 1
         try:
             return self._open()
-        except BaseException:  # reason: whatever it was, nothing was taken
+        except BaseException:  # reason: whatever it was, nothing was opened
             with self._mutex:
-                self._end()
+                self._count -= 1
+                self._tell()
             raise
 
     def give(self, connection: apsw.Connection) -> None:
         """Return a connection."""
-        with self._mutex:
-            if self._closed or len(self._idle) >= IDLE_READERS:
-                connection.close()
-            else:
-                self._idle.append(connection)
-            self._end()
+        self._idle.append(connection)
+        if len(self._idle) > self._most:
+            with self._mutex:
+                self._close_idle()
+                self._tell()
 
-    def _end(self) -> None:
-        self._taken -= 1
-        if self._given_back is not None:
-            self._given_back.notify_all()
+    def _close_idle(self) -> None:
+        """Close those that are too many now."""
+        with suppress(IndexError):  # somebody took the last one
+            while len(self._idle) > self._most:
+                self._idle.pop().close()
+                self._count -= 1
+
+    def _tell(self) -> None:
+        if self._all_back is not None:
+            self._all_back.notify_all()
 
     def add(self, connection: apsw.Connection) -> None:
         """Take over a connection that was opened elsewhere."""
+        self._count += 1
         self._idle.append(connection)
 
     @contextmanager
@@ -314,12 +331,8 @@ class Readers:
     def close(self) -> None:
         """Close what is idle now, and the rest when it is given back."""
         with self._mutex:
-            self._closed = True
+            self._closed, self._most = True, 0
             self._close_idle()
-
-    def _close_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
 
     def before_fork(self) -> None:
         """Wait until nobody reads, close all connections, and let nobody begin.
@@ -327,14 +340,18 @@ class Readers:
         A thread may hold a connection for long, even the one that forks; it is not waited for forever.
         """
         self._mutex.acquire()
-        self._given_back = threading.Condition(self._mutex)
-        self._given_back.wait_for(lambda: self._taken == 0, timeout=FORK_TIMEOUT_S)
+        self._all_back = threading.Condition(self._mutex)
+        self._most = 0
         self._close_idle()
+        self._all_back.wait_for(lambda: self._count == 0, timeout=FORK_TIMEOUT_S)
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on; in a child nobody reads yet."""
-        self._given_back = None
+        self._all_back = None
+        self._most = 0 if self._closed else IDLE_READERS
         if in_child:
-            self._mutex, self._taken = threading.Lock(), 0
+            self._mutex, self._count = threading.Lock(), 0
+            # One that was not waited for may have come back just now. It is the parent's: not even closed here.
+            self._strays, self._idle = self._idle, []
         else:
             self._mutex.release()

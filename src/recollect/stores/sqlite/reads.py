@@ -66,7 +66,7 @@ class SqliteReads(Store):
                 connection.execute("BEGIN")
             for memory_id in wanted:
                 row = connection.execute(statement, (memory_id,)).fetchone()
-                if row is None or row[4] == Operation.ERASED:
+                if row is None or row[4] == _ERASED:
                     continue
                 owner = self._owner(connection, row[3])
                 if owner in owners:
@@ -302,6 +302,7 @@ class SqliteReads(Store):
         return Stored(row[2], rows.to_memory(row, numbers[row[3]], self._pending.get(row[0])))
 
 
+_ERASED = Operation.ERASED.value
 _FROM_JOURNAL = "FROM journal j LEFT JOIN accesses a ON a.number = j.number"
 _FROM_HEADS = "FROM heads h JOIN journal j ON j.sequence = h.sequence LEFT JOIN accesses a ON a.number = h.number"
 _WHOLE_JOURNAL = f"SELECT {rows.CHECKED} FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?"
