@@ -134,7 +134,7 @@ class StaticEmbedder:
         new = [word for word in asked if word not in known]
         if new:
             known.update(zip(new, kernel.encode(self.embed(new)), strict=True))
-        codes = np.array([known[word] for word in asked], np.int8).reshape(-1, self.dimension)
+        codes = np.array([known[word] for word in asked], np.uint8).reshape(-1, self.dimension)
 
         def near(pieces: "Array") -> "Array":
             new = pieces[~self._encoded[pieces]]
@@ -156,7 +156,7 @@ class StaticEmbedder:
     def _codes(self) -> "Array":
         import numpy as np  # lazy: as above
 
-        return np.zeros((len(self._table), self.dimension), np.int8)
+        return np.zeros((len(self._table), self.dimension), np.uint8)
 
     @cached_property
     def _encoded(self) -> "Array":

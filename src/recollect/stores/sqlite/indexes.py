@@ -42,7 +42,7 @@ _CHANGED = "SELECT DISTINCT number FROM journal WHERE sequence > ? AND owner = ?
 _HEADER = "header"
 _AT_ONCE = 5_000
 
-FORMAT = 1
+FORMAT = 2
 """Of images; raised whenever what is in one changes. One of another format is not read."""
 
 
