@@ -64,6 +64,7 @@ class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
 _encoder = msgspec.json.Encoder()
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
+_fields_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
@@ -114,12 +115,21 @@ def decode_memory(
 ) -> Memory:
     """The memory that ``encode_body`` and the store's own columns describe."""
     try:
-        fields = msgspec.structs.asdict(_body_decoder.decode(body))
-        fields["occurred_at"] = fields["occurred_at"] or created_at
-        fields["id"], fields["content"], fields["owner"], fields["version"] = id, content, owner, version
-        fields["created_at"], fields["updated_at"] = created_at, updated_at
-        fields["access_count"], fields["last_accessed_at"] = access_count, last_accessed_at
-        fields["vector"] = vector
+        # Plain values first, checked once, by the conversion: half of what this takes is the making of thirty fields.
+        fields = {
+            **_DEFAULTS,
+            "occurred_at": created_at,
+            **_fields_decoder.decode(body),
+            "id": id,
+            "content": content,
+            "owner": owner,
+            "version": version,
+            "created_at": created_at,
+            "updated_at": updated_at,
+            "access_count": access_count,
+            "last_accessed_at": last_accessed_at,
+            "vector": vector,
+        }
         return msgspec.convert(fields, Memory)
     except msgspec.MsgspecError as error:
         raise StoreCorrupt(

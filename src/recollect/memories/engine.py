@@ -89,7 +89,7 @@ class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
     ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
-    ``scale`` what the cosines of the embedder mean.
+    ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
     """
 
     made: int = 0
@@ -98,6 +98,7 @@ class Embeddings:
     behind: bool = False
     down: bool = False
     scale: Calibration | None = None
+    unscaled: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, made: int, seconds: float) -> None:

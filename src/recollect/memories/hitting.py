@@ -75,19 +75,17 @@ def _some(engine: Engine, wanted: Query, ranked: Ranked, which: slice, *, explai
     """Some of the candidates, read. Another process may have changed or forgotten one since it was chosen."""
     places = ranked.order[which]
     numbers = ranked.found.numbers[places].tolist()
+    matches = ranked.scores.values[places].tolist()
+    passages = ranked.found.passages[places].tolist()
     memories = engine.store.pick(wanted, numbers)
     fits = filters.matching(wanted.where)
     some = [
-        Found(
-            memory=memory,
-            match=float(ranked.scores.values[place]),
-            reasons=ranked.scores.reasons(place) if explain else {},
-            passage=int(ranked.found.passages[place]),
-        )
-        for place, number in zip(places.tolist(), numbers, strict=True)
+        Found(memory=memory, match=match, passage=passage, reasons=ranked.scores.reasons(place) if explain else {})
+        for place, number, match, passage in zip(places.tolist(), numbers, matches, passages, strict=True)
         if (memory := memories.get(number)) is not None and fits(memory)
     ]
-    some.sort(key=lambda one: (-one.match, layers.PRECEDENCE[one.memory.layer], -one.memory.importance))
+    if len(set(matches)) < len(matches):
+        some.sort(key=lambda one: (-one.match, layers.PRECEDENCE[one.memory.layer], -one.memory.importance))
     return some
 
 

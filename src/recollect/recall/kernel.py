@@ -24,14 +24,10 @@ _FEWEST = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A vector that others are compared with: one unit long, and as a code.
-
-    ``excess`` is what every product has too much because zero is ``ZERO``.
-    """
+    """A vector that others are compared with: one unit long, and as a code."""
 
     unit: npt.NDArray[np.float32]
     code: npt.NDArray[np.uint8]
-    excess: float
 
     def products(self, codes: Array, weights: Array) -> npt.NDArray[np.float64]:
         """Numbers that grow with the cosines of all codes: whole ones, and exact."""
@@ -43,15 +39,15 @@ class Question:
 
     def cosines(self, products: Array) -> npt.NDArray[np.float64]:
         """The cosines, to about two hundredths, that products stand for."""
-        found: npt.NDArray[np.float64] = (products - self.excess) * (1 / SCALE**2)
+        excess = ZERO * (int(self.code.sum(dtype=np.int64)) - ZERO * len(self.code))  # zero is not 0
+        found: npt.NDArray[np.float64] = (products - excess) * (1 / SCALE**2)
         return found
 
 
 def question(values: bytes) -> Question:
     """A stored vector as a question."""
     unit = direction(values)
-    code = _coded(unit * np.float32(SCALE))
-    return Question(unit, code, ZERO * (float(code.sum(dtype=np.int64)) - ZERO * len(code)))
+    return Question(unit, _coded(unit * np.float32(SCALE)))
 
 
 def encode(rows: Array) -> npt.NDArray[np.uint8]:
@@ -108,7 +104,8 @@ def exact(rows: Array, query: Array) -> npt.NDArray[np.float64]:
     """The cosines of a unit vector with vectors, exactly."""
     wide = rows.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    found: npt.NDArray[np.float64] = wide @ query / np.where(lengths == 0, 1, lengths)
+    lengths[lengths == 0] = 1
+    found: npt.NDArray[np.float64] = wide @ query / lengths
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from recollect.calibration import Calibration
 from recollect.recall import kernel
-from recollect.recall.columns import Array
+from recollect.recall.columns import Array, joined
 from recollect.recall.index import Index, spread
 from recollect.recall.parts import Part, best, eligible
 from recollect.recall.probes import Candidates, Probe
@@ -111,8 +111,8 @@ def nearest(parts: Sequence[Part], probe: Probe, now: float, exact: Exact) -> Ca
         numbers.append(part.index["number"][rows])
         passages.append(found.nearest_passages(rows))
         cosines.append(_exactly(part.index, rows, found.question.unit, exact) if len(rows) else np.zeros(0))
-    similar = calibrated(np.concatenate(cosines), probe.calibration)
-    return Candidates(np.concatenate(numbers), np.concatenate(passages), {"similarity": similar})
+    similar = calibrated(joined(cosines), probe.calibration)
+    return Candidates(joined(numbers), joined(passages), {"similarity": similar})
 
 
 def _exactly(index: Index, rows: Array, query: Array, exact: Exact) -> Array:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from recollect import ranking
 from recollect.dates import DateRange
 from recollect.recall import keywords
-from recollect.recall.columns import Array
+from recollect.recall.columns import Array, joined
 from recollect.recall.conversations import NOBODY
 from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, TELLS_TIME
 from recollect.recall.index import Index
@@ -64,13 +65,15 @@ def _looked(part: Part, probe: Probe, now: float, spoken: Spoken) -> _Found:
 def _chosen(found: _Found, probe: Probe) -> Array:
     """The rows that are worth a second look: the nearest, those that share most words, some of the dates named."""
     may, keyword = found.may, found.spoken.keyword
+    if may is not None:
+        keyword = np.where(may, keyword, 0)
     wanted = np.zeros(len(found.index), np.bool_)
     if found.compared is not None:
         products = found.compared.products
         first = best(products, probe.pool)
         wanted[first[products[first] > -np.inf]] = True
-    worded = np.flatnonzero(keyword if may is None else np.where(may, keyword, 0))
-    wanted[worded[best(keyword[worded], probe.pool)]] = True
+    worded = best(keyword, probe.pool)
+    wanted[worded[keyword[worded] > 0]] = True
     if found.near is not None:
         dated = np.flatnonzero(found.near > 0.5 if may is None else (found.near > 0.5) & may)
         likely = keyword[dated] + np.maximum(found.similarity(dated, probe), 0)
@@ -103,7 +106,7 @@ def _signals(found: _Found, probe: Probe, shares: Array) -> Candidates:
     rows = _chosen(found, probe)
     signals = _quick(found, rows, probe)
     if probe.first and len(rows) > probe.kept:
-        first = best(np.sum([weight * signals[name] for name, weight in probe.first.items()], axis=0), probe.kept)
+        first = best(ranking.total(ranking.weighed(signals, probe.first)), probe.kept)
         rows = rows[first]
         signals = {name: values[first] for name, values in signals.items()}
     signals["words"] = keywords.coverage(found.index, rows, found.spoken, shares, probe)
@@ -160,8 +163,8 @@ def _named(index: Index, rows: Array, probe: Probe) -> Array:
 
 def _joined(found: Sequence[Candidates], question: Mapping[str, float]) -> Candidates:
     return Candidates(
-        np.concatenate([one.numbers for one in found]),
-        np.concatenate([one.passages for one in found]),
-        {name: np.concatenate([one.signals[name] for one in found]) for name in found[0].signals},
+        joined([one.numbers for one in found]),
+        joined([one.passages for one in found]),
+        {name: joined([one.signals[name] for one in found]) for name in found[0].signals},
         question,
     )
