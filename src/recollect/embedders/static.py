@@ -13,7 +13,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -95,7 +95,7 @@ class StaticEmbedder:
         lengths = np.array([len(some) for some in pieces])
         if not len(lengths):
             return np.zeros((0, self.dimension), np.float32)
-        flat = np.fromiter((piece for some in pieces for piece in some), np.int64, int(lengths.sum()))
+        flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(lengths.sum()))
         rows = np.add.reduceat(self._table[flat], np.cumsum(lengths) - lengths, dtype=np.float64)
         norms = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)
         return (rows / norms[:, None]).astype(np.float32)
@@ -143,8 +143,10 @@ class StaticEmbedder:
                 self._encoded[new] = True
             cosines = kernel.between(codes, self._codes[pieces])
             cosines[:, pieces == 0] = 0
-            found: Array = np.clip((cosines - FLOOR) / (1 - FLOOR), 0, MEANT)
-            return found
+            cosines -= FLOOR
+            cosines *= 1 / (1 - FLOOR)
+            np.maximum(cosines, 0, out=cosines)
+            return np.minimum(cosines, MEANT, out=cosines)
 
         return near
 
@@ -172,7 +174,7 @@ class StaticEmbedder:
         start, width = self._layout
         path = self._folder / _WEIGHTS
         count = (path.stat().st_size - start) // (2 * width)
-        return np.memmap(path, dtype="<f2", mode="r", offset=start, shape=(count, width))
+        return np.asarray(np.memmap(path, dtype="<f2", mode="r", offset=start, shape=(count, width)))
 
     @cached_property
     def _layout(self) -> tuple[int, int]:

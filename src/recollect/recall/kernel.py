@@ -85,10 +85,9 @@ def between(left: Array, right: Array) -> npt.NDArray[np.float32]:
     if not len(left) or not len(right):
         return np.zeros((len(left), len(right)), np.float32)
     dots = np.asarray(simsimd.cdist(left, right, metric="dot"))
-    dots -= weights(right)
-    dots -= (weights(left) - ZERO**2 * left.shape[1])[:, None]
-    found: npt.NDArray[np.float32] = np.multiply(dots, 1 / SCALE**2, dtype=np.float32)
-    return found
+    dots -= weights(left)[:, None] - float(ZERO**2 * left.shape[1]) + weights(right)
+    dots *= 1 / SCALE**2
+    return dots.astype(np.float32)
 
 
 def likely(marks: Array, query: Array) -> Array:

@@ -155,10 +155,11 @@ def _meant(index: Index, rows: Array, probe: Probe) -> Array:
     known = np.flatnonzero(used)
     column = np.empty(_PIECES, np.int32)
     column[known] = np.arange(len(known), dtype=np.int32)
-    near = (probe.kin(known) * 255).astype(np.uint8)  # long texts have many words, and bytes are looked up faster
-    found = np.zeros((len(near), len(rows)), np.float32)
+    # Long texts have many words. In bytes, and with all that is known of a piece side by side, they are looked up faster.
+    near = (probe.kin(known).T * 255).astype(np.uint8, order="C")
+    found = np.zeros((len(rows), near.shape[1]), np.uint8)
     some = lengths > 0
     if some.any():
         starts = (np.cumsum(lengths) - lengths)[some]
-        found[:, some] = np.maximum.reduceat(near.take(column[pieces], axis=1), starts, axis=1)
-    return found / np.float32(255)
+        found[some] = np.maximum.reduceat(near.take(column[pieces], axis=0), starts, axis=0)
+    return found.T / np.float32(255)
