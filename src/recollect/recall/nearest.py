@@ -21,21 +21,26 @@ Exact = Callable[[Array], Sequence[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A question compared in 8 bits with the rows of an index, each by its best passage.
+    """A question compared in 8 bits with some rows of an index (all, if none are named), each by its best passage.
 
-    ``products`` stand for cosines, see ``kernel``: one for each row, and minus infinity for rows that may not be found,
-    have no vector, or were not worth a look. ``by_passage`` has one for each passage, if these are not the same.
+    ``products`` stand for cosines, see ``kernel``; those of rows that may not be found, or have no vector, are minus
+    infinity.
     """
 
     index: Index
     question: kernel.Question
+    rows: Array | None
     products: Array
-    by_passage: Array | None
-    every: bool
+
+    def nearest(self, count: int) -> Array:
+        """The rows that come first, in no order."""
+        places = best(self.products, count)
+        places = places[self.products[places] > -np.inf]
+        return places if self.rows is None else self.rows[places]
 
     def similarity(self, rows: Array, scale: Calibration) -> Array:
         """What the cosines of rows mean: 0 for nothing in common, 1 for a good match. Rows without a vector have 0."""
-        products = self.products[rows] if self.every else _products(self.index, self.question, rows)
+        products = self.products[rows] if self.rows is None else _products(self.index, self.question, rows)
         similar = calibrated(self.question.cosines(products), scale).astype(np.float32)
         similar[products == -np.inf] = 0
         return similar
@@ -43,60 +48,59 @@ class Compared:
     def nearest_passages(self, rows: Array) -> Array:
         """Which passage of each row came nearest; -1 where there is but one."""
         found = np.full(len(rows), -1, np.int32)
-        if self.by_passage is None:
+        if self.index.single:
             return found
-        firsts, counts = self.index["first"], self.index["passages"]
-        for place in np.flatnonzero(counts[rows] > 1).tolist():
-            first, count = int(firsts[rows[place]]), int(counts[rows[place]])
-            found[place] = int(np.argmax(self.by_passage[first : first + count]))
+        firsts, counts = self.index["first"][rows], self.index["passages"][rows]
+        for place in np.flatnonzero(counts > 1).tolist():
+            passages = np.arange(firsts[place], firsts[place] + counts[place])
+            found[place] = int(np.argmax(_compared(self.index, self.question, passages)))
         return found
 
 
 def compared(index: Index, vector: Vector, may: Array | None) -> Compared:
-    """Compare a question with every row that may be found; of very many, with those whose signs agree."""
-    question = kernel.question(vector.data)
-    some, products = _some(index, question, may)
-    by_passage = products
-    if some is not None:
-        by_passage = np.full(len(index.codes), -np.inf)
-        by_passage[some] = products
-    found = by_passage
-    if not index.single:
-        have = np.flatnonzero(index["passages"] > 0)
-        found = np.full(len(index), -np.inf)
-        if len(have):
-            found[have] = np.maximum.reduceat(by_passage, index["first"][have])
-    if may is not None:
-        found = np.where(may, found, -np.inf)
-    every = some is None or may is not None
-    return Compared(index, question, found, None if index.single else by_passage, every)
-
-
-def _some(index: Index, question: kernel.Question, may: Array | None) -> tuple[Array | None, Array]:
-    """Which passages were compared (all, if none is said), and their products.
-
-    Under a narrow filter only what it lets through is compared; of very many, only those whose signs agree.
+    """Compare a question with the rows that may be found. Under a narrow filter only what it lets through is compared;
+    of very many rows, only those whose signs agree.
     """
-    some = None
+    question = kernel.question(vector.data)
+    rows = None
     if may is not None and np.count_nonzero(may) * _FEW < len(may):
         rows = np.flatnonzero(may)
-        some = spread(index["first"][rows], index["passages"][rows])
     elif may is None and len(index.codes) >= kernel.MANY:
-        some = kernel.likely(index.signs, question.unit)
-    if some is None:
-        return None, question.products(index.codes, index.weights)
-    return some, question.products(index.codes[some], index.weights[some])
+        rows = _owning(index, kernel.likely(index.signs, question.unit))
+    if rows is not None:
+        return Compared(index, question, rows, _products(index, question, rows))
+    products: Array = question.products(index.codes, index.weights)
+    if not index.single:
+        products = _of_rows(products, index["first"], index["passages"])
+    if may is not None:
+        products = np.where(may, products, -np.inf)
+    return Compared(index, question, None, products)
+
+
+def _owning(index: Index, passages: Array) -> Array:
+    """The rows that some passages belong to, each once."""
+    return passages if index.single else np.unique(np.searchsorted(index["first"], passages, side="right") - 1)
 
 
 def _products(index: Index, question: kernel.Question, rows: Array) -> Array:
-    """Some rows compared by themselves."""
+    """The products of some rows."""
+    if index.single:
+        return _compared(index, question, rows)
     counts = index["passages"][rows]
-    some = spread(index["first"][rows], counts)
-    products = question.products(index.codes[some], index.weights[some])
-    found = np.full(len(rows), -np.inf)
-    have = counts > 0
-    if have.any():
-        found[have] = np.maximum.reduceat(products, (np.cumsum(counts) - counts)[have])
+    products = _compared(index, question, spread(index["first"][rows], counts))
+    return _of_rows(products, np.cumsum(counts) - counts, counts)
+
+
+def _compared(index: Index, question: kernel.Question, passages: Array) -> Array:
+    return question.products(index.codes[passages], index.weights[passages])
+
+
+def _of_rows(products: Array, firsts: Array, counts: Array) -> Array:
+    """The best product of each row, from those of its passages."""
+    found = np.full(len(firsts), -np.inf)
+    have = np.flatnonzero(counts > 0)
+    if len(have):
+        found[have] = np.maximum.reduceat(products, firsts[have])
     return found
 
 
@@ -106,8 +110,7 @@ def nearest(parts: Sequence[Part], probe: Probe, now: float, exact: Exact) -> Ca
     numbers, passages, cosines = [], [], []
     for part in parts:
         found = compared(part.index, probe.vector, eligible(part, now))
-        rows = best(found.products, probe.pool)
-        rows = rows[found.products[rows] > -np.inf]
+        rows = found.nearest(probe.pool)
         numbers.append(part.index["number"][rows])
         passages.append(found.nearest_passages(rows))
         cosines.append(_exactly(part.index, rows, found.question.unit, exact) if len(rows) else np.zeros(0))

@@ -11,6 +11,7 @@ from recollect.recall.index import Index
 _TALL, _WIDE = 64, 4  # values in a column at most, and columns for each of the best at least
 _WORTH = 4
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """The index of one owner, the memories that a filter lets through (all, if none), and those with a wildcard."""

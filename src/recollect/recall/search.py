@@ -69,9 +69,7 @@ def _chosen(found: _Found, probe: Probe) -> Array:
         keyword = np.where(may, keyword, 0)
     wanted = np.zeros(len(found.index), np.bool_)
     if found.compared is not None:
-        products = found.compared.products
-        first = best(products, probe.pool)
-        wanted[first[products[first] > -np.inf]] = True
+        wanted[found.compared.nearest(probe.pool)] = True
     worded = best(keyword, probe.pool)
     wanted[worded[keyword[worded] > 0]] = True
     if found.near is not None:
