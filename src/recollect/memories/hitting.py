@@ -13,7 +13,7 @@ from recollect.memories.engine import Engine
 from recollect.merging import Found
 from recollect.ports import Query
 from recollect.recall.probes import Candidates
-from recollect.types import DecayPolicy, Hit, Owner, Ranking
+from recollect.types import DecayPolicy, Hit, Memory, Owner, Ranking
 
 SPARE = 10
 """Candidates beyond the limit, in the place of those that say the same."""
@@ -135,19 +135,21 @@ def _hits(engine: Engine, wanted: Query, kept: Sequence[Found]) -> tuple[Hit, ..
     """The hits themselves, with the passages that came nearest."""
     long = [one.memory.id for one in kept if one.passage >= 0]
     vectors = engine.store.get(wanted.owners, long, vectors=True) if long else {}
-    hits = []
-    for rank, one in enumerate(kept, start=1):
-        memory = vectors.get(one.memory.id)
-        spans = memory.vector.spans if memory is not None and memory.vector is not None else ()
-        hits.append(
-            Hit(
-                memory=one.memory,
-                score=one.score,
-                rank=rank,
-                reasons=one.reasons,
-                passage=spans[one.passage] if 0 <= one.passage < len(spans) else None,
-                overrides=tuple(one.overrides),
-                duplicates=tuple(one.duplicates),
-            )
+    return tuple(
+        Hit(
+            memory=one.memory,
+            score=one.score,
+            rank=rank,
+            reasons=one.reasons,
+            passage=_span(vectors.get(one.memory.id), one.passage) if long else None,
+            overrides=tuple(one.overrides),
+            duplicates=tuple(one.duplicates),
         )
-    return tuple(hits)
+        for rank, one in enumerate(kept, start=1)
+    )
+
+
+def _span(memory: Memory | None, passage: int) -> tuple[int, int] | None:
+    """Where a passage stands in the text."""
+    spans = memory.vector.spans if memory is not None and memory.vector is not None else ()
+    return spans[passage] if 0 <= passage < len(spans) else None

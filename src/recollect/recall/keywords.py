@@ -78,7 +78,7 @@ def _behind(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array
 
 
 def _spoken(index: Index, postings: Sequence[tuple[Array, Array]], shares: Array, average: float) -> Spoken:
-    """All words at once: common ones have very many rows, and rare ones take longer to begin with than to go through."""
+    """The BM25 of every row, of all words at once: rare ones take longer to begin with than to go through."""
     having = [rows for rows, _ in postings]
     if not having:
         return Spoken(np.zeros(len(index), np.float32), having)
@@ -155,7 +155,7 @@ def _meant(index: Index, rows: Array, probe: Probe) -> Array:
     known = np.flatnonzero(used)
     column = np.empty(_PIECES, np.int32)
     column[known] = np.arange(len(known), dtype=np.int32)
-    # Long texts have many words. In bytes, and with all that is known of a piece side by side, they are looked up faster.
+    # Long texts have many words, which are looked up faster in bytes, and with all of a piece side by side.
     near = (probe.kin(known).T * 255).astype(np.uint8, order="C")
     found = np.zeros((len(rows), near.shape[1]), np.uint8)
     some = lengths > 0
