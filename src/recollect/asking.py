@@ -18,6 +18,7 @@ _SYNTAX = re.compile(
     """,
     re.VERBOSE,
 )
+_MARKS = re.compile(r'["\u201c\u201d*]')
 _SENTENCES = re.compile(r"""(?P<end> [.!?\u2026] ["\u201d')\]]* (?=\s) | \n ) | (?P<word> [^\W_]+ )""", re.VERBOSE)
 
 
@@ -60,6 +61,8 @@ def parse(text: str) -> Asked:
 
 def _read(text: str) -> tuple[str, list[str], list[str]]:
     """The text without its prefixes, its quoted parts, and its prefixes. A star in quotes is text."""
+    if _MARKS.search(text) is None:  # most are just words
+        return text, [], []
     plain, quoted, prefixes, at = [], [], [], 0
     for match in _SYNTAX.finditer(text):
         if match["prefix"] is None:

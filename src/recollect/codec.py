@@ -70,25 +70,11 @@ class Told(msgspec.Struct):
     metadata: dict[str, Any] = {}
 
 
-class _Row(_Body):
-    """A body with room for what the store keeps beside it, which is set after decoding and checked with the rest."""
-
-    id: Any = None
-    content: Any = None
-    owner: Any = None
-    version: Any = None
-    created_at: Any = None
-    updated_at: Any = None
-    access_count: Any = None
-    last_accessed_at: Any = None
-    vector: Any = None
-
-
 _encoder = msgspec.json.Encoder()
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
 _told_decoder = msgspec.json.Decoder(Told)
-_row_decoder = msgspec.json.Decoder(_Row)
+_fields_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
@@ -139,13 +125,22 @@ def decode_memory(
 ) -> Memory:
     """The memory that ``encode_body`` and the store's own columns describe."""
     try:
-        row = _row_decoder.decode(body)
-        row.id, row.content, row.owner, row.version = id, content, owner, version
-        row.created_at, row.updated_at = created_at, updated_at
-        row.occurred_at = row.occurred_at or created_at
-        row.access_count, row.last_accessed_at = access_count, last_accessed_at
-        row.vector = vector
-        return msgspec.convert(row, Memory, from_attributes=True)
+        # Plain values first, checked once, by the conversion: half of what this takes is the making of thirty fields.
+        fields = {
+            **_DEFAULTS,
+            "occurred_at": created_at,
+            **_fields_decoder.decode(body),
+            "id": id,
+            "content": content,
+            "owner": owner,
+            "version": version,
+            "created_at": created_at,
+            "updated_at": updated_at,
+            "access_count": access_count,
+            "last_accessed_at": last_accessed_at,
+            "vector": vector,
+        }
+        return msgspec.convert(fields, Memory)
     except msgspec.MsgspecError as error:
         raise StoreCorrupt(
             f"version {version} of memory {id!r} cannot be decoded",

@@ -9,6 +9,8 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from recollect import words
+
 RANGES = 64
 """How many ranges a question can have; more name nothing in particular."""
 
@@ -48,6 +50,7 @@ _TIME_WORDS = frozenset(
         *_MONTHS,
     )
 )
+_DATE_WORDS = frozenset((*_MONTHS, *"ago before earlier last past previous this yesterday".split()))
 _UNITS = MappingProxyType({"day": _DAY, "week": 7 * _DAY, "month": 30.4 * _DAY, "year": 365 * _DAY})
 _LATELY = MappingProxyType({"weekend": 8 * _DAY, "week": 10 * _DAY, "month": 45 * _DAY, "year": 400 * _DAY})
 
@@ -79,6 +82,8 @@ def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: d
     >>> len(ranges("And two weeks ago?", asked_at=end, first=start, last=end))
     1
     """
+    if not _names_time(question):  # most do not, and the patterns take a while
+        return []
     text = " ".join(question.lower().split())  # single spaces keep the patterns simple, and their time linear
     named = list(islice(_named(text, first, last), RANGES)) or _years(text)
     relative = () if asked_at is None else _relative(text, asked_at)
@@ -89,6 +94,11 @@ def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: d
         if start < end
     )
     return list(islice(distinct, RANGES))
+
+
+def _names_time(question: str) -> bool:
+    """Whether a question can name a date at all: nothing is found without a number or one of these words."""
+    return _digit().search(question) is not None or not _DATE_WORDS.isdisjoint(words.words(question))
 
 
 def nearness(moment: float, ranges: Iterable[DateRange]) -> float:
@@ -213,6 +223,11 @@ def _days_and_months() -> re.Pattern[str]:
         rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?|({shows})[ -])?({'|'.join(_MONTHS)})\b\.?"
         rf"(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?,?(?: (?:of )?{_YEAR})?"
     )
+
+
+@cache
+def _digit() -> re.Pattern[str]:
+    return re.compile(r"\d")
 
 
 @cache

@@ -179,7 +179,7 @@ def tagged(tags: tuple[str, ...], wanted: str) -> bool:
 
 def anything(where: Where) -> bool:
     """Whether a filter asks for nothing but what is visible."""
-    return where == Where(now=where.now)
+    return not where.include_forgotten and len(conditions(where)) == 1
 
 
 Condition = Callable[[Memory], bool]
@@ -193,6 +193,8 @@ def matches(memory: Memory, where: Where) -> bool:
 def matching(where: Where) -> Condition:
     """``matches`` for many memories: what a filter does not ask for costs nothing."""
     asked = conditions(where)
+    if len(asked) == 1:
+        return asked[0]
     return lambda memory: all(condition(memory) for condition in asked)
 
 

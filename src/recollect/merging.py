@@ -88,23 +88,28 @@ def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
     The same words of two speakers are two things said.
     """
     kept: list[Found] = []
-    before: list[tuple[Said, str | None, frozenset[str], int]] = []
+    before: list[tuple[int, frozenset[str], Said]] = []
     for one in found:
         one.duplicates.clear()
-        said, author = Said(one.memory.content), one.memory.author
+        said = Said(one.memory.content)
         parts, length = said.parts, len(said.text)
+        # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two looks
+        # tell nearly all pairs apart, and there are many pairs.
+        shortest, longest = length - length / _FAR, length + length / _FAR
         shared = _SOME * len(parts) if length > _LONG else 0
-        for place, (other, other_author, other_parts, other_length) in enumerate(before):
-            # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two
-            # looks tell nearly all pairs apart, and there are many pairs.
-            near = abs(length - other_length) * _FAR <= length and len(parts & other_parts) >= shared
-            if near and author == other_author and _same(said, other):
+        likely = [
+            place
+            for place, (size, other, _) in enumerate(before)
+            if shortest <= size <= longest and len(parts & other) >= shared
+        ]
+        for place in likely:
+            if kept[place].memory.author == one.memory.author and _same(said, before[place][2]):
                 kept[place].duplicates.append(one.memory.id)
                 break
         else:
             if len(kept) < limit:
                 kept.append(one)
-                before.append((said, author, parts, length))
+                before.append((length, parts, said))
     return kept
 
 

@@ -301,6 +301,39 @@ def test_an_embedder_that_says_what_its_cosines_mean_is_believed(opener: Opener)
     assert "calibration" not in memories.settings()
 
 
+class Moody(Undeclared):
+    """Takes so many texts at once, and notes what it refuses."""
+
+    most = 1
+
+    def embed(self, texts: Sequence[str]) -> list[Any]:
+        if len(texts) <= self.most:
+            return super().embed(texts)
+        self.batches.append(list(texts))
+        raise ConnectionError("too many")
+
+
+@pytest.mark.req("L4")
+def test_a_scale_that_cannot_be_measured_is_tried_ever_more_rarely(opener: Opener) -> None:
+    """Measuring takes forty texts, which may cost money and time: not with every search."""
+    embedder = Moody()
+    view = opener(embedder=embedder).view(user="ada")
+    view.add("Likes tea")
+    assert all(view.search("tea").semantic for _ in range(20))
+    assert len([batch for batch in embedder.batches if len(batch) > 1]) == 5
+
+
+@pytest.mark.req("L1")
+def test_an_embedder_that_is_down_is_not_asked_for_its_scale(opener: Opener) -> None:
+    embedder = Moody()
+    view = opener(embedder=embedder).view(user="ada")
+    view.add("Likes tea")
+    embedder.most = 0
+    embedder.batches.clear()
+    assert [hit.memory.content for hit in view.search("tea")] == ["Likes tea"]
+    assert embedder.batches == [["tea"]]
+
+
 class Batched(CountingEmbedder):
     """Takes two texts at once."""
 

@@ -13,7 +13,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -101,7 +101,7 @@ class StaticEmbedder:
         lengths = np.array([len(some) for some in pieces])
         if not len(lengths):
             return np.zeros((0, self.dimension), np.float32)
-        flat = np.fromiter((piece for some in pieces for piece in some), np.int64, int(lengths.sum()))
+        flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(lengths.sum()))
         rows = np.add.reduceat(self._table[flat], np.cumsum(lengths) - lengths, dtype=np.float64)
         norms = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)
         return (rows / norms[:, None]).astype(np.float32)
@@ -140,7 +140,7 @@ class StaticEmbedder:
         new = [word for word in asked if word not in known]
         if new:
             known.update(zip(new, kernel.encode(self.embed(new)), strict=True))
-        codes = np.array([known[word] for word in asked], np.int8).reshape(-1, self.dimension)
+        codes = np.array([known[word] for word in asked], np.uint8).reshape(-1, self.dimension)
 
         def near(pieces: "Array") -> "Array":
             new = pieces[~self._encoded[pieces]]
@@ -149,8 +149,10 @@ class StaticEmbedder:
                 self._encoded[new] = True
             cosines = kernel.between(codes, self._codes[pieces])
             cosines[:, pieces == 0] = 0
-            found: Array = np.clip((cosines - FLOOR) / (1 - FLOOR), 0, MEANT)
-            return found
+            cosines -= FLOOR
+            cosines *= 1 / (1 - FLOOR)
+            np.maximum(cosines, 0, out=cosines)
+            return np.minimum(cosines, MEANT, out=cosines)
 
         return near
 
@@ -162,7 +164,7 @@ class StaticEmbedder:
     def _codes(self) -> "Array":
         import numpy as np  # lazy: as above
 
-        return np.zeros((len(self._table), self.dimension), np.int8)
+        return np.zeros((len(self._table), self.dimension), np.uint8)
 
     @cached_property
     def _encoded(self) -> "Array":
@@ -178,7 +180,7 @@ class StaticEmbedder:
         start, width = self._layout
         path = self._folder / _WEIGHTS
         count = (path.stat().st_size - start) // (2 * width)
-        return np.memmap(path, dtype="<f2", mode="r", offset=start, shape=(count, width))
+        return np.asarray(np.memmap(path, dtype="<f2", mode="r", offset=start, shape=(count, width)))
 
     @cached_property
     def _layout(self) -> tuple[int, int]:

@@ -235,6 +235,9 @@ def scale(engine: Engine) -> Calibration:
     if embedder is None or isinstance(declared, Calibration):
         return declared or calibration.PLAIN
     if engine.embeddings.scale is None:
+        engine.embeddings.unscaled += 1
+        if engine.embeddings.unscaled & (engine.embeddings.unscaled - 1):
+            return calibration.PLAIN  # it takes 40 texts: after a failure it is tried ever more rarely
         kept = engine.store.settings().get(CALIBRATION, "").split(" ", 2)
         if len(kept) < 3 or kept[2] != embedder.name:  # none, or that of an embedder used before
             try:

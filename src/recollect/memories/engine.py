@@ -105,7 +105,7 @@ class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
     ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
-    ``scale`` what the cosines of the embedder mean.
+    ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
     """
 
     def __init__(self) -> None:
@@ -115,6 +115,7 @@ class Embeddings:
         self.behind = False
         self.down = False
         self.scale: Calibration | None = None
+        self.unscaled = 0
         self._lock = threading.Lock()
 
     def add(self, made: int, seconds: float) -> None:

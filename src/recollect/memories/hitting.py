@@ -13,7 +13,7 @@ from recollect.memories.engine import Engine
 from recollect.merging import Found
 from recollect.ports import Query
 from recollect.recall.probes import Candidates
-from recollect.types import DecayPolicy, Hit, Owner, Ranking
+from recollect.types import DecayPolicy, Hit, Memory, Owner, Ranking
 
 SPARE = 10
 """Candidates beyond the limit, in the place of those that say the same."""
@@ -75,19 +75,17 @@ def _some(engine: Engine, wanted: Query, ranked: Ranked, which: slice, *, explai
     """Some of the candidates, read. Another process may have changed or forgotten one since it was chosen."""
     places = ranked.order[which]
     numbers = ranked.found.numbers[places].tolist()
+    matches = ranked.scores.values[places].tolist()
+    passages = ranked.found.passages[places].tolist()
     memories = engine.store.pick(wanted, numbers)
     fits = filters.matching(wanted.where)
     some = [
-        Found(
-            memory=memory,
-            match=float(ranked.scores.values[place]),
-            reasons=ranked.scores.reasons(place) if explain else {},
-            passage=int(ranked.found.passages[place]),
-        )
-        for place, number in zip(places.tolist(), numbers, strict=True)
+        Found(memory=memory, match=match, passage=passage, reasons=ranked.scores.reasons(place) if explain else {})
+        for place, number, match, passage in zip(places.tolist(), numbers, matches, passages, strict=True)
         if (memory := memories.get(number)) is not None and fits(memory)
     ]
-    some.sort(key=lambda one: (-one.match, layers.PRECEDENCE[one.memory.layer], -one.memory.importance))
+    if len(set(matches)) < len(matches):
+        some.sort(key=lambda one: (-one.match, layers.PRECEDENCE[one.memory.layer], -one.memory.importance))
     return some
 
 
@@ -137,19 +135,21 @@ def _hits(engine: Engine, wanted: Query, kept: Sequence[Found]) -> tuple[Hit, ..
     """The hits themselves, with the passages that came nearest."""
     long = [one.memory.id for one in kept if one.passage >= 0]
     vectors = engine.store.get(wanted.owners, long, vectors=True) if long else {}
-    hits = []
-    for rank, one in enumerate(kept, start=1):
-        memory = vectors.get(one.memory.id)
-        spans = memory.vector.spans if memory is not None and memory.vector is not None else ()
-        hits.append(
-            Hit(
-                memory=one.memory,
-                score=one.score,
-                rank=rank,
-                reasons=one.reasons,
-                passage=spans[one.passage] if 0 <= one.passage < len(spans) else None,
-                overrides=tuple(one.overrides),
-                duplicates=tuple(one.duplicates),
-            )
+    return tuple(
+        Hit(
+            memory=one.memory,
+            score=one.score,
+            rank=rank,
+            reasons=one.reasons,
+            passage=_span(vectors.get(one.memory.id), one.passage) if long else None,
+            overrides=tuple(one.overrides),
+            duplicates=tuple(one.duplicates),
         )
-    return tuple(hits)
+        for rank, one in enumerate(kept, start=1)
+    )
+
+
+def _span(memory: Memory | None, passage: int) -> tuple[int, int] | None:
+    """Where a passage stands in the text."""
+    spans = memory.vector.spans if memory is not None and memory.vector is not None else ()
+    return spans[passage] if 0 <= passage < len(spans) else None

@@ -21,10 +21,8 @@ _EARLIEST, _LATEST = (codec.to_micros(datetime(year, 1, 1, tzinfo=UTC)) for year
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
 
 
-def to_filter(value: Filter | Mapping[str, Any] | None) -> Filter:
+def to_filter(value: Filter | Mapping[str, Any]) -> Filter:
     """A filter as callers may give it."""
-    if value is None:
-        return Filter()
     if isinstance(value, Filter):
         return value
     if isinstance(value, Mapping):
@@ -36,14 +34,17 @@ def to_filter(value: Filter | Mapping[str, Any] | None) -> Filter:
     )
 
 
-def resolve(store: Store, owners: Owners, wanted: Filter, now: datetime) -> Where:
+def resolve(store: Store, owners: Owners, given: Filter | Mapping[str, Any] | None, now: datetime) -> Where:
     """Check a filter, make its times absolute, and follow its references."""
+    if given is None:
+        return Where(now=now)
+    wanted = to_filter(given)
     where = filters.resolve(wanted, now)
     if wanted.references is None:
         return where
-    given = [wanted.references] if isinstance(wanted.references, str) else wanted.references
+    start = [wanted.references] if isinstance(wanted.references, str) else wanted.references
     return replace(
-        where, ids=reached(store, owners, validation.references(given, "filter.references"), wanted.max_depth)
+        where, ids=reached(store, owners, validation.references(start, "filter.references"), wanted.max_depth)
     )
 
 

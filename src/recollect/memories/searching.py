@@ -6,7 +6,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from recollect import asking, dates, events, layers, ranking, validation
+from recollect import asking, calibration, dates, events, layers, ranking, validation
 from recollect.asking import Asked
 from recollect.errors import InvalidInput, QueryTooLong
 from recollect.memories import embedding, entitlements, hitting
@@ -86,7 +86,7 @@ def _probe(engine: Engine, asked: Search, vector: Vector | None) -> Probe:
         first=(ranking.WITH_VECTORS if vector is not None else ranking.WORDS_ALONE).first,
         vector=vector,
         kin=engine.lexicon.kin(parsed.words) if engine.lexicon is not None and vector is not None else None,
-        calibration=embedding.scale(engine),
+        calibration=calibration.PLAIN if vector is None else embedding.scale(engine),
         dates=lambda first, last: dates.ranges(asked.text, asked_at=asked.asked_at, first=first, last=last),
     )
 

@@ -269,7 +269,7 @@ class View:
 
         store, owners = self._engine.store, self._reach.owners_in(wanted)
         sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
-        return Query(owners=owners, where=listing.resolve(store, owners, listing.to_filter(filter), at), as_of=sequence)
+        return Query(owners=owners, where=listing.resolve(store, owners, filter, at), as_of=sequence)
 
     @long_term
     def count(

@@ -1,5 +1,6 @@
 """Arrays that grow at their end, as lists do."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,3 +41,12 @@ class Column:
             self._kept = grown
         self._kept[self.size : end] = new
         self.size = end
+
+
+def joined(arrays: Sequence[Array]) -> Array:
+    """Arrays one behind the other; a single one as it is.
+
+    >>> joined([np.array([1, 2]), np.array([3])]).tolist()
+    [1, 2, 3]
+    """
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -58,7 +58,8 @@ class Index:
         self._columns = {name: Column(dtype) for name, dtype in _COLUMNS.items()}
         self._terms = Column(np.uint32)
         self._pieces = Column(np.uint16)
-        self._codes = Column(np.int8, max(1, dimension))
+        self._codes = Column(np.uint8, max(1, dimension))
+        self._weights = Column(np.int32)
         self._exact: Column | None = Column(np.float32, max(1, dimension))
         self._signs: Array | None = None
         self._ones = 0  # rows with one passage
@@ -100,6 +101,11 @@ class Index:
     def codes(self) -> Array:
         """One 8-bit code for each passage."""
         return self._codes.rows
+
+    @property
+    def weights(self) -> Array:
+        """The weight of each code: see ``kernel.weights``."""
+        return self._weights.rows
 
     @property
     def signs(self) -> Array:
@@ -202,7 +208,9 @@ class Index:
         if not data:
             return
         vectors = np.frombuffer(data, dtype="<f4").reshape(-1, self.dimension)
-        self._codes.extend(kernel.encode(vectors))
+        codes = kernel.encode(vectors)
+        self._codes.extend(codes)
+        self._weights.extend(kernel.weights(codes))
         if self._exact is not None:
             self._exact.extend(vectors)
             if self._exact.size > EXACT:
@@ -246,9 +254,10 @@ class Index:
         self.words -= int(self["length"][row])
         self._row_of.pop(number, None)
         # What is gone must not be found by its vector: no direction agrees with zeros.
-        first = int(self["first"][row])
-        if self["passages"][row]:
-            self._codes.rows[first : first + int(self["passages"][row])] = 0
+        first, count = int(self["first"][row]), int(self["passages"][row])
+        if count:
+            self._codes.rows[first : first + count] = kernel.ZERO
+            self._weights.rows[first : first + count] = kernel.weights(self._codes.rows[first : first + count])
 
     def named(self, asked: AbstractSet[str]) -> list[int]:
         """The authors whose names are among the words asked for, and who said something that is here."""
@@ -343,13 +352,14 @@ class Index:
 
     def _take_vectors(self, vectors: Array) -> None:
         """Codes as they are, or vectors with their codes."""
-        if vectors.dtype == np.int8:
+        if vectors.dtype == np.uint8:
             self._exact = None
             self._codes.replace(vectors)
         else:
             self._exact = Column(np.float32, vectors.shape[1])
             self._exact.replace(vectors)
             self._codes.replace(kernel.encode(vectors))
+        self._weights.replace(kernel.weights(self._codes.rows))
 
 
 def _check(parts: Mapping[str, Array], dimension: int, authors: int) -> None:

@@ -36,8 +36,7 @@ class Spoken:
         wanted = rows.astype(np.int32)  # of the same kind, or else all that are looked through are copied
         for place, having in enumerate(self.having):
             if len(having):
-                at = np.minimum(np.searchsorted(having, wanted), len(having) - 1)
-                said[place] = having[at] == wanted
+                np.equal(having.take(having.searchsorted(wanted), mode="clip"), wanted, out=said[place])
         return said
 
 
@@ -60,41 +59,41 @@ def spoken(parts: Sequence[Part], probe: Probe) -> tuple[list[Spoken], Array, Ma
 def _postings(part: Part, terms: Sequence[int]) -> list[tuple[Array, Array]]:
     """For each term, and each wildcard behind them, the rows that have it and how often."""
     index = part.index
-    recent = index.recent.among(np.array(terms, np.uint32))
-    every = index.alive == len(index)
-    found = []
-    for term in terms:
-        rows, times = recent.find(term)
-        if index.postings is not None:
-            old_rows, old_times = index.postings.find(term)
-            both = len(rows) > 0
-            rows = np.concatenate([old_rows, rows]) if both else old_rows
-            times = np.concatenate([old_times, times]) if both else old_times
-        if not every:
-            kept = index["alive"][rows]
-            rows, times = rows[kept], times[kept]
-        found.append((rows, times.astype(np.float32)))
+    wanted = np.array(terms, np.uint32)
+    found = index.recent.among(wanted).find(wanted)
+    if index.postings is not None:
+        old = index.postings.find(wanted)
+        found = [_behind(one, other) if len(other[0]) else one for one, other in zip(old, found, strict=True)]
+    if index.alive < len(index):
+        kept = [index["alive"][rows] for rows, _ in found]
+        found = [(rows[those], times[those]) for (rows, times), those in zip(found, kept, strict=True)]
     for numbers in part.wild:
         rows = np.sort(index.rows(numbers))
-        found.append((rows, np.ones(len(rows), np.float32)))
+        found.append((rows, np.ones(len(rows), np.uint16)))
     return found
 
 
+def _behind(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+
+
 def _spoken(index: Index, postings: Sequence[tuple[Array, Array]], shares: Array, average: float) -> Spoken:
-    own = np.zeros(len(index) + 1, np.float32)
+    """The BM25 of every row, of all words at once: rare ones take longer to begin with than to go through."""
+    having = [rows for rows, _ in postings]
+    if not having:
+        return Spoken(np.zeros(len(index), np.float32), having)
+    rows = np.concatenate(having)
+    times = np.concatenate([times for _, times in postings]).astype(np.float32)
     norms = np.float32(K1 * B / average) * index["length"].astype(np.float32) + np.float32(K1 * (1 - B))
-    for (rows, times), share in zip(postings, shares.tolist(), strict=True):
-        # In place and by ``take``: common words have very many rows, and this takes half the time of plain formulas.
-        scores = norms.take(rows)
-        scores += times
-        np.divide(times, scores, out=scores)
-        scores *= np.float32(share * (K1 + 1))
-        scores += own.take(rows)
-        own[rows] = scores
+    scores = norms.take(rows)
+    scores += times
+    np.divide(times, scores, out=scores)
+    scores *= np.repeat(np.float32(K1 + 1) * shares, [len(rows) for rows in having])
+    own = np.bincount(rows, scores, len(index) + 1).astype(np.float32)
     keyword = own[:-1]
     if index.linked:  # the row of nobody is the last one, and says nothing
         keyword = keyword + np.float32(_BESIDE) * (own[index.before] + own[index.after])
-    return Spoken(keyword, [rows for rows, _ in postings])
+    return Spoken(keyword, having)
 
 
 def having(index: Index, spoken: Spoken, terms: Sequence[int], phrase: Sequence[int]) -> Array:
@@ -154,12 +153,13 @@ def _meant(index: Index, rows: Array, probe: Probe) -> Array:
     used = np.zeros(_PIECES, np.bool_)
     used[pieces] = True
     known = np.flatnonzero(used)
-    column = np.zeros(_PIECES, np.int32)
+    column = np.empty(_PIECES, np.int32)
     column[known] = np.arange(len(known), dtype=np.int32)
-    near = (probe.kin(known) * 255).astype(np.uint8)  # long texts have many words, and bytes are looked up faster
-    found = np.zeros((len(near), len(rows)), np.float32)
+    # Long texts have many words, which are looked up faster in bytes, and with all of a piece side by side.
+    near = (probe.kin(known).T * 255).astype(np.uint8, order="C")
+    found = np.zeros((len(rows), near.shape[1]), np.uint8)
     some = lengths > 0
     if some.any():
         starts = (np.cumsum(lengths) - lengths)[some]
-        found[:, some] = np.maximum.reduceat(near[:, column[pieces]], starts, axis=1)
-    return found / np.float32(255)
+        found[some] = np.maximum.reduceat(near.take(column[pieces], axis=0), starts, axis=0)
+    return found.T / np.float32(255)

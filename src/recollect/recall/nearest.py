@@ -1,48 +1,121 @@
 """Comparing by vectors: all rows in 8 bits, and those that come first exactly."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from recollect.calibration import Calibration
 from recollect.recall import kernel
-from recollect.recall.columns import Array
+from recollect.recall.columns import Array, joined
 from recollect.recall.index import Index, spread
 from recollect.recall.parts import Part, best, eligible
 from recollect.recall.probes import Candidates, Probe
+from recollect.types import Vector
 
 _FEW = 4  # a filter that lets less than one in so many through is worth comparing only those
-
-UNLIKE = np.float32(-2)
-"""Less than any cosine."""
 
 Exact = Callable[[Array], Sequence[bytes]]
 """The stored vectors of memories with these numbers, in their order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A question compared in 8 bits with some rows of an index (all, if none are named), each by its best passage.
+
+    ``products`` stand for cosines, see ``kernel``; those of rows that may not be found, or have no vector, are minus
+    infinity.
+    """
+
+    index: Index
+    question: kernel.Question
+    rows: Array | None
+    products: Array
+
+    def nearest(self, count: int) -> Array:
+        """The rows that come first, in no order."""
+        places = best(self.products, count)
+        places = places[self.products[places] > -np.inf]
+        return places if self.rows is None else self.rows[places]
+
+    def similarity(self, rows: Array, scale: Calibration) -> Array:
+        """What the cosines of rows mean: 0 for nothing in common, 1 for a good match. Rows without a vector have 0."""
+        products = self.products[rows] if self.rows is None else _products(self.index, self.question, rows)
+        similar = calibrated(self.question.cosines(products), scale).astype(np.float32)
+        similar[products == -np.inf] = 0
+        return similar
+
+    def nearest_passages(self, rows: Array) -> Array:
+        """Which passage of each row came nearest; -1 where there is but one."""
+        found = np.full(len(rows), -1, np.int32)
+        if self.index.single:
+            return found
+        firsts, counts = self.index["first"][rows], self.index["passages"][rows]
+        for place in np.flatnonzero(counts > 1).tolist():
+            passages = np.arange(firsts[place], firsts[place] + counts[place])
+            found[place] = int(np.argmax(_compared(self.index, self.question, passages)))
+        return found
+
+
+def compared(index: Index, vector: Vector, may: Array | None) -> Compared:
+    """Compare a question with the rows that may be found. Under a narrow filter only what it lets through is compared;
+    of very many rows, only those whose signs agree.
+    """
+    question = kernel.question(vector.data)
+    rows = None
+    if may is not None and np.count_nonzero(may) * _FEW < len(may):
+        rows = np.flatnonzero(may)
+    elif may is None and len(index.codes) >= kernel.MANY:
+        rows = _owning(index, kernel.likely(index.signs, question.unit))
+    if rows is not None:
+        return Compared(index, question, rows, _products(index, question, rows))
+    products: Array = question.products(index.codes, index.weights)
+    if not index.single:
+        products = _of_rows(products, index["first"], index["passages"])
+    if may is not None:
+        products = np.where(may, products, -np.inf)
+    return Compared(index, question, None, products)
+
+
+def _owning(index: Index, passages: Array) -> Array:
+    """The rows that some passages belong to, each once."""
+    return passages if index.single else np.unique(np.searchsorted(index["first"], passages, side="right") - 1)
+
+
+def _products(index: Index, question: kernel.Question, rows: Array) -> Array:
+    """The products of some rows."""
+    if index.single:
+        return _compared(index, question, rows)
+    counts = index["passages"][rows]
+    products = _compared(index, question, spread(index["first"][rows], counts))
+    return _of_rows(products, np.cumsum(counts) - counts, counts)
+
+
+def _compared(index: Index, question: kernel.Question, passages: Array) -> Array:
+    return question.products(index.codes[passages], index.weights[passages])
+
+
+def _of_rows(products: Array, firsts: Array, counts: Array) -> Array:
+    """The best product of each row, from those of its passages."""
+    found = np.full(len(firsts), -np.inf)
+    have = np.flatnonzero(counts > 0)
+    if len(have):
+        found[have] = np.maximum.reduceat(products, firsts[have])
+    return found
+
+
 def nearest(parts: Sequence[Part], probe: Probe, now: float, exact: Exact) -> Candidates:
     """The rows whose vectors are nearest, with their exact similarity and nothing else."""
     assert probe.vector is not None  # noqa: S101  # without one, nobody asks what is nearest
-    query = kernel.direction(probe.vector.data)
     numbers, passages, cosines = [], [], []
     for part in parts:
-        index = part.index
-        rows, by_passage = _first(index, query, eligible(part, now), probe.pool)
-        numbers.append(index["number"][rows])
-        passages.append(nearest_passages(index, rows, by_passage))
-        cosines.append(_exactly(index, rows, query, exact) if len(rows) else np.zeros(0))
-    similar = calibrated(np.concatenate(cosines), probe.calibration)
-    return Candidates(np.concatenate(numbers), np.concatenate(passages), {"similarity": similar})
-
-
-def _first(index: Index, query: Array, may: Array | None, count: int) -> tuple[Array, Array | None]:
-    """The rows that come first in 8 bits, and the cosines of all passages if some row has not exactly one."""
-    some, cosines = _cosines(index, query, may)
-    if index.single and some is not None:  # no need to look at the others even once
-        return some[best(cosines, count)], None
-    found, by_passage = _of_rows(index, may, some, cosines)
-    rows = best(found, count)
-    return rows[found[rows] > UNLIKE], by_passage
+        found = compared(part.index, probe.vector, eligible(part, now))
+        rows = found.nearest(probe.pool)
+        numbers.append(part.index["number"][rows])
+        passages.append(found.nearest_passages(rows))
+        cosines.append(_exactly(part.index, rows, found.question.unit, exact) if len(rows) else np.zeros(0))
+    similar = calibrated(joined(cosines), probe.calibration)
+    return Candidates(joined(numbers), joined(passages), {"similarity": similar})
 
 
 def _exactly(index: Index, rows: Array, query: Array, exact: Exact) -> Array:
@@ -60,69 +133,8 @@ def _exactly(index: Index, rows: Array, query: Array, exact: Exact) -> Array:
     return np.maximum.reduceat(cosines, np.cumsum(counts) - counts)
 
 
-def similarity(index: Index, probe: Probe, may: Array | None) -> tuple[Array, Array | None]:
-    """The calibrated similarity of every row, and the cosine of every passage if these are not the same."""
-    if probe.vector is None or not len(index.codes):
-        return np.zeros(len(index), np.float32), None
-    found, by_passage = compared(index, kernel.direction(probe.vector.data), may)
-    similar = calibrated(found, probe.calibration)
-    if by_passage is not None:
-        similar[index["passages"] == 0] = 0
-    return similar, by_passage
-
-
 def calibrated(cosines: Array, scale: Calibration) -> Array:
     """What cosines mean: 0 for nothing in common, 1 for a good match."""
     low, span = np.float32(scale.low), np.float32(scale.high - scale.low)
     found: Array = (cosines - low) / span
-    return found
-
-
-def compared(index: Index, query: Array, may: Array | None) -> tuple[Array, Array | None]:
-    """The cosine of every row by its best passage, in 8 bits; and of every passage if these are not the same.
-
-    Rows that may not be found, or have no vector, are as unlike as can be.
-    """
-    some, cosines = _cosines(index, query, may)
-    return _of_rows(index, may, some, cosines)
-
-
-def _of_rows(index: Index, may: Array | None, some: Array | None, cosines: Array) -> tuple[Array, Array | None]:
-    by_passage = cosines
-    if some is not None:
-        by_passage = np.full(len(index.codes), UNLIKE)
-        by_passage[some] = cosines
-    found = by_passage
-    if not index.single:
-        have = np.flatnonzero(index["passages"] > 0)
-        found = np.full(len(index), UNLIKE)
-        if len(have):
-            found[have] = np.maximum.reduceat(by_passage, index["first"][have])
-    if may is not None:
-        found = np.where(may, found, UNLIKE)
-    return found, None if index.single else by_passage
-
-
-def _cosines(index: Index, query: Array, may: Array | None) -> tuple[Array | None, Array]:
-    """Which passages were compared (all, if none is said), and their cosines in 8 bits.
-
-    Under a narrow filter only what it lets through is compared; of very many, only those whose signs agree.
-    """
-    codes, some = index.codes, None
-    if may is not None and np.count_nonzero(may) * _FEW < len(may):
-        rows = np.flatnonzero(may)
-        some = spread(index["first"][rows], index["passages"][rows])
-    elif may is None and len(codes) >= kernel.MANY:
-        some = kernel.likely(index.signs, query)
-    return some, kernel.cosines(codes if some is None else codes[some], query)
-
-
-def nearest_passages(index: Index, rows: Array, by_passage: Array | None) -> Array:
-    """Which passage of each row came nearest; -1 where there is but one."""
-    found = np.full(len(rows), -1, np.int32)
-    if by_passage is None:
-        return found
-    for place in np.flatnonzero(index["passages"][rows] > 1).tolist():
-        first, count = int(index["first"][rows[place]]), int(index["passages"][rows[place]])
-        found[place] = int(np.argmax(by_passage[first : first + count]))
     return found

@@ -8,6 +8,9 @@ import numpy as np
 from recollect.recall.columns import Array
 from recollect.recall.index import Index
 
+_TALL, _WIDE = 64, 4  # values in a column at most, and columns for each of the best at least
+_WORTH = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -40,4 +43,16 @@ def best(values: Array, count: int) -> Array:
     """
     if len(values) <= count or not count:
         return np.arange(min(len(values), count))
+    tall = min(_TALL, len(values) // (_WIDE * count))
+    if tall < _WORTH:
+        return _best(values, count)
+    # At least so many are as high as the last of the best columns, so what is lower cannot be among the best. Looking
+    # for it takes a quarter of the time of partitioning everything.
+    wide = len(values) // tall
+    columns = values[: tall * wide].reshape(tall, wide).max(axis=0)
+    likely = np.flatnonzero(values >= np.partition(columns, wide - count)[wide - count])
+    return likely[_best(values[likely], count)]
+
+
+def _best(values: Array, count: int) -> Array:
     return np.argpartition(values, len(values) - count)[len(values) - count :]

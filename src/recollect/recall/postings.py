@@ -1,14 +1,13 @@
 """Which rows have a term, and how often: sorted arrays for most rows, a plain scan for those added since."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from recollect.recall.columns import Array, Column
 
 _MOST = 65_535  # times: more of the same word in one text make no difference
-_EMPTY: tuple[Array, Array] = (np.zeros(0, np.int32), np.zeros(0, np.int32))
+_EMPTY: tuple[Array, Array] = (np.zeros(0, np.int32), np.zeros(0, np.uint16))
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Postings:
         """From terms and the row of each.
 
         >>> found = Postings.of(np.array([7, 5, 7], np.uint32), np.array([0, 0, 0], np.int32))
-        >>> [part.tolist() for part in found.find(7)]
+        >>> [part.tolist() for part in found.find(np.array([7], np.uint32))[0]]
         [[0], [2]]
         """
         pairs = (terms.astype(np.uint64) << np.uint64(32)) | rows.astype(np.uint64)
@@ -42,13 +41,15 @@ class Postings:
             times,
         )
 
-    def find(self, term: int) -> tuple[Array, Array]:
-        """The rows that have a term, and how often each."""
-        place = int(np.searchsorted(self.vocabulary, np.uint32(term)))
-        if place == len(self.vocabulary) or self.vocabulary[place] != term:
-            return _EMPTY
-        start, end = self.starts[place], self.starts[place + 1]
-        return self.rows[start:end], self.times[start:end]
+    def find(self, terms: Array) -> list[tuple[Array, Array]]:
+        """For each term the rows that have it, in their order, and how often each."""
+        if not len(self.vocabulary):
+            return [_EMPTY] * len(terms)
+        places = self.vocabulary.searchsorted(terms)
+        known = self.vocabulary.take(places, mode="clip") == terms
+        starts, ends = self.starts.take(places, mode="clip"), self.starts.take(places + 1, mode="clip")
+        ranges = zip(known.tolist(), starts.tolist(), ends.tolist(), strict=True)
+        return [(self.rows[start:end], self.times[start:end]) if one else _EMPTY for one, start, end in ranges]
 
 
 class Recent:
@@ -64,32 +65,12 @@ class Recent:
         self._terms.extend(terms)
         self._rows.extend(rows)
 
-    def among(self, terms: Array) -> "Few":
-        """The part that has some of the terms."""
+    def among(self, terms: Array) -> Postings:
+        """The part that has some of the terms, sorted."""
         if not self._terms.size:
             return _NONE
         kept = np.isin(self._terms.rows, terms)
-        return Few(self._terms.rows[kept], self._rows.rows[kept])
+        return Postings.of(self._terms.rows[kept], self._rows.rows[kept])
 
 
-@dataclass(frozen=True)
-class Few:
-    """Terms and their rows, unsorted."""
-
-    terms: Array
-    rows: Array
-
-    @cached_property
-    def empty(self) -> bool:
-        """Whether there is nothing to look through."""
-        return not len(self.terms)
-
-    def find(self, term: int) -> tuple[Array, Array]:
-        """The rows that have a term, and how often each."""
-        if self.empty:
-            return _EMPTY
-        rows, times = np.unique(self.rows[self.terms == term], return_counts=True)
-        return rows, np.minimum(times, _MOST)
-
-
-_NONE = Few(np.zeros(0, np.uint32), np.zeros(0, np.int32))
+_NONE = Postings.of(np.zeros(0, np.uint32), np.zeros(0, np.int32))

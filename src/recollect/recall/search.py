@@ -6,14 +6,15 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from recollect import ranking
 from recollect.dates import DateRange
 from recollect.recall import keywords
-from recollect.recall.columns import Array
+from recollect.recall.columns import Array, joined
 from recollect.recall.conversations import NOBODY
 from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, TELLS_TIME
 from recollect.recall.index import Index
 from recollect.recall.keywords import Spoken
-from recollect.recall.nearest import Exact, nearest, nearest_passages, similarity
+from recollect.recall.nearest import Compared, Exact, compared, nearest
 from recollect.recall.parts import Part, best, eligible
 from recollect.recall.probes import Candidates, Probe
 
@@ -28,10 +29,15 @@ class _Found:
 
     index: Index
     may: Array | None
-    similar: Array
-    by_passage: Array | None
+    compared: Compared | None
     spoken: Spoken
     near: Array | None
+
+    def similarity(self, rows: Array, probe: Probe) -> Array:
+        """The calibrated similarity of rows."""
+        if self.compared is None:
+            return np.zeros(len(rows), np.float32)
+        return self.compared.similarity(rows, probe.calibration)
 
 
 def candidates(parts: Sequence[Part], probe: Probe, now: float, exact: Exact) -> Candidates:
@@ -52,28 +58,25 @@ def _looked(part: Part, probe: Probe, now: float, spoken: Spoken) -> _Found:
     for phrase in probe.asked.phrases:
         said = keywords.having(index, spoken, probe.asked.terms, phrase)
         may = said if may is None else may & said
-    similar, by_passage = similarity(index, probe, may)
-    return _Found(index, may, similar, by_passage, spoken, _nearness(index["occurred"], _dates(index, probe)))
+    vectors = None if probe.vector is None or not len(index.codes) else compared(index, probe.vector, may)
+    return _Found(index, may, vectors, spoken, _nearness(index["occurred"], _dates(index, probe)))
 
 
 def _chosen(found: _Found, probe: Probe) -> Array:
     """The rows that are worth a second look: the nearest, those that share most words, some of the dates named."""
-    may, keyword, similar = found.may, found.spoken.keyword, found.similar
+    may, keyword = found.may, found.spoken.keyword
     if may is not None:
-        keyword, similar = np.where(may, keyword, 0), np.where(may, similar, -np.inf)
+        keyword = np.where(may, keyword, 0)
     wanted = np.zeros(len(found.index), np.bool_)
-    if probe.vector is not None:
-        have = found.index["passages"] > 0
-        if not have.all():
-            similar = np.where(have, similar, -np.inf)
-        first = best(similar, probe.pool)
-        wanted[first[have[first]]] = True
-    worded = np.flatnonzero(keyword)
-    wanted[worded[best(keyword[worded], probe.pool)]] = True
+    if found.compared is not None:
+        wanted[found.compared.nearest(probe.pool)] = True
+    worded = best(keyword, probe.pool)
+    wanted[worded[keyword[worded] > 0]] = True
     if found.near is not None:
         dated = np.flatnonzero(found.near > 0.5 if may is None else (found.near > 0.5) & may)
-        wanted[dated[best(keyword[dated] + np.maximum(similar[dated], 0), probe.pool // 2)]] = True
-    return np.flatnonzero(wanted if may is None else wanted & may)
+        likely = keyword[dated] + np.maximum(found.similarity(dated, probe), 0)
+        wanted[dated[best(likely, probe.pool // 2)]] = True
+    return np.flatnonzero(wanted)
 
 
 def _dates(index: Index, probe: Probe) -> Sequence[DateRange]:
@@ -101,11 +104,11 @@ def _signals(found: _Found, probe: Probe, shares: Array) -> Candidates:
     rows = _chosen(found, probe)
     signals = _quick(found, rows, probe)
     if probe.first and len(rows) > probe.kept:
-        first = best(np.sum([weight * signals[name] for name, weight in probe.first.items()], axis=0), probe.kept)
+        first = best(ranking.total(ranking.weighed(signals, probe.first)), probe.kept)
         rows = rows[first]
         signals = {name: values[first] for name, values in signals.items()}
     signals["words"] = keywords.coverage(found.index, rows, found.spoken, shares, probe)
-    passages = nearest_passages(found.index, rows, found.by_passage)
+    passages = np.full(len(rows), -1, np.int32) if found.compared is None else found.compared.nearest_passages(rows)
     return Candidates(found.index["number"][rows], passages, signals)
 
 
@@ -114,7 +117,7 @@ def _quick(found: _Found, rows: Array, probe: Probe) -> dict[str, Array]:
     marks, conversation = index["marks"][rows], index.conversation[rows]
     sizes = index.sizes[conversation]
     by_user = (marks & SAID_BY_USER) > 0
-    similar, keyword = found.similar[rows], found.spoken.keyword[rows]
+    similar, keyword = found.similarity(rows, probe), found.spoken.keyword[rows]
     return {
         "similarity": similar,
         "keyword": keyword,
@@ -158,8 +161,8 @@ def _named(index: Index, rows: Array, probe: Probe) -> Array:
 
 def _joined(found: Sequence[Candidates], question: Mapping[str, float]) -> Candidates:
     return Candidates(
-        np.concatenate([one.numbers for one in found]),
-        np.concatenate([one.passages for one in found]),
-        {name: np.concatenate([one.signals[name] for one in found]) for name in found[0].signals},
+        joined([one.numbers for one in found]),
+        joined([one.passages for one in found]),
+        {name: joined([one.signals[name] for one in found]) for name in found[0].signals},
         question,
     )

@@ -6,8 +6,7 @@ was written since it was made is read from the journal.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -45,7 +44,7 @@ _CHANGED = "SELECT DISTINCT number FROM journal WHERE sequence > ? AND owner = ?
 _HEADER = "header"
 _AT_ONCE = 5_000
 
-FORMAT = 1
+FORMAT = 2
 """Of images; raised whenever what is in one changes. One of another format is not read."""
 
 
@@ -81,11 +80,9 @@ class Indexes:
         self._lock = threading.Lock()
         self._held: OrderedDict[int, Held] = OrderedDict()
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """One search at a time: they share the interpreter anyway, and an index must not change under one."""
-        with self._lock:
-            yield
+    def locked(self) -> threading.Lock:
+        """To be held by a search: an index must not change under one, and they share the interpreter anyway."""
+        return self._lock
 
     def refreshed(self, connection: apsw.Connection, owners: Sequence[int], state: State) -> dict[int, Index]:
         """The indexes of owners as of the connection's snapshot, which must be newer than the last one shown here."""

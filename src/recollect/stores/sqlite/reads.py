@@ -198,7 +198,8 @@ class SqliteReads(Store):
         with self._reading() as connection:  # a single statement sees one state of the file by itself
             owned = self._numbers(connection, query.owners)
             found = connection.execute(*queries.by_numbers(owned, numbers, vectors=vectors))
-            return {row[2]: self._stored(row, owned).memory for row in found}
+            pending = self._pending
+            return {row[2]: rows.to_memory(row, owned[row[3]], pending.get(row[0])) for row in found}
 
     def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
         """Vectors of texts that were embedded before."""

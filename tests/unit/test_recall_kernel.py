@@ -1,0 +1,122 @@
+"""Comparing vectors: codes stand for directions, the best are found without sorting, and signs lose nothing of note."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import words
+from recollect.recall import kernel
+from recollect.recall.columns import Array
+from recollect.recall.entries import Entry
+from recollect.recall.index import Index
+from recollect.recall.parts import Part, best
+from recollect.recall.probes import Candidates
+from recollect.recall.search import candidates
+from recollect.testing.builders import probe, vector
+
+DIMENSION = 48
+
+
+def rows(seed: int, count: int) -> Array:
+    return np.random.default_rng(seed).normal(size=(count, DIMENSION)).astype("<f4")
+
+
+def cosines(left: Array, right: Array) -> Array:
+    wide = [some.astype(np.float64) / np.linalg.norm(some, axis=-1, keepdims=True) for some in (left, right)]
+    return np.asarray(wide[0] @ wide[1].T)
+
+
+def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> Index:
+    """An index of plain facts, some of which have several passages."""
+    index = Index(DIMENSION)
+    index.add(
+        Entry(
+            number=number,
+            terms=words.pack(words.terms(text)),
+            session=0,
+            marks=0,
+            author=None,
+            occurred=0.0,
+            expires=None,
+            importance=0.5,
+            vector=passages.tobytes() or None,
+            pieces=None,
+        )
+        for number, (text, passages) in enumerate(zip(texts, vectors, strict=True), start=1)
+    )
+    index.settle()
+    return index
+
+
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 40))
+def test_codes_stand_for_cosines(seed: int, count: int) -> None:
+    many, one = rows(seed, count), rows(seed + 1, 1)
+    codes = kernel.encode(many)
+    asked = kernel.question(one[0].tobytes())
+    found = asked.cosines(asked.products(codes, kernel.weights(codes)))
+    assert np.abs(found - cosines(one, many)[0]).max() < 0.02
+    assert np.abs(kernel.between(kernel.encode(one), codes) - cosines(one, many)).max() < 0.02
+    # Whole numbers, whatever stands for zero: the order is exactly that of the codes.
+    plain = (codes.astype(np.int64) - kernel.ZERO) @ (asked.code.astype(np.int64) - kernel.ZERO)
+    assert np.rint(found * kernel.SCALE**2).astype(np.int64).tolist() == plain.tolist()
+
+
+@given(
+    values=st.lists(st.integers(-3, 200), min_size=1, max_size=30),
+    times=st.integers(1, 60),
+    count=st.integers(0, 12),
+    seed=st.integers(0, 2**32),
+)
+def test_the_best_are_the_best_however_many_there_are(values: list[int], times: int, count: int, seed: int) -> None:
+    many = np.random.default_rng(seed).permutation(np.repeat(np.array(values, np.float64), times))
+    places = best(many, count)
+    assert len(set(places.tolist())) == len(places) == min(count, len(many))
+    assert sorted(many[places].tolist()) == sorted(many.tolist())[len(many) - len(places) :]
+
+
+def test_of_very_many_passages_signs_choose_and_their_memories_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some memories have no vector, some have several: what is found must be the memory of the passage that agrees."""
+    flat = rows(5, 3_000)
+    spread = [flat[start : start + size] for start, size in zip(range(0, 2_990, 2), [2, 0, 1] * 499, strict=False)]
+    index = indexed(["x"] * len(spread), spread)
+    asked = probe(near=vector(*(spread[900][1] + 0.1 * flat[7]).tolist()), pool=5)
+
+    def nearest() -> Candidates:
+        return candidates([Part(index=index)], asked, 0.0, lambda n: [spread[one - 1].tobytes() for one in n])
+
+    before = nearest()
+    monkeypatch.setattr(kernel, "MANY", 100)
+    monkeypatch.setattr(kernel, "_FEWEST", 50)
+    after = nearest()
+    first = int(np.argmax(after.signals["similarity"]))
+    assert (int(after.numbers[first]), int(after.passages[first])) == (901, 1)
+    assert after.signals["similarity"].max() == before.signals["similarity"].max()
+
+
+def test_among_very_many_what_is_found_by_its_words_keeps_its_similarity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its signs did not choose it, but it is compared as soon as its words did."""
+    flat = rows(6, 400)
+    flat[17] = -flat[3]
+    texts = ["x"] * len(flat)
+    texts[17] = "zeppelin"
+    index = indexed(texts, list(flat[:, None, :]))
+    asked = probe("zeppelin", vector(*flat[3].tolist()))
+
+    def similarity() -> float:
+        found = candidates([Part(index=index)], asked, 0.0, lambda _: [])
+        return float(found.signals["similarity"][found.numbers.tolist().index(18)])
+
+    before = similarity()
+    monkeypatch.setattr(kernel, "MANY", 100)
+    monkeypatch.setattr(kernel, "_FEWEST", 20)
+    assert similarity() == before == pytest.approx(-1, abs=0.02)
+
+
+def test_nothing_is_compared_with_nothing() -> None:
+    asked = kernel.question(rows(1, 1).tobytes())
+    none = np.zeros((0, DIMENSION), np.uint8)
+    assert len(asked.products(none, kernel.weights(none))) == 0
+    assert kernel.between(none, none).shape == (0, 0)
