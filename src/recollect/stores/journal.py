@@ -14,6 +14,7 @@ from typing import NamedTuple
 from recollect import codec, tally
 from recollect.errors import Conflict
 from recollect.ports import Embedded, Owners, Stored, Write, check_vector
+from recollect.stores.weights import Weights
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 
@@ -97,7 +98,7 @@ class Journal:
         self.renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self.accesses: dict[str, Accesses] = {}
         self.settings: dict[str, str] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}  # of versions that were asked for, by memory
+        self._weights = Weights()
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -128,13 +129,14 @@ class Journal:
             if entry.key is not None:
                 self.keys[entry.owner, entry.key] = entry.memory_id
             self.heads[entry.memory_id] = entry
+            self._weights.changed(entry.owner, entry.memory_id)
             self.last = max(self.last, entry.sequence)
         self.entries += entries
         erased = {entry.memory_id for entry in entries if entry.memory is None}
         if erased:
             self.entries = [one for one in self.entries if one.memory is None or one.memory_id not in erased]
             for memory_id in erased:
-                for kept in (self.vectors, self.renewed, self.accesses, self._sizes):
+                for kept in (self.vectors, self.renewed, self.accesses):
                     kept.pop(memory_id, None)
 
     def place_vector(self, memory_id: str, vector: Vector | None, *, replaces: bool) -> None:
@@ -150,6 +152,7 @@ class Journal:
         if vector is not None:
             kept = self.vectors if vector.embedder == self.settings.get("embedder") else self.renewed
             kept[memory_id] = vector
+        self._weights.changed(head.owner, memory_id)
 
     def fitting(self, vectors: Sequence[Embedded]) -> tuple[list[tuple[Entry, Vector]], dict[str, str]]:
         """The vectors whose versions are still the newest, and the settings that they bring."""
@@ -173,6 +176,9 @@ class Journal:
         self.vectors, self.renewed = self.renewed, {}
         self.settings |= {"embedder": embedder, "dimension": str(dimension)}
         self.settings.pop("calibration", None)
+        for owner, ids in self.owned.items():
+            for memory_id in ids:
+                self._weights.changed(owner, memory_id)
 
     def touch(self, memory_id: str, accesses: Accesses) -> bool:
         """Count accesses to a memory, if it is there."""
@@ -264,16 +270,12 @@ class Journal:
 
     def used(self, owners: Owners) -> int:
         """The bytes that the memories of owners take."""
-        return sum(self.size_of(entry) for entry, _ in self.current(owners))
+        return sum(self._weights.total(owner, self.weight) for owner in owners)
 
-    def size_of(self, head: Entry) -> int:
-        """The bytes that a memory takes with its vector."""
-        vector = self.vectors.get(head.memory_id)
-        sequence, size = self._sizes.get(head.memory_id, (0, 0))
-        if sequence != head.sequence:
-            size = head.size
-            self._sizes[head.memory_id] = (head.sequence, size)
-        return size + (len(vector.data) if vector else 0)
+    def weight(self, memory_id: str) -> int:
+        """The bytes that a memory takes with its vector; none if it is not there."""
+        head, vector = self.heads.get(memory_id), self.vectors.get(memory_id)
+        return 0 if head is None else head.size + (len(vector.data) if vector else 0)
 
 
 def _version(entry: Entry) -> Version:
@@ -328,11 +330,9 @@ class Batch:
         total = 0
         for memory_id, head in self._heads.items():
             if head.owner in owners:
-                before = self._journal.heads.get(memory_id)
                 had = self._journal.vectors.get(memory_id)
                 vector = self.vectors.get(memory_id, had if head.memory else None)
-                total += head.size + (len(vector.data) if vector else 0)
-                total -= self._journal.size_of(before) if before else 0
+                total += head.size + (len(vector.data) if vector else 0) - self._journal.weight(memory_id)
         return total
 
     def _move_key(self, memory: Memory, head: Entry | None, key: str | None) -> None:
