@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -139,6 +140,15 @@ _DEFAULTS = {
 def make_memory(fields: Mapping[str, Any]) -> Memory:
     """A memory from checked fields, the others as they are by default. Takes half the time of the constructor."""
     return msgspec.convert({**_DEFAULTS, **fields}, Memory)
+
+
+_FIELDS = tuple(one.name for one in dataclasses.fields(Memory))
+_values = attrgetter(*_FIELDS)
+
+
+def changed_memory(memory: Memory, **changes: Any) -> Memory:
+    """``dataclasses.replace`` for memories, in half its time: every page copies some dozens."""
+    return msgspec.convert({**dict(zip(_FIELDS, _values(memory), strict=True)), **changes}, Memory)
 
 
 def is_body(data: bytes | str) -> bool:

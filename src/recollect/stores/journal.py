@@ -236,7 +236,7 @@ class Journal:
         accesses = self.accesses.get(memory.id)
         if not (accesses or vectors or memory.metadata):
             return memory  # nothing in it that could be changed
-        return replace(
+        return codec.changed_memory(
             memory,
             metadata=codec.decode_json(codec.encode_json(memory.metadata)) if memory.metadata else {},
             access_count=accesses.count if accesses else 0,
