@@ -99,7 +99,7 @@ def irrelevance(now: datetime, policy: DecayPolicy = USUAL) -> Callable[[Memory]
         if left is None:
             half_life = half_lives[memory.type]
             left = 1.0 if half_life is None else power(0.5, since / half_life)
-            if left < floor:
+            if left < floor:  # noqa: PLR1730  # a call takes as long as the power
                 left = floor
         if memory.last_accessed_at is not None:
             since = _since(memory.last_accessed_at, now)

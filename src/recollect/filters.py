@@ -170,7 +170,11 @@ def tagged(tags: tuple[str, ...], wanted: str) -> bool:
     >>> tagged(("security.authentication",), "security"), tagged(("security",), "sec")
     (True, False)
     """
-    return any(tag == wanted or tag.startswith(wanted + ".") for tag in tags)
+    below = f"{wanted}."
+    for tag in tags:  # noqa: SIM110  # a third of the time of a generator in any()
+        if tag == wanted or tag.startswith(below):
+            return True
+    return False
 
 
 def anything(where: Where) -> bool:
@@ -211,7 +215,7 @@ def conditions(
         asked.append(lambda memory: memory.importance >= least)
     asked += _in_time(where)
     if where.tags or where.any_tags or where.no_tags:
-        fits = cache(partial(_has_tags, where=where))  # many memories have the same tags
+        fits = cache(partial(has_tags, where=where))  # many memories have the same tags
         asked.append(lambda memory: fits(memory.tags))
     if (authors := where.authors) is not None:
         asked.append(lambda memory: memory.author in authors)
@@ -241,12 +245,22 @@ def _in_time(where: Where) -> Iterator[Condition]:
         yield lambda memory: memory.occurred_at < occurred_before
 
 
-def _has_tags(tags: tuple[str, ...], where: Where) -> bool:
-    return (
-        all(tagged(tags, wanted) for wanted in where.tags)
-        and (not where.any_tags or any(tagged(tags, wanted) for wanted in where.any_tags))
-        and not any(tagged(tags, wanted) for wanted in where.no_tags)
-    )
+def pieces(where: Where) -> list[str]:
+    """Texts that must stand in the case-folded content, or in its words, of whatever passes a filter.
+
+    >>> pieces(Where(now=datetime(2026, 1, 1, tzinfo=UTC), text=("secur*", "review")))
+    ['secur', 'review']
+    """
+    found = [] if where.content_contains is None else [where.content_contains]
+    return found + [piece.strip(" ") for wanted in where.text for piece in _looked_for(wanted).pieces]
+
+
+def has_tags(tags: tuple[str, ...], where: Where) -> bool:
+    """Whether tags are such as a filter asks for."""
+    fits = partial(tagged, tags)
+    if not all(map(fits, where.tags)) or any(map(fits, where.no_tags)):
+        return False
+    return not where.any_tags or any(map(fits, where.any_tags))
 
 
 def contains(content: str, folded: str) -> bool:

@@ -3,7 +3,6 @@
 import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from operator import is_
@@ -13,7 +12,7 @@ from recollect import codec, filters, tally
 from recollect.filters import Where
 from recollect.ports import Owners, Query, Quota, Stored, Write
 from recollect.stores.held import HeldStore
-from recollect.stores.jsonl import rolls
+from recollect.stores.jsonl.rolls import Rolls
 from recollect.types import Memory, Operation, Sort, Stats
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
@@ -115,7 +114,7 @@ class QuickStore(HeldStore):
         self._folded, self._spaced = cache(str.casefold), cache(_spaced)
         self._asked: tuple[object, ...] = (None,) * 4
         self._answer: list[Memory] = []
-        self._rolls = rolls.Rolls()
+        self._rolls = Rolls()
 
     def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """As ever; what is erased leaves no copy."""
@@ -142,10 +141,7 @@ class QuickStore(HeldStore):
         """What there is to filter, and what is still to be asked of it."""
         if query.as_of is not None or query.where.include_forgotten:
             return self._journal.memories(query.owners, query.as_of), query.where
-        found = self._rolls.of(self._journal, query.owners)
-        if any(roll.fading for roll in found):
-            return rolls.merged(found), query.where
-        return rolls.merged(found), replace(query.where, include_forgotten=True)  # there are none
+        return self._rolls.narrowed(self._journal, query.owners, query.where)
 
     def _with_vector(self, memory: Memory) -> Memory:
         return self._journal.dressed(memory, vectors=True) if memory.id in self._journal.vectors else memory
