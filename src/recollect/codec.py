@@ -62,6 +62,23 @@ class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
     session: str | None = None
 
 
+class Described(msgspec.Struct, omit_defaults=True, gc=False):
+    """What an index of plain files tells of a memory: there are many, and the garbage collector need not look at them.
+
+    >>> encode_json(Described(1, 0, MemoryType.FACT, _EPOCH, ("ui",), 0.5, 0.25))[:33]
+    b'{"line_number":1,"byte_offset":0,'
+    """
+
+    line_number: int
+    byte_offset: int
+    type: MemoryType
+    timestamp: datetime
+    tags: tuple[str, ...]
+    importance: float
+    current_relevance: float
+    deleted: bool = False
+
+
 _encoder = msgspec.json.Encoder()
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
 _body_decoder = msgspec.json.Decoder(_Body)
@@ -137,9 +154,9 @@ _DEFAULTS = {
 }
 
 
-def make_memory(fields: Mapping[str, Any]) -> Memory:
+def make_memory(fields: Mapping[str, Any], **more: Any) -> Memory:
     """A memory from checked fields, the others as they are by default. Takes half the time of the constructor."""
-    return msgspec.convert({**_DEFAULTS, **fields}, Memory)
+    return msgspec.convert({**_DEFAULTS, **fields, **more}, Memory)
 
 
 _FIELDS = tuple(one.name for one in dataclasses.fields(Memory))

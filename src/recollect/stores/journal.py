@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -119,18 +120,8 @@ class Journal:
 
     def restore(self, entries: Sequence[Entry]) -> None:
         """Take in versions that were accepted before, in the order of sequences."""
-        for entry in entries:
-            head = self.heads.get(entry.memory_id)
-            if head is None:
-                self.ids[entry.number] = entry.memory_id
-                self.owned.setdefault(entry.owner, []).append(entry.memory_id)
-            elif head.key is not None and self.keys.get((head.owner, head.key)) == entry.memory_id:
-                del self.keys[head.owner, head.key]
-            if entry.key is not None:
-                self.keys[entry.owner, entry.key] = entry.memory_id
-            self.heads[entry.memory_id] = entry
-            self._weights.changed(entry.owner, entry.memory_id)
-            self.last = max(self.last, entry.sequence)
+        for owner, written in groupby(entries, key=attrgetter("owner")):
+            self._place(owner, list(written))
         self.entries += entries
         erased = {entry.memory_id for entry in entries if entry.memory is None}
         if erased:
@@ -138,6 +129,25 @@ class Journal:
             for memory_id in erased:
                 for kept in (self.vectors, self.renewed, self.accesses):
                     kept.pop(memory_id, None)
+
+    def _place(self, owner: Owner, written: Sequence[Entry]) -> None:
+        """Take in versions of one owner."""
+        heads, keys, new = self.heads, self.keys, []
+        for entry in written:
+            memory_id, key = entry.memory_id, entry.key
+            head = heads.get(memory_id)
+            if head is None:
+                self.ids[entry.number] = memory_id
+                new.append(memory_id)
+            elif head.key is not None and keys.get((head.owner, head.key)) == memory_id:
+                del keys[head.owner, head.key]
+            if key is not None:
+                keys[owner, key] = memory_id
+            heads[memory_id] = entry
+        if new:
+            self.owned.setdefault(owner, []).extend(new)
+        self.last = max(self.last, written[-1].sequence)
+        self._weights.changed(owner, *(entry.memory_id for entry in written))
 
     def place_vector(self, memory_id: str, vector: Vector | None, *, replaces: bool) -> None:
         """Keep a vector: in use, or waiting if it is of another embedder. One that ``replaces`` came with another text:
@@ -177,8 +187,7 @@ class Journal:
         self.settings |= {"embedder": embedder, "dimension": str(dimension)}
         self.settings.pop("calibration", None)
         for owner, ids in self.owned.items():
-            for memory_id in ids:
-                self._weights.changed(owner, memory_id)
+            self._weights.changed(owner, *ids)
 
     def touch(self, memory_id: str, accesses: Accesses) -> bool:
         """Count accesses to a memory, if it is there."""

@@ -11,7 +11,7 @@ class Weights:
     >>> from recollect.types import Layer
     >>> ada, kept = Owner(Layer.USER, ("ada",)), {"a": 3, "b": 4}
     >>> weights = Weights()
-    >>> weights.changed(ada, "a"); weights.changed(ada, "b")
+    >>> weights.changed(ada, "a", "b")
     >>> weights.total(ada, kept.__getitem__)
     7
     >>> kept["a"] = 5; weights.changed(ada, "a")
@@ -24,9 +24,9 @@ class Weights:
         self._totals: dict[Owner, int] = {}
         self._weighed: dict[str, int] = {}
 
-    def changed(self, owner: Owner, memory_id: str) -> None:
-        """Say that a memory came, or may weigh something else now."""
-        self._changed.setdefault(owner, set()).add(memory_id)
+    def changed(self, owner: Owner, *ids: str) -> None:
+        """Say that memories came, or may weigh something else now."""
+        self._changed.setdefault(owner, set()).update(ids)
 
     def total(self, owner: Owner, weigh: Callable[[str], int]) -> int:
         """What all memories of an owner weigh; those that changed are weighed now."""

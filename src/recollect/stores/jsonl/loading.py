@@ -1,9 +1,8 @@
 """From files to the journal in RAM. What cannot be read is passed over and counted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from recollect import codec
 from recollect.stores.journal import Accesses, Entry, Journal
@@ -34,6 +33,7 @@ class Loaded:
     vectors: list[tuple[str, Vector | None, bool]] = field(default_factory=list)
     accesses: list[tuple[str, Accesses]] = field(default_factory=list)
     damaged: Counter[str] = field(default_factory=Counter)
+    known: dict[bytes, Entry] = field(default_factory=dict)  # versions by the seals of their lines
 
     def into(self, journal: Journal) -> None:
         """Add it to what is known."""
@@ -51,20 +51,44 @@ class Loaded:
     def _in_order(self, last: int) -> list[Entry]:
         """The versions, each once: a line that somebody copied does not count twice."""
         by_sequence = {entry.sequence: entry for entry in reversed(self.entries) if entry.sequence > last}
-        return sorted(by_sequence.values(), key=attrgetter("sequence"))
+        return [by_sequence[sequence] for sequence in sorted(by_sequence)]
 
 
-def load(disk: Disk, parts: Mapping[str, tuple[int, int]]) -> Loaded:
-    """Read parts of files."""
+def load(disk: Disk, parts: Mapping[str, tuple[int, int]], known: Mapping[bytes, Entry]) -> Loaded:
+    """Read parts of files. Of a version that is known by the seal of its line, the line is checked and not decoded."""
     loaded = Loaded()
     for name, (start, end) in parts.items():
         take = _takers(loaded).get(name.rpartition("/")[2])
         if take is None:
             continue
-        for line in lines.split(content(disk, name, start, end)):
-            if not _taken(line, name, take):
-                loaded.damaged[name] += 1
+        read = lines.split(content(disk, name, start, end))
+        if name.endswith(MEMORY):
+            _take_versions(loaded, read, name, known)
+        else:
+            loaded.damaged[name] += sum(not _taken(line, name, take) for line in read)
     return loaded
+
+
+def _take_versions(loaded: Loaded, read: Iterable[bytes], file: str, known: Mapping[bytes, Entry]) -> None:
+    for line in read:
+        seal = lines.seal_of(line)
+        entry = None if seal is None else known.get(seal)
+        if entry is None:
+            unseal = lines.unseal if seal is None else lines.unseal_own
+            entry = _version(unseal(line, file))
+        if entry is None:
+            loaded.damaged[file] += 1
+            continue
+        loaded.entries.append(entry)
+        if seal is not None:
+            loaded.known[seal] = entry
+
+
+def _version(fields: lines.Fields | None) -> Entry | None:
+    try:
+        return None if fields is None else lines.to_entry(fields)
+    except codec.UNREADABLE:  # it is what was written, but not by us
+        return None
 
 
 def content(disk: Disk, name: str, start: int, end: int) -> bytes:
