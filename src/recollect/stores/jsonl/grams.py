@@ -26,10 +26,11 @@ class Grams:
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
+        self._count = 0
         self._bits = np.zeros((_MARKS, 0), np.uint8)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._count
 
     def add(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
         """Mark the contents of some memories; best of many at once."""
@@ -41,8 +42,9 @@ class Grams:
             marks = _marks(b"".join(part))
             marked[marks, whose[: len(marks)]] = True
             made.append(np.packbits(marked, axis=1, bitorder="little"))
-            self._numbers += [*numbers[start : start + _CHUNK], *[-1] * (-len(part) % 8)]
+            self._numbers += [*numbers[start : start + _CHUNK], *[-1] * (-len(part) % 8)]  # a byte is of eight texts
         self._bits = np.concatenate(made, axis=1)
+        self._count += len(texts)
 
     def candidates(self, pieces: Iterable[str]) -> set[int]:
         """The numbers of memories that may have every piece in their text; no others have."""
