@@ -29,7 +29,7 @@ def test_usage_is_the_sum_after_every_write(steps: list[tuple[str, int, dict[str
         known = [one.memory for one in store.scan({ADA, BOB})]
         old = known[number % len(known)] if known else None
         if what == "add" or old is None:
-            with_vector = {"vector": vector(1, number)} if number % 3 else {}
+            with_vector: dict[str, Any] = {"vector": vector(1, number)} if number % 3 else {}
             store.apply([added(memory(whose=(ADA, BOB)[number % 2], **draft, **with_vector))])
         elif what == "update":
             store.apply([updated(old, content=draft["content"] * number + "x")])
