@@ -26,7 +26,8 @@ def eligible(part: Part, now: float) -> Array | None:
         lasting = index["expires"] > now
         found = lasting if found is None else found & lasting
     if part.allowed is not None:
-        allowed = np.isin(index["number"], part.allowed)
+        allowed = np.zeros(len(index), np.bool_)
+        allowed[index.rows(part.allowed)] = True
         found = allowed if found is None else found & allowed
     return found
 
