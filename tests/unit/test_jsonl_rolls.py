@@ -89,6 +89,16 @@ def test_no_text_that_has_the_pieces_is_passed_over(texts: list[str], data: st.D
         assert having <= grams.candidates([piece])
 
 
+def test_texts_of_any_length_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.stores.jsonl.grams._CHUNK_TEXTS", 3)
+    monkeypatch.setattr("recollect.stores.jsonl.grams._CHUNK_BYTES", 100)
+    texts = [f"{'tea ' * (number * 7 % 60)}number{number} {number}" for number in range(40)]
+    grams = Grams()
+    grams.add(range(100, 140), texts)
+    for number in range(40):
+        assert 100 + number in grams.candidates([f"number{number} {number}"])
+
+
 def test_most_texts_without_a_piece_are_passed_over() -> None:
     texts = [f"This is about {word}, and about nothing else." for word in ("tea", "coffee", "security", "cake") * 50]
     grams = Grams()

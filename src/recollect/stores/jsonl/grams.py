@@ -1,6 +1,6 @@
 """Which memories may have a text in them: every three bytes in a row leave a mark, and most texts lack one of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,8 @@ import numpy.typing as npt
 from recollect import words
 
 _MARKS = 4_096
-_CHUNK = 1_024  # texts that are marked at once
+_CHUNK_TEXTS = 1_024
+_CHUNK_BYTES = 1_000_000
 _BASE = 31
 _GRAM_BYTES = 3
 
@@ -32,19 +33,20 @@ class Grams:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
+    def add(self, numbers: Sequence[int], texts: Iterable[str]) -> None:
         """Mark the contents of some memories; best of many at once."""
         made = [self._bits]
-        for start in range(0, len(texts), _CHUNK):
-            part = [_signed(text) for text in texts[start : start + _CHUNK]]
+        for part in _chunks(map(_signed, texts)):
             whose = np.repeat(np.arange(len(part)), [len(one) for one in part])
-            marked = np.zeros((_MARKS, -len(part) % 8 + len(part)), np.bool_)
             marks = _marks(b"".join(part))
+            spare = -len(part) % 8  # a byte is of eight texts
+            marked = np.zeros((_MARKS, len(part) + spare), np.bool_)
             marked[marks, whose[: len(marks)]] = True
             made.append(np.packbits(marked, axis=1, bitorder="little"))
-            self._numbers += [*numbers[start : start + _CHUNK], *[-1] * (-len(part) % 8)]  # a byte is of eight texts
+            self._numbers += [*numbers[: len(part)], *[-1] * spare]
+            numbers = numbers[len(part) :]
+            self._count += len(part)
         self._bits = np.concatenate(made, axis=1)
-        self._count += len(texts)
 
     def candidates(self, pieces: Iterable[str]) -> set[int]:
         """The numbers of memories that may have every piece in their text; no others have."""
@@ -66,6 +68,20 @@ def _signed(content: str) -> bytes:
 
 def _encoded(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
+
+
+def _chunks(signed: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Texts that are marked together: many short ones, few long ones."""
+    part: list[bytes] = []
+    size = 0
+    for one in signed:
+        part.append(one)
+        size += len(one)
+        if len(part) == _CHUNK_TEXTS or size >= _CHUNK_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def _marks(text: bytes) -> Array:

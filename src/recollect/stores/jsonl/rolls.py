@@ -18,8 +18,10 @@ if TYPE_CHECKING:  # numpy takes 100 ms
 MANY = 1_000
 """Memories: fewer are looked through as quickly as anything that would be kept to spare that."""
 
-PATIENCE = 10
-"""Questions for texts: making marks takes about as long as answering so many without."""
+PATIENCE = 5
+"""Questions for texts that are answered without marks. Making them takes as long as some thirty such questions, which
+a command line never asks; who asked a few will ask more.
+"""
 
 Tags = tuple[str, ...]
 
@@ -123,6 +125,8 @@ class Rolls:
         return [memories[place] for place in sorted(range(len(numbers)), key=numbers.__getitem__)], left
 
     def _of(self, owner: Owner, journal: Journal) -> Roll:
-        roll = self._kept.setdefault(owner, Roll(owner))
+        roll = self._kept.get(owner)
+        if roll is None:
+            roll = self._kept[owner] = Roll(owner)
         roll.follow(journal)
         return roll
