@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -68,6 +69,23 @@ class Told(msgspec.Struct):
     role: str | None = None
     session: str | None = None
     metadata: dict[str, Any] = {}
+
+
+class Described(msgspec.Struct, omit_defaults=True, gc=False):
+    """What an index of plain files tells of a memory: there are many, and the garbage collector need not look at them.
+
+    >>> encode_json(Described(1, 0, MemoryType.FACT, _EPOCH, ("ui",), 0.5, 0.25))[:33]
+    b'{"line_number":1,"byte_offset":0,'
+    """
+
+    line_number: int
+    byte_offset: int
+    type: MemoryType
+    timestamp: datetime
+    tags: tuple[str, ...]
+    importance: float
+    current_relevance: float
+    deleted: bool = False
 
 
 _encoder = msgspec.json.Encoder()
@@ -164,9 +182,18 @@ _DEFAULTS = {
 }
 
 
-def make_memory(fields: Mapping[str, Any]) -> Memory:
+def make_memory(fields: Mapping[str, Any], **more: Any) -> Memory:
     """A memory from checked fields, the others as they are by default. Takes half the time of the constructor."""
-    return msgspec.convert({**_DEFAULTS, **fields}, Memory)
+    return msgspec.convert({**_DEFAULTS, **fields, **more}, Memory)
+
+
+_FIELDS = tuple(one.name for one in dataclasses.fields(Memory))
+_values = attrgetter(*_FIELDS)
+
+
+def changed_memory(memory: Memory, **changes: Any) -> Memory:
+    """``dataclasses.replace`` for memories, in half its time: every page copies some dozens."""
+    return msgspec.convert({**dict(zip(_FIELDS, _values(memory), strict=True)), **changes}, Memory)
 
 
 def is_body(data: bytes | str) -> bool:

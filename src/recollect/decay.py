@@ -1,7 +1,7 @@
 """How much a memory still counts: it fades by half in a time that depends on its type, and never below a floor."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
@@ -79,16 +79,33 @@ def _since(moment: datetime, now: datetime) -> float:
     return seconds if seconds > 0 else 0.0
 
 
-def worth(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
-    """The relevance of a memory where nothing was asked: for many memories, without its parts.
+def irrelevance(now: datetime, policy: DecayPolicy = USUAL) -> Callable[[Memory], float]:
+    """What an order by relevance goes by where nothing was asked, for thousands of memories: smaller for the relevant.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
     ...     memory = memories.view(user="ada").add("Likes tea", importance=0.8)
-    >>> worth(memory, memory.created_at) == math.prod(relevance(memory, memory.created_at).values())
+    >>> irrelevance(memory.created_at)(memory) == -math.prod(relevance(memory, memory.created_at).values())
     True
     """
-    return memory.importance * factor(memory, now, policy) * recency(memory, now)
+    half_lives = {kind: _seconds(kind, policy) if policy.enabled else None for kind in MemoryType}
+    floor, power = policy.min_decay_factor, math.pow
+
+    def value(memory: Memory) -> float:  # in one piece: calls would take longer than all the rest
+        since = (now - memory.created_at).total_seconds()
+        if since < 0:
+            since = 0.0
+        left = memory.decay_factor
+        if left is None:
+            half_life = half_lives[memory.type]
+            left = 1.0 if half_life is None else power(0.5, since / half_life)
+            if left < floor:  # noqa: PLR1730  # a call takes as long as the power
+                left = floor
+        if memory.last_accessed_at is not None:
+            since = _since(memory.last_accessed_at, now)
+        return -(memory.importance * left * (1.0 + 0.5 * power(0.5, since / _DAY_SECONDS)))
+
+    return value
 
 
 def relevance(memory: Memory, now: datetime, policy: DecayPolicy = USUAL, *, match: float = 1.0) -> dict[str, float]:

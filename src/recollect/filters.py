@@ -174,7 +174,11 @@ def tagged(tags: tuple[str, ...], wanted: str) -> bool:
     >>> tagged(("security.authentication",), "security"), tagged(("security",), "sec")
     (True, False)
     """
-    return any(tag == wanted or tag.startswith(wanted + ".") for tag in tags)
+    below = f"{wanted}."
+    for tag in tags:  # noqa: SIM110  # a third of the time of a generator in any()
+        if tag == wanted or tag.startswith(below):
+            return True
+    return False
 
 
 def anything(where: Where) -> bool:
@@ -215,10 +219,9 @@ def conditions(
         asked.append(lambda memory: memory.type in types)
     if (least := where.min_importance) is not None:
         asked.append(lambda memory: memory.importance >= least)
-    if any((where.created_after, where.created_before, where.occurred_after, where.occurred_before)):
-        asked.append(lambda memory: _in_time(memory, where))
+    asked += _in_time(where)
     if where.tags or where.any_tags or where.no_tags:
-        fits = cache(partial(_has_tags, where=where))  # many memories have the same tags
+        fits = cache(partial(has_tags, where=where))  # many memories have the same tags
         asked.append(lambda memory: fits(memory.tags))
     if (authors := where.authors) is not None:
         asked.append(lambda memory: memory.author in authors)
@@ -228,8 +231,7 @@ def conditions(
         asked.append(lambda memory: (memory.pointer is not None) is where.has_pointer)
     if not where.include_forgotten:
         asked.append(partial(visible, now=where.now))
-    if where.metadata:
-        asked.append(lambda memory: has_fields(memory.metadata, where.metadata))
+    asked += [partial(_has_field, name=name, value=value) for name, value in where.metadata.items()]
     if (needle := where.content_contains) is not None:
         fold = folded or str.casefold
         asked.append(lambda memory: needle in fold(memory.content))
@@ -238,21 +240,33 @@ def conditions(
     return asked
 
 
-def _in_time(memory: Memory, where: Where) -> bool:
-    return (
-        (where.created_after is None or memory.created_at >= where.created_after)
-        and (where.created_before is None or memory.created_at < where.created_before)
-        and (where.occurred_after is None or memory.occurred_at >= where.occurred_after)
-        and (where.occurred_before is None or memory.occurred_at < where.occurred_before)
-    )
+def _in_time(where: Where) -> Iterator[Condition]:
+    if (created_after := where.created_after) is not None:
+        yield lambda memory: memory.created_at >= created_after
+    if (created_before := where.created_before) is not None:
+        yield lambda memory: memory.created_at < created_before
+    if (occurred_after := where.occurred_after) is not None:
+        yield lambda memory: memory.occurred_at >= occurred_after
+    if (occurred_before := where.occurred_before) is not None:
+        yield lambda memory: memory.occurred_at < occurred_before
 
 
-def _has_tags(tags: tuple[str, ...], where: Where) -> bool:
-    return (
-        all(tagged(tags, wanted) for wanted in where.tags)
-        and (not where.any_tags or any(tagged(tags, wanted) for wanted in where.any_tags))
-        and not any(tagged(tags, wanted) for wanted in where.no_tags)
-    )
+def pieces(where: Where) -> list[str]:
+    """Texts that must stand in the case-folded content, or in its words, of whatever passes a filter.
+
+    >>> pieces(Where(now=datetime(2026, 1, 1, tzinfo=UTC), text=("secur*", "review")))
+    ['secur', 'review']
+    """
+    found = [] if where.content_contains is None else [where.content_contains]
+    return found + [piece.strip(" ") for wanted in where.text for piece in _looked_for(wanted).pieces]
+
+
+def has_tags(tags: tuple[str, ...], where: Where) -> bool:
+    """Whether tags are such as a filter asks for."""
+    fits = partial(tagged, tags)
+    if not all(map(fits, where.tags)) or any(map(fits, where.no_tags)):
+        return False
+    return not where.any_tags or any(map(fits, where.any_tags))
 
 
 def contains(content: str, folded: str) -> bool:
@@ -311,6 +325,12 @@ def _looked_for(pattern: str) -> _LookedFor:
     return _LookedFor(tuple(piece for piece in pieces if piece != " "), whole)
 
 
+def _has_field(memory: Memory, name: str, value: Any) -> bool:
+    metadata = memory.metadata
+    # What is the same is equal, too, and most fields are not even that.
+    return name in metadata and metadata[name] == value and same_json(metadata[name], value)
+
+
 def has_fields(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether the metadata has every wanted field with exactly that JSON value."""
     for name, value in wanted.items():  # noqa: SIM110  # a third of the time of a generator in all()
@@ -340,10 +360,20 @@ STORED_ORDERS = tuple(sort for sort in Sort if sort is not Sort.RELEVANCE)
 
 def sort_value(memory: Memory, sort: Sort) -> float:
     """What a listing is ordered by before the order of recording; smaller comes first."""
-    if sort is Sort.IMPORTANT:
-        return -memory.importance
-    if sort is Sort.MOST_ACCESSED:
-        return -memory.access_count
-    if sort is Sort.RECENTLY_ACCESSED:
-        return -codec.to_micros(memory.last_accessed_at) if memory.last_accessed_at else 0.0
-    return 0.0
+    return SORT_VALUES[sort](memory)
+
+
+def _last_access(memory: Memory) -> float:
+    return -codec.to_micros(memory.last_accessed_at) if memory.last_accessed_at else 0.0
+
+
+SORT_VALUES: Mapping[Sort, Callable[[Memory], float]] = MappingProxyType(
+    {
+        Sort.NEWEST: lambda memory: 0.0,  # noqa: ARG005  # the order of recording decides
+        Sort.OLDEST: lambda memory: 0.0,  # noqa: ARG005  # as above
+        Sort.IMPORTANT: lambda memory: -memory.importance,
+        Sort.MOST_ACCESSED: lambda memory: -memory.access_count,
+        Sort.RECENTLY_ACCESSED: _last_access,
+    }
+)
+"""``sort_value`` for many memories."""

@@ -72,4 +72,4 @@ def test_the_worth_of_a_memory_is_the_product_of_its_parts(
     policy = DecayPolicy(enabled=fades, half_life_hours=12.0)
     one = memory(type=kind, importance=importance, last_accessed_at=None if used is None else START + used)
     parts = decay.relevance(one, START + age, policy)
-    assert decay.worth(one, START + age, policy) == math.prod(parts.values())
+    assert -decay.irrelevance(START + age, policy)(one) == math.prod(parts.values())

@@ -108,6 +108,23 @@ def test_erasing_reaches_lines_that_were_set_aside(root: Path) -> None:
     assert b"secret" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
+@pytest.mark.req("J8")
+@pytest.mark.parametrize("count", [1, 30])
+def test_erasing_takes_all_lines_of_a_memory_and_no_others(root: Path, count: int) -> None:
+    going = [memory(f"secret {number}") for number in range(count)]
+    staying = [memory(f"about {one.id}", references=(one.id,)) for one in going]
+    with opened(root) as store:
+        put(store, *going, *staying)
+    damaged = f'{{"id":"{going[-1].id}","content":"secret'.encode()
+    edit(root / MEMORY, lambda found: found.insert(1, damaged + b"\n"))
+    with opened(root) as store:
+        store.apply([erased(one) for one in going])
+        assert contents(store) == [one.content for one in staying]
+    assert b"secret" not in (root / MEMORY).read_bytes()
+    with opened(root) as store:
+        assert contents(store) == [one.content for one in staying]
+
+
 @pytest.mark.req("J11")
 @pytest.mark.parametrize("name", ["users/ada/index.json", "indices/global_index.json", "indices/topic_index.json"])
 @pytest.mark.parametrize("damage", ["", "{", "[1]", None])

@@ -8,12 +8,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
 from recollect import codec, tally
 from recollect.errors import Conflict
 from recollect.ports import Embedded, Owners, Stored, Write, check_vector
+from recollect.stores.weights import Weights
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
 
@@ -97,7 +99,7 @@ class Journal:
         self.renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self.accesses: dict[str, Accesses] = {}
         self.settings: dict[str, str] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}  # of versions that were asked for, by memory
+        self._weights = Weights()
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -118,24 +120,34 @@ class Journal:
 
     def restore(self, entries: Sequence[Entry]) -> None:
         """Take in versions that were accepted before, in the order of sequences."""
-        for entry in entries:
-            head = self.heads.get(entry.memory_id)
-            if head is None:
-                self.ids[entry.number] = entry.memory_id
-                self.owned.setdefault(entry.owner, []).append(entry.memory_id)
-            elif head.key is not None and self.keys.get((head.owner, head.key)) == entry.memory_id:
-                del self.keys[head.owner, head.key]
-            if entry.key is not None:
-                self.keys[entry.owner, entry.key] = entry.memory_id
-            self.heads[entry.memory_id] = entry
-            self.last = max(self.last, entry.sequence)
+        for owner, written in groupby(entries, key=attrgetter("owner")):
+            self._place(owner, list(written))
         self.entries += entries
         erased = {entry.memory_id for entry in entries if entry.memory is None}
         if erased:
             self.entries = [one for one in self.entries if one.memory is None or one.memory_id not in erased]
             for memory_id in erased:
-                for kept in (self.vectors, self.renewed, self.accesses, self._sizes):
+                for kept in (self.vectors, self.renewed, self.accesses):
                     kept.pop(memory_id, None)
+
+    def _place(self, owner: Owner, written: Sequence[Entry]) -> None:
+        """Take in versions of one owner."""
+        heads, keys, new = self.heads, self.keys, []
+        for entry in written:
+            memory_id, key = entry.memory_id, entry.key
+            head = heads.get(memory_id)
+            if head is None:
+                self.ids[entry.number] = memory_id
+                new.append(memory_id)
+            elif head.key is not None and keys.get((head.owner, head.key)) == memory_id:
+                del keys[head.owner, head.key]
+            if key is not None:
+                keys[owner, key] = memory_id
+            heads[memory_id] = entry
+        if new:
+            self.owned.setdefault(owner, []).extend(new)
+        self.last = max(self.last, written[-1].sequence)
+        self._weights.changed(owner, *(entry.memory_id for entry in written))
 
     def place_vector(self, memory_id: str, vector: Vector | None, *, replaces: bool) -> None:
         """Keep a vector: in use, or waiting if it is of another embedder. One that ``replaces`` came with another text:
@@ -150,6 +162,7 @@ class Journal:
         if vector is not None:
             kept = self.vectors if vector.embedder == self.settings.get("embedder") else self.renewed
             kept[memory_id] = vector
+        self._weights.changed(head.owner, memory_id)
 
     def fitting(self, vectors: Sequence[Embedded]) -> tuple[list[tuple[Entry, Vector]], dict[str, str]]:
         """The vectors whose versions are still the newest, and the settings that they bring."""
@@ -173,6 +186,8 @@ class Journal:
         self.vectors, self.renewed = self.renewed, {}
         self.settings |= {"embedder": embedder, "dimension": str(dimension)}
         self.settings.pop("calibration", None)
+        for owner, ids in self.owned.items():
+            self._weights.changed(owner, *ids)
 
     def touch(self, memory_id: str, accesses: Accesses) -> bool:
         """Count accesses to a memory, if it is there."""
@@ -230,7 +245,7 @@ class Journal:
         accesses = self.accesses.get(memory.id)
         if not (accesses or vectors or memory.metadata):
             return memory  # nothing in it that could be changed
-        return replace(
+        return codec.changed_memory(
             memory,
             metadata=codec.decode_json(codec.encode_json(memory.metadata)) if memory.metadata else {},
             access_count=accesses.count if accesses else 0,
@@ -264,16 +279,12 @@ class Journal:
 
     def used(self, owners: Owners) -> int:
         """The bytes that the memories of owners take."""
-        return sum(self.size_of(entry) for entry, _ in self.current(owners))
+        return sum(self._weights.total(owner, self.weight) for owner in owners)
 
-    def size_of(self, head: Entry) -> int:
-        """The bytes that a memory takes with its vector."""
-        vector = self.vectors.get(head.memory_id)
-        sequence, size = self._sizes.get(head.memory_id, (0, 0))
-        if sequence != head.sequence:
-            size = head.size
-            self._sizes[head.memory_id] = (head.sequence, size)
-        return size + (len(vector.data) if vector else 0)
+    def weight(self, memory_id: str) -> int:
+        """The bytes that a memory takes with its vector; none if it is not there."""
+        head, vector = self.heads.get(memory_id), self.vectors.get(memory_id)
+        return 0 if head is None else head.size + (len(vector.data) if vector else 0)
 
 
 def _version(entry: Entry) -> Version:
@@ -328,11 +339,9 @@ class Batch:
         total = 0
         for memory_id, head in self._heads.items():
             if head.owner in owners:
-                before = self._journal.heads.get(memory_id)
                 had = self._journal.vectors.get(memory_id)
                 vector = self.vectors.get(memory_id, had if head.memory else None)
-                total += head.size + (len(vector.data) if vector else 0)
-                total -= self._journal.size_of(before) if before else 0
+                total += head.size + (len(vector.data) if vector else 0) - self._journal.weight(memory_id)
         return total
 
     def _move_key(self, memory: Memory, head: Entry | None, key: str | None) -> None:

@@ -1,15 +1,18 @@
 """Quick answers from what is in RAM: without copying memories that nobody gets to see."""
 
-from bisect import bisect_right
+import heapq
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from operator import is_
 from typing import TYPE_CHECKING
 
-from recollect import filters, tally
-from recollect.ports import Owners, Query, Quota, Stored, Write, taken
+from recollect import codec, filters, tally
+from recollect.filters import Where
+from recollect.ports import Owners, Query, Quota, Stored, Write
 from recollect.stores.held import HeldStore
+from recollect.stores.jsonl.rolls import Rolls
 from recollect.types import Memory, Operation, Sort, Stats
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and only searching needs it
@@ -30,26 +33,39 @@ class QuickStore(HeldStore):
     def select(self, query: Query) -> list[Stored]:
         """The memories that a listing takes; only those are copied."""
         if query.sort not in _BY_NUMBER:
-            return self.ranked(query, partial(filters.sort_value, sort=query.sort))
+            return self.ranked(query, filters.SORT_VALUES[query.sort])
         with self._reading():
-            found = self._found(query)
-            sign = 1 if query.sort is Sort.OLDEST else -1
-            if query.sort is Sort.NEWEST:
-                found = found[::-1]
-            if query.after is not None:
-                last = sign * query.after[1]
-                found = found[bisect_right(found, last, key=lambda one: sign * self._journal.number(one)) :]
-            end = None if query.limit is None else query.offset + query.limit
-            return self._given(found[query.offset : end])
+            found, number = self._found(query), self._journal.number
+            if query.sort is Sort.OLDEST:
+                start = 0 if query.after is None else bisect_right(found, query.after[1], key=number)
+                start += query.offset
+                return self._given(found[start : None if query.limit is None else start + query.limit])
+            end = len(found) if query.after is None else bisect_left(found, query.after[1], key=number)
+            end = max(0, end - query.offset)
+            return self._given(found[0 if query.limit is None else max(0, end - query.limit) : end][::-1])
 
     def ranked(self, query: Query, value: Callable[[Memory], float]) -> list[Stored]:
-        """The same by a value."""
+        """The same by a value. Only numbers are made on the way, which the garbage collector does not look at."""
         with self._reading():
-            accesses, number, dressed = self._journal.accesses, self._journal.number, self._journal.dressed
-            places = (
-                (value(dressed(one) if one.id in accesses else one), number(one), one) for one in self._found(query)
-            )
-            return self._given(taken(places, query))
+            found = self._found(query)[::-1]  # of equals the newest comes first
+            values = list(map(value, map(self._counted, found) if self._journal.accesses else found))
+            places: Iterable[int] = range(len(found))
+            if query.after is not None:
+                last, number = query.after
+                behind = bisect_right(found, -number, key=lambda one: -self._journal.number(one))
+                places = [place for place in places if (values[place], place) >= (last, behind)]
+            if query.limit is None:
+                ordered = sorted(places, key=values.__getitem__)
+            else:
+                ordered = heapq.nsmallest(query.offset + query.limit, places, key=values.__getitem__)
+            return self._given(found[place] for place in ordered[query.offset :])
+
+    def _counted(self, memory: Memory) -> Memory:
+        """A memory with its accesses; not to be given away."""
+        accesses = self._journal.accesses.get(memory.id)
+        if accesses is None:
+            return memory
+        return codec.changed_memory(memory, access_count=accesses.count, last_accessed_at=accesses.last_at)
 
     def _given(self, memories: Iterable[Memory]) -> list[Stored]:
         return [Stored(self._journal.number(one), self._journal.dressed(one)) for one in memories]
@@ -98,6 +114,7 @@ class QuickStore(HeldStore):
         self._folded, self._spaced = cache(str.casefold), cache(_spaced)
         self._asked: tuple[object, ...] = (None,) * 4
         self._answer: list[Memory] = []
+        self._rolls = Rolls()
 
     def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
         """As ever; what is erased leaves no copy."""
@@ -114,11 +131,17 @@ class QuickStore(HeldStore):
         """
         asked = (self._journal.last, query.owners, query.where, query.as_of)
         if not all(map(is_, asked, self._asked)):
-            found = self._journal.memories(query.owners, query.as_of)
-            for condition in filters.conditions(query.where, folded=self._folded, spaced=self._spaced):
-                found = [one for one in found if condition(one)]
+            found, where = self._current(query)
+            for condition in filters.conditions(where, folded=self._folded, spaced=self._spaced):
+                found = list(filter(condition, found))
             self._asked, self._answer = asked, found
         return self._answer
+
+    def _current(self, query: Query) -> tuple[list[Memory], Where]:
+        """What there is to filter, and what is still to be asked of it."""
+        if query.as_of is not None or query.where.include_forgotten:
+            return self._journal.memories(query.owners, query.as_of), query.where
+        return self._rolls.narrowed(self._journal, query.owners, query.where)
 
     def _with_vector(self, memory: Memory) -> Memory:
         return self._journal.dressed(memory, vectors=True) if memory.id in self._journal.vectors else memory

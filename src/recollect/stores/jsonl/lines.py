@@ -2,9 +2,10 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from io import BytesIO
 from typing import Any, NotRequired, TypedDict, cast
 
 from recollect import codec
@@ -50,16 +51,19 @@ def checksum(fields: Fields) -> str:
 def seal(fields: Fields) -> bytes:
     """A line with its checksum: the canonical form with one more member at its end."""
     canonical = codec.encode_sorted(fields)
-    return canonical[:-1] + _ending(canonical) + b"\n"
+    return canonical[:-1] + _ending(hashlib.sha256(canonical).hexdigest()) + b"\n"
 
 
-def _ending(canonical: bytes) -> bytes:
-    return b',"checksum":"sha256:%b"}' % hashlib.sha256(canonical).hexdigest().encode()
+def _ending(digits: str) -> bytes:
+    return f',"checksum":"sha256:{digits}"}}'.encode()
 
 
-def _untouched(line: bytes) -> bool:
-    """Whether a line is what ``seal`` wrote, byte for byte: far quicker to find out than to bring it into order."""
-    return line.endswith(_ending(line[:-_ENDING_BYTES] + b"}"))
+def seal_of(line: bytes) -> bytes | None:
+    """The checksum of a line that is what ``seal`` wrote, byte for byte: far quicker to find out than to bring it into
+    order. Equal checksums mean equal lines.
+    """
+    found = hashlib.sha256(line[:-_ENDING_BYTES] + b"}")
+    return found.digest() if line.endswith(_ending(found.hexdigest())) else None
 
 
 def unseal(line: bytes, file: str) -> Fields | None:
@@ -67,7 +71,7 @@ def unseal(line: bytes, file: str) -> Fields | None:
     try:
         fields = codec.decode_json(line)
         found = fields.pop("checksum")
-        if not _untouched(line) and found != checksum(fields):
+        if seal_of(line) is None and found != checksum(fields):
             return None
         schema = fields.get("schema_version", SCHEMA)
         if schema > SCHEMA:
@@ -83,9 +87,11 @@ def unseal(line: bytes, file: str) -> Fields | None:
     return fields  # type: ignore[no-any-return]  # it had a member to pop, and checksum took it for an object
 
 
-def split(data: bytes) -> Iterable[bytes]:
-    """The lines of a file; both line ends are allowed, and empty lines."""
-    return (line for line in data.splitlines() if line.strip()) if b"\r" in data else filter(None, data.split(b"\n"))
+def split(data: bytes) -> Iterator[bytes]:
+    """The lines of a file; both line ends are allowed, and empty lines. One by one: all of them take as much again."""
+    if b"\r" in data:
+        return (line for line in data.splitlines() if line.strip())
+    return filter(None, (line.rstrip(b"\n") for line in BytesIO(data)))
 
 
 # -- versions -------------------------------------------------------------------------------------------------
@@ -137,14 +143,16 @@ _read_version = codec.reader(_Version)
 
 def unseal_version(line: bytes, file: str) -> Fields | None:
     """``unseal`` for versions, of which there are many: in two thirds of the time, if the line is as we wrote it."""
-    if _untouched(line):
-        try:
-            fields = cast("Fields", _read_version(line))
-        except codec.UNREADABLE:
-            return unseal(line, file)  # perhaps of another schema
-        if fields["schema_version"] == SCHEMA:
-            return fields
-    return unseal(line, file)
+    return unseal(line, file) if seal_of(line) is None else unseal_own(line, file)
+
+
+def unseal_own(line: bytes, file: str) -> Fields | None:
+    """The same for a line that has the ``seal_of`` ours."""
+    try:
+        fields = cast("Fields", _read_version(line))
+    except codec.UNREADABLE:
+        return unseal(line, file)  # perhaps of another schema
+    return fields if fields["schema_version"] == SCHEMA else unseal(line, file)
 
 
 def of_entry(entry: Entry, memory: Memory) -> bytes:
@@ -184,16 +192,14 @@ def to_entry(fields: Fields) -> Entry:
     """The version that a line tells of. The fields of a memory that stand under other names there come last."""
     owner, content, created_at = _owner(*fields["owner"]), fields["content"], fields["timestamp"]
     memory = codec.make_memory(
-        {
-            **fields,
-            "content": content["message"],
-            "metadata": content["metadata"],
-            "role": content["role"],
-            "owner": owner,
-            "created_at": created_at,
-            "updated_at": fields.get("recorded_at", created_at),
-            "occurred_at": fields.get("occurred_at", created_at),
-        }
+        fields,
+        content=content["message"],
+        metadata=content["metadata"],
+        role=content["role"],
+        owner=owner,
+        created_at=created_at,
+        updated_at=fields.get("recorded_at", created_at),
+        occurred_at=fields.get("occurred_at", created_at),
     )
     sequence = int(fields["sequence"])
     return Entry(

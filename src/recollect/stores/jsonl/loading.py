@@ -1,9 +1,8 @@
 """From files to the journal in RAM. What cannot be read is passed over and counted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from recollect import codec
 from recollect.stores.journal import Accesses, Entry, Journal
@@ -20,6 +19,8 @@ DAMAGED = "damaged.jsonl"
 KEPT = (MEMORY, TOMBSTONES, VECTORS, ACCESSES)
 """The files of an owner that the commit log tells of."""
 
+_FEW = 10  # ids: looking for more of them takes longer than decoding the line
+
 
 class Misplaced(Exception):
     """A file was changed by somebody else: what is read from it does not begin with a line."""
@@ -34,6 +35,7 @@ class Loaded:
     vectors: list[tuple[str, Vector | None, bool]] = field(default_factory=list)
     accesses: list[tuple[str, Accesses]] = field(default_factory=list)
     damaged: Counter[str] = field(default_factory=Counter)
+    known: dict[bytes, Entry] = field(default_factory=dict)  # versions by the seals of their lines
 
     def into(self, journal: Journal) -> None:
         """Add it to what is known."""
@@ -51,20 +53,44 @@ class Loaded:
     def _in_order(self, last: int) -> list[Entry]:
         """The versions, each once: a line that somebody copied does not count twice."""
         by_sequence = {entry.sequence: entry for entry in reversed(self.entries) if entry.sequence > last}
-        return sorted(by_sequence.values(), key=attrgetter("sequence"))
+        return [by_sequence[sequence] for sequence in sorted(by_sequence)]
 
 
-def load(disk: Disk, parts: Mapping[str, tuple[int, int]]) -> Loaded:
-    """Read parts of files."""
+def load(disk: Disk, parts: Mapping[str, tuple[int, int]], known: Mapping[bytes, Entry]) -> Loaded:
+    """Read parts of files. Of a version that is known by the seal of its line, the line is checked and not decoded."""
     loaded = Loaded()
     for name, (start, end) in parts.items():
         take = _takers(loaded).get(name.rpartition("/")[2])
         if take is None:
             continue
-        for line in lines.split(content(disk, name, start, end)):
-            if not _taken(line, name, take):
-                loaded.damaged[name] += 1
+        read = lines.split(content(disk, name, start, end))
+        if name.endswith(MEMORY):
+            _take_versions(loaded, read, name, known)
+        else:
+            loaded.damaged[name] += sum(not _taken(line, name, take) for line in read)
     return loaded
+
+
+def _take_versions(loaded: Loaded, read: Iterable[bytes], file: str, known: Mapping[bytes, Entry]) -> None:
+    for line in read:
+        seal = lines.seal_of(line)
+        entry = None if seal is None else known.get(seal)
+        if entry is None:
+            unseal = lines.unseal if seal is None else lines.unseal_own
+            entry = _version(unseal(line, file))
+        if entry is None:
+            loaded.damaged[file] += 1
+            continue
+        loaded.entries.append(entry)
+        if seal is not None:
+            loaded.known[seal] = entry
+
+
+def _version(fields: lines.Fields | None) -> Entry | None:
+    try:
+        return None if fields is None else lines.to_entry(fields)
+    except codec.UNREADABLE:  # it is what was written, but not by us
+        return None
 
 
 def content(disk: Disk, name: str, start: int, end: int) -> bytes:
@@ -125,7 +151,7 @@ def without(data: bytes, file: str, ids: set[str]) -> bytes:
 
 
 def _is_of(line: bytes, file: str, ids: set[str], marks: list[bytes]) -> bool:
-    if not any(mark in line for mark in marks):
+    if len(marks) <= _FEW and not any(mark in line for mark in marks):
         return False
     fields = lines.unseal(line, file)
-    return fields is None or fields.get("id") in ids
+    return any(mark in line for mark in marks) if fields is None else fields.get("id") in ids

@@ -165,7 +165,7 @@ class JsonlStore(QuickStore):
                 self._reload(locked=locked)
                 return
             try:
-                loaded = loading.load(self._disk, tail.grown)
+                loaded = loading.load(self._disk, tail.grown, {})
             except loading.Misplaced:
                 self._reload(locked=locked)
                 return
@@ -192,7 +192,8 @@ class JsonlStore(QuickStore):
         self._files.finish(tail.end)
         if tail.damaged:
             tail.end.lengths = self._files.salvaged()
-        loaded = loading.load(self._disk, {name: (0, end) for name, end in tail.end.lengths.items()})
+        parts = {name: (0, end) for name, end in tail.end.lengths.items()}
+        loaded = loading.load(self._disk, parts, self._known)
         # Only now, when nothing can fail any more, is what was known given up.
         self._files.at, self._distrusted = tail.end, tail.damaged
         self._journal = Journal()
@@ -209,8 +210,13 @@ class JsonlStore(QuickStore):
         self._journal.last = max(self._journal.last, self._files.at.sequence)
         self._files.at.sequence = self._journal.last
         self._damaged.update(loaded.damaged)
+        self._known |= loaded.known
         if loaded.vectors or loaded.settings:
             self._forget_indexes()
+
+    def _forget_answers(self) -> None:
+        super()._forget_answers()
+        self._known: dict[bytes, Entry] = {}  # by the seals of their lines
 
     # -- keeping ----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from io import BytesIO
 from typing import Any, TypedDict
 
 from recollect import codec, decay
@@ -15,7 +16,7 @@ from recollect.stores.journal import Journal
 from recollect.stores.jsonl import loading, records
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import folder
-from recollect.types import DecayPolicy, Layer, Memory, Owner, State
+from recollect.types import DecayPolicy, Layer, Owner, State
 
 VERSION = 1
 INDEX = "index.json"
@@ -30,51 +31,43 @@ class _Place(TypedDict):
 _read_place = codec.reader(_Place)
 
 
-def index(
-    journal: Journal, owner: Owner, memory: bytes, now: datetime, policy: DecayPolicy = decay.USUAL
-) -> dict[str, Any]:
+def index(journal: Journal, owner: Owner, memory: bytes, now: datetime, policy: DecayPolicy = decay.USUAL) -> bytes:
     """The index of an owner, over the content of its ``memory.jsonl``."""
+    places = _places(memory)
+    entries: dict[str, codec.Described] = {}
+    tags: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
+    for one in journal.memories({owner}):
+        place = places.get(journal.heads[one.id].sequence)
+        if place is None:
+            continue
+        active = one.state is State.ACTIVE
+        relevance = round(one.importance * decay.factor(one, now, policy), 4)
+        entries[one.id] = codec.Described(
+            *place, one.type, one.created_at, one.tags, one.importance, relevance, deleted=not active
+        )
+        if active:
+            types.setdefault(one.type.value, []).append(one.id)
+            for tag in one.tags:
+                tags.setdefault(tag, []).append(one.id)
+    about = {"version": VERSION, "last_updated": now, "sequence": journal.last}
+    return codec.encode_json({**about, "entries": entries, "tags": tags, "types": types})
+
+
+def _places(memory: bytes) -> dict[int, tuple[int, int]]:
+    """On which line each version stands, counted from 1, and where that begins; by sequence."""
     places: dict[int, tuple[int, int]] = {}
     offset = 0
-    for number, line in enumerate(memory.split(b"\n"), start=1):
+    for number, line in enumerate(BytesIO(memory), start=1):
         with suppress(*codec.UNREADABLE):  # an empty or a damaged line
             places[_read_place(line)["sequence"]] = (number, offset)
-        offset += len(line) + 1
-    current = [one for one in journal.current({owner}) if one[0].sequence in places]
-    active = [(entry, one) for entry, one in current if one.state is State.ACTIVE]
-    return {
-        "version": VERSION,
-        "last_updated": now,
-        "sequence": journal.last,
-        "entries": {entry.memory_id: _described(one, places[entry.sequence], now, policy) for entry, one in current},
-        "tags": _grouped((tag, entry.memory_id) for entry, one in active for tag in one.tags),
-        "types": _grouped((one.type.value, entry.memory_id) for entry, one in active),
-    }
-
-
-def _described(memory: Memory, place: tuple[int, int], now: datetime, policy: DecayPolicy) -> dict[str, Any]:
-    described = {
-        "line_number": place[0],
-        "byte_offset": place[1],
-        "type": memory.type,
-        "timestamp": memory.created_at,
-        "tags": memory.tags,
-        "importance": memory.importance,
-        "current_relevance": round(memory.importance * decay.factor(memory, now, policy), 4),
-    }
-    return described if memory.state is State.ACTIVE else {**described, "deleted": True}
-
-
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for name, memory_id in pairs:
-        groups.setdefault(name, []).append(memory_id)
-    return groups
+        offset += len(line)
+    return places
 
 
 def derived(journal: Journal, session: Owner, disk: Disk) -> dict[str, Any]:
     """What the metadata of a session say of its memories."""
-    kinds = Counter(one.type for _, one in journal.current({session}) if one.state is State.ACTIVE)
+    kinds = Counter(one.type for one in journal.memories({session}) if one.state is State.ACTIVE)
     size = sum(disk.stat(f"{folder(session)}/{name}")[1] for name in (*loading.KEPT, INDEX))
     return {
         "total_entries": kinds.total(),
@@ -117,7 +110,7 @@ def write(
     for owner in owners:
         name = f"{folder(owner)}/{loading.MEMORY}"
         content = disk.read(name, 0, lengths.get(name, 0))
-        disk.replace(f"{folder(owner)}/{INDEX}", codec.encode_json(index(journal, owner, content, now, policy)))
+        disk.replace(f"{folder(owner)}/{INDEX}", index(journal, owner, content, now, policy))
         if owner.layer is Layer.SESSION:
             with suppress(StoreCorrupt):  # a person may still find in it what we cannot read
                 disk.replace(f"{folder(owner)}/{records.METADATA}", metadata(journal, owner, disk))
@@ -129,11 +122,11 @@ def write_global(disk: Disk, journal: Journal, now: datetime) -> None:
     topics: dict[str, dict[str, list[str]]] = {}
     for owner in journal.owned:
         where = folder(owner)
-        for entry, memory in journal.current({owner}):
+        for memory in journal.memories({owner}):
             if memory.state is State.ACTIVE:
-                places[entry.memory_id] = where
+                places[memory.id] = where
                 for tag in memory.tags:
-                    topics.setdefault(tag, {}).setdefault(where, []).append(entry.memory_id)
+                    topics.setdefault(tag, {}).setdefault(where, []).append(memory.id)
     about = {"version": VERSION, "last_updated": now, "sequence": journal.last}
     disk.replace(GLOBAL, codec.encode_json({**about, "entries": places}))
     disk.replace(TOPICS, codec.encode_json({**about, "topics": dict(sorted(topics.items()))}))
