@@ -1,6 +1,5 @@
 """What the index knows of one memory."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -110,6 +109,8 @@ def session_of(told: Told, owner: Owner) -> int:
             named = str(told.metadata[name])
     if named is None:
         return 0
+    import hashlib  # lazy: brings in OpenSSL, and many memories have no session
+
     digest = hashlib.blake2b(named.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) or 1
 
