@@ -1,6 +1,7 @@
 """What hits have to do with each other: those that say the same, and those that stand before others."""
 
 import math
+import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ DUPLICATE = 0.95
 _FAR = 3  # a third of the length is too much
 _LONG = 60  # letters: in longer texts, the first word and the last one's full stop matter little
 _SOME = 0.4
+_TOGETHER = 16  # texts
 _ALIKE = 0.6  # of the words as they stand: less cannot agree so far by their stems
 
 # Texts that differ in one of these words, or in a number, say different things however long they are.
@@ -82,34 +84,61 @@ def agreement(left: Said, right: Said) -> float:
     return round(sum(times * theirs[term] for term, times in ours.items()) / (length * other), 9)
 
 
+class _Shared:
+    """How many words a text shares with each of some others, counted for several of them in one go.
+
+    A word is a number with 32 bits for each text, a one where the text has it. The sum of a text's words is all counts.
+    """
+
+    def __init__(self) -> None:
+        self._added = 0
+        self._words: list[dict[str, int]] = []
+
+    def add(self, said: frozenset[str]) -> None:
+        """Add one of the others."""
+        place = self._added % _TOGETHER
+        if place == 0:
+            self._words.append({})
+        known, one = self._words[-1], 1 << (32 * place)
+        for word in said:
+            known[word] = known.get(word, 0) + one
+        self._added += 1
+
+    def counts(self, said: frozenset[str]) -> list[int]:
+        """How many words are shared with each, in the order in which they were added."""
+        found: list[int] = []
+        for known in self._words:
+            total = sum(filter(None, map(known.get, said)))
+            found += struct.unpack(f"<{_TOGETHER}I", total.to_bytes(4 * _TOGETHER, "little"))
+        return found
+
+
 def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
     """The first hits, of those that say the same only the first; it names the others.
 
     The same words of two speakers are two things said.
     """
     kept: list[Found] = []
-    before: list[tuple[int, frozenset[str], Said]] = []
+    before: list[tuple[Said, str | None, int]] = []
+    shared = _Shared()
     for one in found:
         one.duplicates.clear()
-        said = Said(one.memory.content)
-        parts, length = said.parts, len(said.text)
-        # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two looks
-        # tell nearly all pairs apart, and there are many pairs.
-        shortest, longest = length - length / _FAR, length + length / _FAR
-        shared = _SOME * len(parts) if length > _LONG else 0
-        likely = [
-            place
-            for place, (size, other, _) in enumerate(before)
-            if shortest <= size <= longest and len(parts & other) >= shared
-        ]
-        for place in likely:
-            if kept[place].memory.author == one.memory.author and _same(said, before[place][2]):
+        said, author = Said(one.memory.content), one.memory.author
+        length = len(said.text)
+        counts = shared.counts(said.parts) if length > _LONG else []
+        least = _SOME * len(said.parts) if counts else 0
+        for place, (other, other_author, other_length) in enumerate(before):
+            # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two
+            # looks tell nearly all pairs apart, and there are many pairs.
+            near = abs(length - other_length) * _FAR <= length and (not counts or counts[place] >= least)
+            if near and author == other_author and _same(said, other):
                 kept[place].duplicates.append(one.memory.id)
                 break
         else:
             if len(kept) < limit:
                 kept.append(one)
-                before.append((length, parts, said))
+                before.append((said, author, length))
+                shared.add(said.parts)
     return kept
 
 
