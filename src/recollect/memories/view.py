@@ -153,7 +153,8 @@ class View:
             return self._get([id], as_of, include_forgotten, include_vector).get(id)
         engine, now = self._engine, self._engine.clock()
         validation.text_id(id)
-        _check_flags(include_forgotten, include_vector)
+        if include_forgotten is not False or include_vector is not False:
+            _check_flags(include_forgotten, include_vector)
         memory = engine.store.get(self._owners, (id,), vectors=include_vector).get(id)
         if memory is None or not (include_forgotten or filters.visible(memory, now)):
             return None
@@ -476,7 +477,5 @@ class View:
 
 
 def _check_flags(include_forgotten: object, include_vector: object) -> None:
-    if include_forgotten is not False:
-        validation.flag("include_forgotten", include_forgotten)
-    if include_vector is not False:
-        validation.flag("include_vector", include_vector)
+    validation.flag("include_forgotten", include_forgotten)
+    validation.flag("include_vector", include_vector)

@@ -1,6 +1,7 @@
 """Isolation: nobody finds or changes what belongs to somebody else, whatever the ids look like."""
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import permutations
 from types import MappingProxyType
@@ -233,6 +234,28 @@ class Isolation(Subject):
                 assert read(world, owners) == world.visible(owners)
         assert read(world, frozenset()) == set()
         assert read(world, frozenset({owner("nobody")})) == set()
+
+    def test_a_set_of_owners_that_changes_is_looked_at_anew(self, store: Store) -> None:
+        mine, theirs = memory(), memory(whose=owner("bob"))
+        put(store, mine, theirs)
+        owners = {mine.owner}
+        assert set(store.get(owners, [mine.id, theirs.id])) == {mine.id}
+        owners.add(theirs.owner)
+        assert set(store.get(owners, [mine.id, theirs.id])) == {mine.id, theirs.id}
+        owners.remove(mine.owner)
+        assert set(store.get(owners, [mine.id, theirs.id])) == {theirs.id}
+
+    def test_threads_of_several_owners_read_only_theirs(self, store: Store) -> None:
+        some = [memory(whose=owner(f"user {number}")) for number in range(4)]
+        put(store, *some)
+        ids = [one.id for one in some]
+
+        def read(one: Memory) -> bool:
+            owners = frozenset({one.owner})
+            return all(set(store.get(owners, ids)) == {one.id} for _ in range(50))
+
+        with ThreadPoolExecutor(len(some)) as threads:
+            assert all(threads.map(read, some))
 
     def test_each_owner_counts_only_its_own(self, world: World) -> None:
         for whose in OWNERS:

@@ -50,12 +50,7 @@ def one_step(*levels: "Level") -> Iterator[None]:
 
 
 class Level:
-    """What the agent's own level and its scopes have in common.
-
-    ``_slots`` is what it holds, changed with the lock held. Reads look into ``_readable`` first, without the lock. That
-    is the same dict, but empty once the level is disposed and while something happens that must be seen as one step: a
-    read that finds nothing there waits for the lock, and looks again.
-    """
+    """What the agent's own level and its scopes have in common."""
 
     def __init__(self, agent: AgentState, parent: "Level | None", scope_id: str | None, name: str | None) -> None:
         self._agent = agent
@@ -64,6 +59,9 @@ class Level:
         self._parent = parent
         self._id = scope_id
         self._name = name
+        # What it holds, changed with the lock held. Reads look into ``_readable`` first, without the lock. That is the
+        # same dict, but empty once the level is disposed and while something happens that must be seen as one step: a
+        # read that finds nothing there waits for the lock, and looks again.
         self._slots = self._readable = dict[str, Slot]()
         self._mortal = False  # whether any of them may expire
         self._disposed = False

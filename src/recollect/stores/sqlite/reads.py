@@ -37,6 +37,8 @@ class SqliteReads(Store):
         # Owners are never deleted and their numbers never given twice, so what was read once stays true.
         self._numbers_of: dict[Owner, int] = {}
         self._owner_of: dict[int, Owner] = {}
+        # The owners that were asked for last, and which numbers were found to be theirs. One view asks again and again.
+        self._asked: tuple[Owners, dict[int, Owner]] = (frozenset(), {})
         self._figures: dict[Owner, Figure] = {}
         self._pending: dict[str, rows.Accesses] = {}
         self._pending_lock = threading.Lock()
@@ -60,6 +62,11 @@ class SqliteReads(Store):
         found: dict[str, Memory] = {}
         statement = _GET_WITH_VECTOR if vectors else _GET
         wanted = list(ids)
+        asked, theirs = self._asked
+        if asked is not owners:
+            theirs = {}
+            if isinstance(owners, frozenset):  # any other set may become another one
+                self._asked = owners, theirs
         connection = self._readers.take()
         try:
             if len(wanted) > 1:  # a single statement sees one state of the file by itself
@@ -68,9 +75,13 @@ class SqliteReads(Store):
                 row = connection.execute(statement, (memory_id,)).fetchone()
                 if row is None or row[4] == _ERASED:
                     continue
-                owner = self._owner(connection, row[3])
-                if owner in owners:
-                    found[memory_id] = rows.to_memory(row, owner, self._pending.get(memory_id))
+                owner = theirs.get(row[3])
+                if owner is None:
+                    owner = self._owner(connection, row[3])
+                    if owner not in owners:
+                        continue
+                    theirs[row[3]] = owner
+                found[memory_id] = rows.to_memory(row, owner, self._pending.get(memory_id))
         except RecollectError:
             raise
         except connections.UNREADABLE as error:
