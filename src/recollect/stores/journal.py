@@ -81,8 +81,8 @@ class Accesses:
     last_at: datetime
 
     def and_more(self, more: "Accesses | None") -> "Accesses":
-        """Both together."""
-        return self if more is None else Accesses(self.count + more.count, max(self.last_at, more.last_at))
+        """Both together, the others first: what came last is the last access, whatever the clocks said."""
+        return self if more is None else Accesses(self.count + more.count, self.last_at)
 
 
 class Journal:

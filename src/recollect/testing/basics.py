@@ -390,6 +390,15 @@ class Basics(Subject):
             assert [s.memory.access_count for s in settled.scan({ADA})] == [2, 1, 0]
             assert settled.versions({ADA})[:3] == history
 
+    def test_the_last_access_is_the_one_that_came_last_whatever_the_clock_says(self, store: Store, place: Path) -> None:
+        one, earlier = memory("one"), START - timedelta(seconds=2)
+        put(store, one)
+        store.touch([one.id], START)
+        store.touch([one.id], earlier)
+        with self.settled(store, place) as settled:
+            found = settled.get({ADA}, [one.id])[one.id]
+            assert (found.access_count, found.last_accessed_at) == (2, earlier)
+
     def test_settings_are_merged(self, store: Store) -> None:
         before = store.settings()
         store.set_settings({"a": "1", "ü'": "\n"})
