@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import words
+from recollect.recall import index as indexing
 from recollect.recall import kernel
 from recollect.recall.columns import Array
 from recollect.recall.entries import Entry
@@ -120,3 +121,18 @@ def test_nothing_is_compared_with_nothing() -> None:
     none = np.zeros((0, DIMENSION), np.uint8)
     assert len(asked.products(none, kernel.weights(none))) == 0
     assert kernel.between(none, none).shape == (0, 0)
+
+
+def test_where_vectors_are_crowded_the_nearest_are_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 8 bits some cannot be told apart; of those too many to keep, more are read and compared than asked for."""
+    monkeypatch.setattr(indexing, "EXACT", 10)
+    flat = (rows(8, 1) + 0.5 * rows(9, 600)).astype("<f4")
+    index = indexed(["x"] * len(flat), list(flat[:, None, :]))
+    missed = 0
+    for asked in rows(8, 1) + 0.5 * rows(10, 20):
+        wanted = probe(near=vector(*asked.tolist()), pool=10)
+        found = candidates([Part(index=index)], wanted, 0.0, lambda n: [flat[one - 1].tobytes() for one in n])
+        assert len(found) == 10
+        truly = np.argsort(-cosines(asked[None, :].astype("<f4"), flat)[0])[:10] + 1
+        missed += len(set(truly.tolist()) - set(found.numbers.tolist()))
+    assert missed == 0

@@ -14,6 +14,7 @@ from recollect.recall.probes import Candidates, Probe
 from recollect.types import Vector
 
 _FEW = 4  # a filter that lets less than one in so many through is worth comparing only those
+_CROWDED = 3  # where there are many vectors, more of them are too near to each other to be told apart in 8 bits
 
 Exact = Callable[[Array], Sequence[bytes]]
 """The stored vectors of memories with these numbers, in their order."""
@@ -110,10 +111,15 @@ def nearest(parts: Sequence[Part], probe: Probe, now: float, exact: Exact) -> Ca
     numbers, passages, cosines = [], [], []
     for part in parts:
         found = compared(part.index, probe.vector, eligible(part, now))
-        rows = found.nearest(probe.pool)
+        many = part.index.exact is None
+        rows = found.nearest(probe.pool * _CROWDED if many else probe.pool)
+        exactly = _exactly(part.index, rows, found.question.unit, exact) if len(rows) else np.zeros(0)
+        if many:
+            first = best(exactly, probe.pool)
+            rows, exactly = rows[first], exactly[first]
         numbers.append(part.index["number"][rows])
         passages.append(found.nearest_passages(rows))
-        cosines.append(_exactly(part.index, rows, found.question.unit, exact) if len(rows) else np.zeros(0))
+        cosines.append(exactly)
     similar = calibrated(joined(cosines), probe.calibration)
     return Candidates(joined(numbers), joined(passages), {"similarity": similar})
 
