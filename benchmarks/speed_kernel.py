@@ -38,7 +38,7 @@ def kernel_ms(scores_of: Callable[[Any], NDArray[Any]], questions: list[Any]) ->
 
 
 def kernels(load: Load, questions: list[Item], folder: Path) -> None:  # noqa: ARG001 (it leaves no files)
-    """32-bit floats with numpy; bytes with simsimd, if that is installed."""
+    """32-bit floats with numpy; bytes with simsimd, with a sign and without, if that is installed."""
     matrix = np.array(load.vectors[[owner == MANY for owner in load.owners]])
     vectors = [np.asarray(question.vector, dtype=np.float32) for question in questions]
     say(kernel_f32_ms=kernel_ms(lambda one: matrix @ one, vectors))
@@ -47,11 +47,13 @@ def kernels(load: Load, questions: list[Item], folder: Path) -> None:  # noqa: A
     except ImportError:
         return
     small = np.round(matrix * 127).astype(np.int8)
-    say(
-        kernel_i8_ms=kernel_ms(
-            lambda one: np.asarray(simsimd.dot(one, small)), [np.round(one * 127).astype(np.int8) for one in vectors]
-        )
-    )
+    asked = [np.round(one * 127).astype(np.int8) for one in vectors]
+    say(kernel_i8_ms=kernel_ms(lambda one: np.asarray(simsimd.dot(one, small)), asked))
+    # Recollect's own codes have no sign. What the shift adds to each product has to be taken away again.
+    codes = small.view(np.uint8) ^ 0x80
+    weights = 128.0 * codes.sum(axis=1, dtype=np.int64)
+    unsigned = [one.view(np.uint8) ^ 0x80 for one in asked]
+    say(kernel_u8_ms=kernel_ms(lambda one: np.asarray(simsimd.dot(one, codes)) - weights, unsigned))
 
 
 def model(load: Load, questions: list[Item], folder: Path) -> None:

@@ -115,7 +115,11 @@ def _short(value: float) -> str:
 def _yardsticks(ours: dict[str, Any]) -> Iterator[str]:
     """Recollect against the bare arithmetic, and with a real model."""
     figures = ours.get("yardsticks", {})
-    for key, title in (("kernel_f32_ms", "numpy, 32-bit floats"), ("kernel_i8_ms", "simsimd, bytes")):
+    for key, title in (
+        ("kernel_f32_ms", "numpy, 32-bit floats"),
+        ("kernel_i8_ms", "simsimd, bytes"),
+        ("kernel_u8_ms", "simsimd, bytes without a sign"),
+    ):
         if key in figures and "search_p50_ms" in ours:
             ratio = _short(ours["search_p50_ms"] / figures[key])
             yield f"- bare kernel ({title}, one core): {_short(figures[key])} ms; a search takes {ratio} times that"
