@@ -205,10 +205,27 @@ def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
         raise _wrong(field, "must be a mapping", "pass a dict")
     if not value:
         return {}
-    copy: dict[str, Any] = json_value(field, value)
+    copy: dict[str, Any] = dict(value) if _is_flat(value) else json_value(field, value)
     if len(codec.encode_json(copy)) > METADATA_BYTES:
         raise _too_large(field)
     return copy
+
+
+def _is_flat(value: Mapping[Any, Any]) -> bool:
+    """Whether there is nothing in an object to be checked or copied any further: most metadata is like this."""
+    for name, one in value.items():
+        if type(name) is not str or not name.isascii():
+            return False
+        kind = type(one)
+        if kind is str:
+            if not one.isascii():
+                return False
+        elif kind is int:
+            if not -_INT_LIMIT <= one < _INT_LIMIT:
+                return False
+        elif kind is not bool and one is not None:
+            return False
+    return True
 
 
 def _too_large(field: str) -> InvalidInput:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -50,6 +51,9 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 )
 """The fields that a memory may go without, and how each is checked."""
 
+_optional_of = attrgetter(*_OPTIONAL)
+_NOTHING = _optional_of(NewMemory(content=""))
+
 _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
         "content": lambda value: validation.content(recalled.own_words(value)),
@@ -82,10 +86,11 @@ def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str, session: 
         "tags": validation.tags(new.tags),
         "metadata": validation.metadata(new.metadata),
     }
-    for name, check in _OPTIONAL.items():
-        # Most memories have few of these, and a check that need not be made is the cheapest.
-        if (value := getattr(new, name)) not in (None, ()):
-            fields[name] = check(value)
+    given = _optional_of(new)
+    if given != _NOTHING:  # most memories have few of these or none, and a check that need not be made is the cheapest
+        for (name, check), value in zip(_OPTIONAL.items(), given, strict=True):
+            if value not in (None, ()):
+                fields[name] = check(value)
     if session is not None and "session" not in fields and _is_said(fields):
         fields["session"] = session
     return codec.make_memory(fields)
