@@ -1,5 +1,6 @@
 """Ids: valid, in the order of time, never twice."""
 
+import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Memories, Memory
-from recollect.ids import uuid7
+from recollect.ids import Entropy, uuid7
 from tests.unit.stand_ins import HandClock
 
 TIMES = st.integers(0, 2**48 - 1)
@@ -37,6 +38,38 @@ def test_every_random_bit_counts_but_six(time_ms: int, entropy: bytes, bit: int)
     flipped = (int.from_bytes(entropy, "big") ^ 1 << bit).to_bytes(10, "big")
     fixed = bit >= 76 or bit in (62, 63)
     assert (uuid7(time_ms, flipped) == uuid7(time_ms, entropy)) is fixed
+
+
+def test_entropy_is_fetched_for_many_ids_and_given_once() -> None:
+    calls: list[int] = []
+
+    def source(size: int) -> bytes:
+        calls.append(size)
+        return os.urandom(size)
+
+    entropy = Entropy(source)
+    taken = [entropy(10) for _ in range(1_000)]
+    assert {len(one) for one in taken} == {10}
+    assert len(set(taken)) == 1_000
+    assert len(calls) < 20
+    assert len(entropy(30)) == 30
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_forked_child_gives_ids_of_its_own() -> None:
+    entropy = Entropy()
+    entropy(10)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, b"".join(entropy(10) for _ in range(20)))
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = os.read(reader, 200)
+    os.close(reader)
+    os.close(writer)
+    assert len(theirs) == 200
+    assert {theirs[start : start + 10] for start in range(0, 200, 10)}.isdisjoint(entropy(10) for _ in range(63))
 
 
 @pytest.mark.req("L1", "L2")

@@ -1,6 +1,5 @@
 """What a view works with: the store, the embedder, the clock and the bus, and how they act together."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sized
@@ -13,7 +12,7 @@ from weakref import WeakValueDictionary
 from recollect import codec, plans, types
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
-from recollect.ids import uuid7
+from recollect.ids import ENTROPY, Entropy, uuid7
 from recollect.plans import Feature, Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 from recollect.types import Identity, Layer, Memory, Owner
@@ -134,7 +133,7 @@ class Engine:
     embedder: Embedder | None = None
     bus: EventBus = field(default_factory=EventBus)
     embeddings: Embeddings = field(default_factory=Embeddings)
-    entropy: Callable[[int], bytes] = os.urandom
+    entropy: Callable[[int], bytes] = field(default_factory=Entropy)
     sleep: Callable[[float], None] = time.sleep
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
@@ -150,8 +149,8 @@ class Engine:
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""
         time_ms = codec.to_micros(now) // 1000
-        random = self.entropy(10 * count)
-        return [uuid7(time_ms, random[start : start + 10]) for start in range(0, 10 * count, 10)]
+        random = self.entropy(ENTROPY * count)
+        return [uuid7(time_ms, random[start : start + ENTROPY]) for start in range(0, ENTROPY * count, ENTROPY)]
 
     def vector_name(self) -> str:
         """The embedder that vectors given by callers are counted to."""

@@ -6,7 +6,7 @@ only after the commit that holds it.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, Generic, Protocol, TypeVar
@@ -64,12 +64,12 @@ class Job(Generic[T]):
 
 
 class GroupCommit(Generic[W]):
-    """Serialises jobs into transactions. ``begin`` gives what the jobs work on; ``committed`` hears of each success."""
+    """Serialises jobs into transactions. ``begin`` gives what they work on; ``committed`` hears of each success."""
 
     def __init__(
         self,
         connect: Callable[[], apsw.Connection],
-        begin: Callable[[apsw.Connection], W],
+        begin: Callable[[apsw.Connection, Sequence[Callable[[W], Any]]], W],
         committed: Callable[[W], None],
         rolled_back: Callable[[W], None],
     ) -> None:
@@ -164,7 +164,7 @@ class GroupCommit(Generic[W]):
         connection = self.connection()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            transaction = self._begin(connection)
+            transaction = self._begin(connection, [job.work for job in group])
             try:
                 for job in group:
                     job.error = None

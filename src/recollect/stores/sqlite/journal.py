@@ -75,6 +75,20 @@ class Step:
         return rows.head_row(self.write.memory, self.number, self.sequence, self.owner, size)
 
 
+class Append:
+    """The work of appending some writes. Whoever leads a group can see which ids it will ask for."""
+
+    __slots__ = ("quota", "writes")
+
+    def __init__(self, writes: Sequence[Write], quota: Quota | None) -> None:
+        self.writes = writes
+        self.quota = quota
+
+    def __call__(self, transaction: Transaction) -> list[int]:
+        """Append them."""
+        return transaction.append(self.writes, self.quota)
+
+
 class Transaction:
     """One open transaction: everything that writes goes through here.
 
@@ -96,6 +110,7 @@ class Transaction:
         self._holders: dict[tuple[Owner, str], str | None] = {}
         [(self._last, self._embedder, self._dimension)] = rows.fetch(connection, _STATE)
         self._settings_known = True  # until somebody writes tables directly
+        self._absent: AbstractSet[str] = frozenset()
 
     @property
     def connection(self) -> apsw.Connection:
@@ -137,11 +152,10 @@ class Transaction:
         steps: list[Step] = []
         latest: dict[str, Step] = {}
         holders: Holders = {}
-        absent = self._absent([write.memory.id for write in writes]) if len(writes) >= _MANY else frozenset()
         for sequence, write in enumerate(writes, self._last + 1):
             memory = write.memory
             earlier = latest.get(memory.id) or self._latest.get(memory.id)
-            before = self._after(earlier) if earlier else self._head(memory.id, absent)
+            before = self._after(earlier) if earlier else self._head(memory.id)
             self._check_version(write, before)
             self._check_key(write, before, holders)
             number = before.number if before else sequence
@@ -156,14 +170,20 @@ class Transaction:
             return Head(step.number, memory.version, owner, erased=True)
         return Head(step.number, memory.version, owner, key=memory.key, tags=memory.tags)
 
-    def _absent(self, ids: Sequence[str]) -> frozenset[str]:
-        """Which ids the tables do not have, found with one statement; odd ones are left for a look of their own."""
+    def look_for(self, ids: Sequence[str]) -> None:
+        """Find out with one statement which of many ids the tables do not have.
+
+        A statement for each would let go of the interpreter's lock each time, and threads would fight for it. Odd ids
+        are left for a look of their own.
+        """
+        if len(ids) < _MANY:
+            return
         plain = frozenset(one for one in ids if one.isascii() and one.isprintable())
         found = rows.fetch(self._connection, _PRESENT, (codec.encode_json(list(plain)).decode(),))
-        return plain.difference(one for (one,) in found)
+        self._absent = plain.difference(one for (one,) in found)
 
-    def _head(self, memory_id: str, absent: AbstractSet[str]) -> Head | None:
-        if memory_id in absent:
+    def _head(self, memory_id: str) -> Head | None:
+        if memory_id in self._absent:
             return None
         found = rows.fetch(self._connection, _HEAD, (memory_id,))
         if not found:

@@ -18,7 +18,7 @@ from recollect.ports import Capabilities
 from recollect.stores.forking import forks
 from recollect.stores.sqlite import connections, embedding, records, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
-from recollect.stores.sqlite.journal import Transaction
+from recollect.stores.sqlite.journal import Append, Transaction
 from recollect.stores.sqlite.reads import SqliteReads
 from recollect.types import Operation, Owner
 
@@ -103,7 +103,7 @@ class SqliteStore(SqliteReads):
         """Append versions, in a transaction that may be shared with other threads."""
         if not writes:
             return []
-        sequences: list[int] = self._write(lambda transaction: transaction.append(writes, quota))
+        sequences: list[int] = self._write(Append(writes, quota))
         erases = any(write.operation is Operation.ERASED for write in writes)
         if self._log_to_empty or erases:
             self._empty_log(loudly=erases)
@@ -132,8 +132,9 @@ class SqliteStore(SqliteReads):
         except (apsw.Error, UnicodeDecodeError) as error:
             raise connections.translate(error, self.path) from error
 
-    def _begin(self, connection: apsw.Connection) -> Transaction:
+    def _begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]]) -> Transaction:
         transaction = Transaction(connection, self._numbers_of, self._figures)
+        transaction.look_for([write.memory.id for work in works if isinstance(work, Append) for write in work.writes])
         with self._pending_lock:
             accesses, self._pending = self._pending, {}
         if accesses:
