@@ -3,8 +3,9 @@
     python benchmarks/working.py
 
 Each figure is printed with the goal that it is held to. Times are of the processor, so that other work on the machine
-counts little: that of the fastest batch of calls, and of the median one, which is held to the goal. The first lines are
-what cannot be saved: the clock and the JSON codec alone.
+counts little: that of the fastest batch of calls, and of the median one, which is held to the goal. The kinds of calls
+take turns, batch by batch: a machine that changes its speed every few seconds does so for all of them. The first lines
+are what cannot be saved: the clock and the JSON codec alone.
 """
 
 import random
@@ -12,10 +13,11 @@ import statistics
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import recollect
@@ -56,10 +58,21 @@ def new_memory(bus: EventBus | None = None) -> WorkingMemory:
     return WorkingMemory("bench", clock=clock, bus=bus)
 
 
-def timed(name: str, work: Callable[[], object], goal: float | None = None) -> "Figure":
-    """The time of one call, with that of the loop and the lambda around it."""
-    times = [batch(work, BATCH) / BATCH * 1e6 for _ in range(BATCHES)]
-    return Figure(name, statistics.median(times), "us", goal, min(times))
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A kind of call to be timed."""
+
+    name: str
+    work: Callable[[], object]
+    goal: float | None = None
+
+
+def timed(calls: Iterable[Call]) -> Iterator["Figure"]:
+    """The time of one call of each kind, with that of the loop and the lambda around it."""
+    kinds = list(calls)
+    rounds = [[batch(call.work, BATCH) / BATCH * 1e6 for call in kinds] for _ in range(BATCHES)]
+    for call, times in zip(kinds, zip(*rounds, strict=True), strict=True):
+        yield Figure(call.name, statistics.median(times), "us", call.goal, min(times))
 
 
 def batch(work: Callable[[], object], calls: int) -> float:
@@ -81,32 +94,32 @@ class Figure:
     least: float | None = None
 
 
-def floors() -> Iterator[Figure]:
+def floors() -> Iterator[Call]:
     small, state = encode_json(42), encode_json(STATE)
-    yield timed("the clock", clock)
-    yield timed("decoding a small value", lambda: decode_json(small))
-    yield timed("decoding the state", lambda: decode_json(state))
-    yield timed("encoding the state", lambda: encode_json(STATE))
+    yield Call("the clock", clock)
+    yield Call("decoding a small value", lambda: decode_json(small))
+    yield Call("decoding the state", lambda: decode_json(state))
+    yield Call("encoding the state", lambda: encode_json(STATE))
 
 
-def reads() -> Iterator[Figure]:
+def reads() -> Iterator[Call]:
     working = new_memory()
     working.set("small", 42)
     working.set("state", STATE)
     working.set("task", Task("look", 3))
     get, size = working.get, len(encode_json(STATE))
-    yield timed("get of a small value", lambda: get("small"), 1.0)
-    yield timed(f"get of a state of {size} bytes", lambda: get("state"), 2.5)
-    yield timed("get of a missing key", lambda: get("missing"))
-    yield timed("get of a dataclass", lambda: get("task", type=Task))
-    yield timed("get_or_set of a key that is there", lambda: working.get_or_set("small", dict))
+    yield Call("get of a small value", lambda: get("small"), 1.0)
+    yield Call(f"get of a state of {size} bytes", lambda: get("state"), 2.5)
+    yield Call("get of a missing key", lambda: get("missing"))
+    yield Call("get of a dataclass", lambda: get("task", type=Task))
+    yield Call("get_or_set of a key that is there", lambda: working.get_or_set("small", dict))
     level = working.create_scope("1")
     for depth in range(2, 11):
         level = level.create_scope(str(depth))
-    yield timed("get through 10 levels", lambda: level.get("small"), 5.0)
+    yield Call("get through 10 levels", lambda: level.get("small"), 5.0)
 
 
-def writes() -> Iterator[Figure]:
+def writes() -> Iterator[Call]:
     working, bus = new_memory(EventBus()), EventBus()
     count = iter(range(BATCH * BATCHES))
 
@@ -116,15 +129,15 @@ def writes() -> Iterator[Figure]:
             working.clear()
         working.set(f"key {number}", number)
 
-    yield timed("set of a new key", set_new, 5.0)
-    yield timed("set of a known key", lambda: working.set("small", 42), 5.0)
-    yield timed("set of a state", lambda: working.set("state", STATE), 5.0)
+    yield Call("set of a new key", set_new, 5.0)
+    yield Call("set of a known key", lambda: working.set("small", 42), 5.0)
+    yield Call("set of a state", lambda: working.set("state", STATE), 5.0)
     tagged: dict[str, Any] = {"tags": ("a", "b"), "metadata": {"turn": 3}, "importance": 0.8}
-    yield timed("set with tags and metadata", lambda: working.set("small", 42, **tagged))
+    yield Call("set with tags and metadata", lambda: working.set("small", 42, **tagged))
     bus.on(Event, lambda _: None)
     told = new_memory(bus)
-    yield timed("set with a handler attached", lambda: told.set("small", 42))
-    yield timed("a scope from its beginning to its end", lambda: working.create_scope("s").dispose())
+    yield Call("set with a handler attached", lambda: told.set("small", 42))
+    yield Call("a scope from its beginning to its end", lambda: working.create_scope("s").dispose())
 
 
 def space() -> Iterator[Figure]:
@@ -197,12 +210,11 @@ def prompts() -> Iterator[Figure]:
 def main() -> None:
     """Measure and print."""
     print(f"{'figure':40} {'goal':>10}  measured")
-    for part in (floors, reads, writes, space, prompts):
-        for figure in part():
-            goal = "" if figure.goal is None else f"< {figure.goal:g} {figure.unit}"
-            mark = "!" if figure.goal is not None and figure.value >= figure.goal else " "
-            least = "" if figure.least is None else f" (least {figure.least:.2f})"
-            print(f"{figure.name:40} {goal:>10} {mark}{figure.value:.2f} {figure.unit}{least}", flush=True)
+    for figure in chain(timed(chain(floors(), reads(), writes())), space(), prompts()):
+        goal = "" if figure.goal is None else f"< {figure.goal:g} {figure.unit}"
+        mark = "!" if figure.goal is not None and figure.value >= figure.goal else " "
+        least = "" if figure.least is None else f" (least {figure.least:.2f})"
+        print(f"{figure.name:40} {goal:>10} {mark}{figure.value:.2f} {figure.unit}{least}", flush=True)
 
 
 if __name__ == "__main__":
