@@ -113,20 +113,26 @@ class _Shared:
         return found
 
 
-def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
+def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = None) -> list[Found]:
     """The first hits, of those that say the same only the first; it names the others.
 
-    The same words of two speakers are two things said.
+    The same words of two speakers are two things said. Once there are enough hits, only so many more are looked at as
+    ``spare`` says.
     """
     kept: list[Found] = []
     before: list[tuple[Said, str | None, int]] = []
     shared = _Shared()
+    left = len(found) if spare is None else spare
     for one in found:
+        if len(kept) == limit:
+            if not left:
+                break
+            left -= 1
         one.duplicates.clear()
         said, author = Said(one.memory.content), one.memory.author
-        length = len(said.text)
-        counts = shared.counts(said.parts) if length > _LONG else []
-        least = _SOME * len(said.parts) if counts else 0
+        parts, length = said.parts, len(said.text)
+        counts = shared.counts(parts) if length > _LONG else []
+        least = _SOME * len(parts) if counts else 0
         for place, (other, other_author, other_length) in enumerate(before):
             # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two
             # looks tell nearly all pairs apart, and there are many pairs.
@@ -138,7 +144,7 @@ def without_duplicates(found: Sequence[Found], limit: int) -> list[Found]:
             if len(kept) < limit:
                 kept.append(one)
                 before.append((said, author, length))
-                shared.add(said.parts)
+                shared.add(parts)
     return kept
 
 

@@ -65,7 +65,7 @@ def read(engine: Engine, wanted: Query, asked: Search, ranked: Ranked) -> tuple[
         if again and asked.min_score is not None:
             good = [one for one in good if one.score >= asked.min_score]
             total = len(good)
-        kept = merging.without_duplicates(good, asked.limit)
+        kept = merging.without_duplicates(good, asked.limit, SPARE)
         if len(kept) == asked.limit:
             break
     return _hits(engine, wanted, kept), total
