@@ -113,6 +113,19 @@ def test_taking_duplicates_out_twice_changes_nothing(some: list[Found], limit: i
     assert merging.without_duplicates(once, limit) == once
 
 
+@given(some=FOUND, limit=st.integers(1, 8), spare=st.integers(0, 4))
+def test_once_there_are_enough_only_some_more_are_looked_at(some: list[Found], limit: int, spare: int) -> None:
+    whole = merging.without_duplicates(some, limit)
+    named = {one.memory.id: list(one.duplicates) for one in whole}
+    kept = merging.without_duplicates(some, limit, spare)
+    assert [one.memory.id for one in kept] == list(named)
+    full = len(kept) == limit
+    looked_at = {one.memory.id for one in some[: some.index(kept[-1]) + 1 + spare] if full} if kept else set()
+    for one in kept:
+        wanted = named[one.memory.id]
+        assert one.duplicates == ([other for other in wanted if other in looked_at] if full else wanted)
+
+
 # --- overriding -----------------------------------------------------------------------------------
 
 

@@ -243,3 +243,10 @@ def test_a_reranker_looks_at_the_best_hits_again() -> None:
         assert hit.reasons["reranker"] == pytest.approx(ranking.RERANKED * (20.0 - len(hit.memory.content)), abs=1e-4)
         odds = math.log(hit.score / (1 - hit.score))
         assert odds == pytest.approx(sum(hit.reasons.values()), abs=0.001)
+
+
+@pytest.mark.parametrize("mode", ["relevance", "precedence"])
+def test_a_full_page_still_names_what_says_the_same(view: View, mode: str) -> None:
+    first, again = view.add_many(["The user prefers dark mode", "The user prefers dark mode!"])
+    [hit] = view.search("Which mode does the user prefer?", ranking=mode, limit=1)
+    assert {hit.memory.id, *hit.duplicates} == {first.id, again.id}
