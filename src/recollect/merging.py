@@ -1,7 +1,6 @@
 """What hits have to do with each other: those that say the same, and those that stand before others."""
 
 import math
-import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ DUPLICATE = 0.95
 _FAR = 3  # a third of the length is too much
 _LONG = 60  # letters: in longer texts, the first word and the last one's full stop matter little
 _SOME = 0.4
-_TOGETHER = 16  # texts
 _ALIKE = 0.6  # of the words as they stand: less cannot agree so far by their stems
 
 # Texts that differ in one of these words, or in a number, say different things however long they are.
@@ -84,35 +82,6 @@ def agreement(left: Said, right: Said) -> float:
     return round(sum(times * theirs[term] for term, times in ours.items()) / (length * other), 9)
 
 
-class _Shared:
-    """How many words a text shares with each of some others, counted for several of them in one go.
-
-    A word is a number with 32 bits for each text, a one where the text has it. The sum of a text's words is all counts.
-    """
-
-    def __init__(self) -> None:
-        self._added = 0
-        self._words: list[dict[str, int]] = []
-
-    def add(self, said: frozenset[str]) -> None:
-        """Add one of the others."""
-        place = self._added % _TOGETHER
-        if place == 0:
-            self._words.append({})
-        known, one = self._words[-1], 1 << (32 * place)
-        for word in said:
-            known[word] = known.get(word, 0) + one
-        self._added += 1
-
-    def counts(self, said: frozenset[str]) -> list[int]:
-        """How many words are shared with each, in the order in which they were added."""
-        found: list[int] = []
-        for known in self._words:
-            total = sum(filter(None, map(known.get, said)))
-            found += struct.unpack(f"<{_TOGETHER}I", total.to_bytes(4 * _TOGETHER, "little"))
-        return found
-
-
 def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = None) -> list[Found]:
     """The first hits, of those that say the same only the first; it names the others.
 
@@ -120,8 +89,7 @@ def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = N
     ``spare`` says.
     """
     kept: list[Found] = []
-    before: list[tuple[Said, str | None, int]] = []
-    shared = _Shared()
+    before: list[tuple[int, frozenset[str], str | None, Said, Found]] = []
     left = len(found) if spare is None else spare
     for one in found:
         if len(kept) == limit:
@@ -129,22 +97,22 @@ def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = N
                 break
             left -= 1
         one.duplicates.clear()
-        said, author = Said(one.memory.content), one.memory.author
-        parts, length = said.parts, len(said.text)
-        counts = shared.counts(parts) if length > _LONG else []
-        least = _SOME * len(parts) if counts else 0
-        for place, (other, other_author, other_length) in enumerate(before):
+        author, said = one.memory.author, Said(one.memory.content)
+        length, parts = len(said.text), said.parts
+        shortest, longest = length - length // _FAR, length + length // _FAR
+        least = _SOME * len(parts) if length > _LONG else 0
+        for other_length, other_parts, other_author, other, first in before:
             # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two
             # looks tell nearly all pairs apart, and there are many pairs.
-            near = abs(length - other_length) * _FAR <= length and (not counts or counts[place] >= least)
-            if near and author == other_author and _same(said, other):
-                kept[place].duplicates.append(one.memory.id)
+            if not shortest <= other_length <= longest or len(parts & other_parts) < least:
+                continue
+            if author == other_author and _same(said, other):
+                first.duplicates.append(one.memory.id)
                 break
         else:
             if len(kept) < limit:
                 kept.append(one)
-                before.append((said, author, length))
-                shared.add(parts)
+                before.append((length, parts, author, said, one))
     return kept
 
 

@@ -208,7 +208,7 @@ class SqliteReads(Store):
             return super().pick(query, numbers, vectors=vectors)
         with self._reading() as connection:  # a single statement sees one state of the file by itself
             owned = self._numbers(connection, query.owners)
-            found = connection.execute(*queries.by_numbers(owned, numbers, vectors=vectors))
+            found = rows.fetch(connection, *queries.by_numbers(owned, numbers, vectors=vectors))
             pending = self._pending
             return {row[2]: rows.to_memory(row, owned[row[3]], pending.get(row[0])) for row in found}
 
