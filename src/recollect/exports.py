@@ -17,10 +17,10 @@ def on_demand(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], 
     >>> wanted, listed = on_demand("recollect", {"types.owners": "Layer Owner"})
     >>> wanted("Layer").__module__
     'recollect.types.owners'
-    >>> wanted("Lair")
+    >>> wanted("nothing_of_ours")
     Traceback (most recent call last):
     ...
-    AttributeError: module 'recollect' has no attribute 'Lair'
+    AttributeError: module 'recollect' has no attribute 'nothing_of_ours'
     >>> "Owner" in listed()
     True
     """
