@@ -38,9 +38,11 @@ class Fading:
         self._at = datetime.min.replace(tzinfo=UTC)
         self._rests: dict[frozenset[Owner], int] = {}
 
-    def changed(self, memory_id: str) -> None:
-        """Say that a memory was changed or used."""
-        self._known.pop(memory_id, None)
+    def changed(self, *ids: str) -> None:
+        """Say that memories were changed or used."""
+        if self._known:  # not while everything is read
+            for memory_id in ids:
+                self._known.pop(memory_id, None)
 
     def leading(
         self, query: Query, memories: list[Memory], order: Irrelevance, value: Value

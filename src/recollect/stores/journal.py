@@ -146,11 +146,12 @@ class Journal:
             if key is not None:
                 keys[owner, key] = memory_id
             heads[memory_id] = entry
-            self.fading.changed(memory_id)
         if new:
             self.owned.setdefault(owner, []).extend(new)
         self.last = max(self.last, written[-1].sequence)
-        self._weights.changed(owner, *(entry.memory_id for entry in written))
+        ids = [entry.memory_id for entry in written]
+        self._weights.changed(owner, *ids)
+        self.fading.changed(*ids)
 
     def place_vector(self, memory_id: str, vector: Vector | None, *, replaces: bool) -> None:
         """Keep a vector: in use, or waiting if it is of another embedder. One that ``replaces`` came with another text:

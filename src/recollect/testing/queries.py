@@ -52,13 +52,14 @@ FADING_DRAFTS = st.lists(
         st.fixed_dictionaries(
             {
                 "type": st.sampled_from([MemoryType.CONVERSATION, MemoryType.FACT, MemoryType.PREFERENCE]),
+                "importance": st.integers(1, 20).map(lambda some: some / 20),  # few are equal
                 "decay_factor": st.sampled_from([None, None, 0.0, 0.3]),
                 "expires_at": st.sampled_from([None, None, None, START + timedelta(hours=1)]),
             }
         ),
     ),
-    min_size=6,
-    max_size=12,
+    min_size=9,
+    max_size=16,
 )
 POLICIES = (
     USUAL,
@@ -201,6 +202,26 @@ class Queries(Subject):
                     after = None if last is None else (order(last.memory), last.number)
                     page = store.ranked(replace(wanted, limit=2, after=after), order)
                     assert whole(page) == whole(every[place : place + 2])
+
+    @pytest.mark.req("L5", "L9", "J6")
+    def test_what_was_used_or_changed_is_relevant_at_once(self, store: Store) -> None:
+        memories = [memory(importance=0.5 + number / 100) for number in range(20)]
+        put(store, *memories)
+        order = Irrelevance(START + timedelta(days=30), {ADA: USUAL})
+        first = query(ADA, sort=Sort.RELEVANCE, limit=1)
+
+        def leading() -> list[str]:
+            return ids_of(one.memory for one in store.ranked(first, order))
+
+        assert leading() == [memories[19].id]
+        store.touch([memories[0].id], order.now)
+        assert leading() == [memories[0].id]
+        store.apply([updated(memories[1], importance=1.0)])
+        assert leading() == [memories[1].id]
+        store.apply([updated(replace(memories[1], version=2), importance=0.1)])
+        assert leading() == [memories[0].id]
+        put(store, added := memory(importance=0.9))
+        assert leading() == [added.id]
 
     @pytest.mark.req("L5")
     @pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES)
