@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from recollect.types import DecayPolicy, Memory, MemoryType
+from recollect.types import DecayPolicy, Memory, MemoryType, Owner
 
 USUAL = DecayPolicy()
 """How memories fade unless their session says otherwise."""
@@ -105,6 +105,33 @@ def irrelevance(now: datetime, policy: DecayPolicy = USUAL) -> Callable[[Memory]
         return -(memory.importance * left * (1.0 + 0.5 * power(0.5, since / _DAY_SECONDS)))
 
     return value
+
+
+class Irrelevance:
+    """The same for the memories of several owners, which fade as the policy of each says.
+
+    Of a memory that is neither changed nor used, it never becomes smaller as time goes on. So a store that keeps what
+    it was has a bound of what it is later.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     memory = memories.view(user="ada").add("Likes tea")
+    >>> times = [memory.created_at + timedelta(days=days) for days in (0, 1)]
+    >>> now, later = (Irrelevance(at, {memory.owner: USUAL})(memory) for at in times)
+    >>> now < later
+    True
+    """
+
+    def __init__(self, now: datetime, policies: Mapping[Owner, DecayPolicy]) -> None:
+        self.now, self.policies = now, policies
+        by_owner = {owner: irrelevance(now, policy) for owner, policy in policies.items()}
+        self.of: Callable[[Memory], float] = lambda memory: by_owner[memory.owner](memory)
+        if len({id(policy) for policy in policies.values()}) == 1:  # as in most views
+            self.of = next(iter(by_owner.values()))
+
+    def __call__(self, memory: Memory) -> float:
+        """That of one memory; for many, ``of`` is quicker."""
+        return self.of(memory)
 
 
 def relevance(memory: Memory, now: datetime, policy: DecayPolicy = USUAL, *, match: float = 1.0) -> dict[str, float]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import decay
-from recollect.testing.builders import START, memory
+from recollect.testing.builders import START, memory, owner
 from recollect.types import DecayPolicy, MemoryType
 
 AGES = st.timedeltas(timedelta(0), timedelta(days=400))
@@ -73,3 +73,35 @@ def test_the_worth_of_a_memory_is_the_product_of_its_parts(
     one = memory(type=kind, importance=importance, last_accessed_at=None if used is None else START + used)
     parts = decay.relevance(one, START + age, policy)
     assert -decay.irrelevance(START + age, policy)(one) == math.prod(parts.values())
+
+
+@given(
+    kind=TYPES,
+    left=st.none() | st.floats(0, 1),
+    used=st.none() | AGES,
+    ages=st.lists(st.timedeltas(timedelta(days=-1), timedelta(days=400)), min_size=2, max_size=2).map(sorted),
+    policy=st.builds(
+        DecayPolicy,
+        enabled=st.booleans(),
+        half_life_hours=st.none() | st.floats(0.1, 1e12),
+        min_decay_factor=st.floats(0, 1),
+        by_type_hours=st.just({MemoryType.PREFERENCE: 1.0}),
+    ),
+)
+def test_a_memory_that_is_left_alone_never_counts_more_later(
+    kind: MemoryType, left: float | None, used: timedelta | None, ages: list[timedelta], policy: DecayPolicy
+) -> None:
+    last = None if used is None else START + used
+    one = memory(type=kind, importance=0.7, decay_factor=left, last_accessed_at=last)
+    first, second = (decay.Irrelevance(START + at, {one.owner: policy})(one) for at in ages)
+    assert first <= second + 1e-12
+
+
+def test_the_memories_of_each_owner_fade_as_its_policy_says() -> None:
+    ada, bob = memory(), memory(whose=owner("bob"))
+    policies = {ada.owner: DecayPolicy(enabled=False), bob.owner: DecayPolicy(half_life_hours=1)}
+    now = START + timedelta(days=1)
+    order = decay.Irrelevance(now, policies)
+    for one in (ada, bob):
+        assert -order(one) == math.prod(decay.relevance(one, now, policies[one.owner]).values())
+    assert order(ada) < order(bob)

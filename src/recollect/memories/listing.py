@@ -1,6 +1,6 @@
 """Pages and filters of a view: cursors, moments in the past, and references followed to a depth."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ from recollect.filters import Where
 from recollect.memories.engine import PAGE
 from recollect.memories.reach import Policies
 from recollect.ports import Owners, Query, Store, Stored
-from recollect.types import Filter, Memory, Page, Sort
+from recollect.types import Filter, Page, Sort
 
 PAGE_LIMIT = 100
 _OFFSET_LIMIT = 1_000_000_000
@@ -104,7 +104,7 @@ def page(store: Store, query: Query, cursor: str | None, policies: Policies) -> 
 def _by_relevance(store: Store, query: Query, judged_at: datetime, policies: Policies) -> Page:
     """A page in an order that changes with time: every page is judged by the time of the first one."""
 
-    value = _irrelevance({owner: policies.get(owner, decay.USUAL) for owner in query.owners}, judged_at)
+    value = decay.Irrelevance(judged_at, {owner: policies.get(owner, decay.USUAL) for owner in query.owners})
     limit = query.limit or PAGE
     found = store.ranked(replace(query, limit=limit + 1), value)
     memories = [stored.memory for stored in found[:limit]]
@@ -116,14 +116,6 @@ def _by_relevance(store: Store, query: Query, judged_at: datetime, policies: Pol
         total=store.count(query),
         reasons=tuple({name: round(part, 4) for name, part in one.items()} for one in parts),
     )
-
-
-def _irrelevance(policies: Policies, judged_at: datetime) -> Callable[[Memory], float]:
-    """What memories are ordered by. Most views have one policy for all."""
-    by_owner = {owner: decay.irrelevance(judged_at, policy) for owner, policy in policies.items()}
-    if len({id(policy) for policy in policies.values()}) > 1:
-        return lambda memory: by_owner[memory.owner](memory)
-    return next(iter(by_owner.values()), decay.irrelevance(judged_at))
 
 
 def _continued(query: Query, cursor: str | None) -> tuple[Query, datetime]:

@@ -200,7 +200,8 @@ class Store(ABC):
         """The memories that a listing takes, by a value that no store can keep: smaller first, of equals the newest.
 
         The order of the query is ``Sort.RELEVANCE``, and its position begins with such a value. A memory that is given
-        to ``value`` has no vector, and may be the store's own.
+        to ``value`` has no vector, and may be the store's own. The engine gives a ``decay.Irrelevance``: a store may
+        use what that says of itself, and must be right for any other value, too.
         """
         matching = self.select(replace(query, sort=Sort.NEWEST, limit=None, offset=0, after=None))
         return taken(((value(one.memory), one.number, one) for one in matching), query)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from recollect import codec, tally
 from recollect.errors import Conflict
 from recollect.ports import Embedded, Owners, Stored, Write, check_vector
+from recollect.stores.fading import Fading
 from recollect.stores.weights import Weights
 from recollect.types import Memory, Operation, Owner, Vector, Version
 
@@ -99,6 +100,7 @@ class Journal:
         self.renewed: dict[str, Vector] = {}  # of the embedder that is to come
         self.accesses: dict[str, Accesses] = {}
         self.settings: dict[str, str] = {}
+        self.fading = Fading()  # for whoever orders by relevance
         self._weights = Weights()
 
     # -- changing ---------------------------------------------------------------------------------------------
@@ -147,7 +149,9 @@ class Journal:
         if new:
             self.owned.setdefault(owner, []).extend(new)
         self.last = max(self.last, written[-1].sequence)
-        self._weights.changed(owner, *(entry.memory_id for entry in written))
+        ids = [entry.memory_id for entry in written]
+        self._weights.changed(owner, *ids)
+        self.fading.changed(*ids)
 
     def place_vector(self, memory_id: str, vector: Vector | None, *, replaces: bool) -> None:
         """Keep a vector: in use, or waiting if it is of another embedder. One that ``replaces`` came with another text:
@@ -195,6 +199,7 @@ class Journal:
         if head is None or head.memory is None:
             return False
         self.accesses[memory_id] = accesses.and_more(self.accesses.get(memory_id))
+        self.fading.changed(memory_id)
         return True
 
     # -- asking -----------------------------------------------------------------------------------------------

@@ -4,16 +4,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import filters, tally
+from recollect.decay import USUAL, Irrelevance
 from recollect.ports import Query, Store, Stored
 from recollect.testing import strategies
 from recollect.testing.builders import (
     START,
+    forgotten,
     ids_of,
     memory,
     new_id,
@@ -27,6 +30,7 @@ from recollect.testing.builders import (
 from recollect.testing.strategies import Draft
 from recollect.testing.subject import GENERATED, Subject
 from recollect.types import (
+    DecayPolicy,
     KnowledgePointer,
     Memory,
     MemoryType,
@@ -41,6 +45,38 @@ from recollect.types import (
 ADA = owner("ada")
 BOB = owner("bob")
 DRAFTS = st.lists(strategies.drafts(), max_size=10)
+FADING_DRAFTS = st.lists(
+    st.builds(
+        dict[str, Any].__or__,
+        strategies.sketches(),
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from([MemoryType.CONVERSATION, MemoryType.FACT, MemoryType.PREFERENCE]),
+                "importance": st.integers(1, 20).map(lambda some: some / 20),  # few are equal
+                "decay_factor": st.sampled_from([None, None, 0.0, 0.3]),
+                "expires_at": st.sampled_from([None, None, None, START + timedelta(hours=1)]),
+            }
+        ),
+    ),
+    min_size=9,
+    max_size=16,
+)
+POLICIES = (
+    USUAL,
+    DecayPolicy(enabled=False),
+    DecayPolicy(half_life_hours=0.5, min_decay_factor=0.0, by_type_hours={MemoryType.PREFERENCE: 1.0}),
+)
+# What happens to which memories, how many seconds pass (clocks go back, too), and how the memories fade from then on.
+LOOKS = st.lists(
+    st.tuples(
+        st.sampled_from([None, "touch", "update", "forget"]),
+        st.integers(0, 5),
+        st.sampled_from([0, 1, 3_600, 86_400, 10_000_000, -1, -7_200, -10_000_000]),
+        st.sampled_from([None, None, None, *POLICIES]),
+    ),
+    min_size=2,
+    max_size=6,
+)
 
 _POINTER = KnowledgePointer(source_type=PointerType.ADR, source_id="adr-1", content_hash="sha256:00", synced_at=START)
 _SECOND = timedelta(seconds=1)
@@ -139,6 +175,53 @@ class Queries(Subject):
             rest = replace(wanted, offset=offset, limit=limit, after=(value(last.memory), last.number))
             behind = every[every.index(last) + 1 :]
             assert whole(store.ranked(rest, value)) == whole(behind[offset : offset + limit])
+
+    @pytest.mark.req("L5", "L9", "J6")
+    @given(drafts=FADING_DRAFTS, looks=LOOKS, conditions=st.sampled_from([{}, {}, {"tags": ("a",)}]))
+    @GENERATED
+    def test_an_order_by_relevance_agrees_with_the_definition_as_time_goes_on(
+        self,
+        store: Store,
+        drafts: list[Draft],
+        looks: list[tuple[str | None, int, int, DecayPolicy | None]],
+        conditions: Draft,
+    ) -> None:
+        whose, memories = stored(store, drafts)
+        others, more = stored(store, drafts[::2])
+        policy, then, now = USUAL, store.sequence(), START
+        for what, which, seconds, other in looks:
+            policy, now = other or policy, now + timedelta(seconds=seconds)
+            for one in (memories + more)[which::4]:
+                change(store, what, one, now)
+            for owners, as_of in (((whose,), None), ((whose, others), None), ((whose, others), then)):
+                order = Irrelevance(now, {one: policy if one == whose else USUAL for one in owners})
+                wanted = query(*owners, sort=Sort.RELEVANCE, now=now, as_of=as_of, **conditions)
+                every = Store.ranked(store, wanted, order)
+                assert whole(store.ranked(replace(wanted, limit=1, offset=1), order)) == whole(every[1:2])
+                for place, last in enumerate([None, *every]):
+                    after = None if last is None else (order(last.memory), last.number)
+                    page = store.ranked(replace(wanted, limit=2, after=after), order)
+                    assert whole(page) == whole(every[place : place + 2])
+
+    @pytest.mark.req("L5", "L9", "J6")
+    def test_what_was_used_or_changed_is_relevant_at_once(self, store: Store) -> None:
+        memories = [memory(importance=0.5 + number / 100) for number in range(20)]
+        put(store, *memories)
+        order = Irrelevance(START + timedelta(days=30), {ADA: USUAL})
+        first = query(ADA, sort=Sort.RELEVANCE, limit=1)
+
+        def leading() -> list[str]:
+            return ids_of(one.memory for one in store.ranked(first, order))
+
+        assert leading() == [memories[19].id]
+        store.touch([memories[0].id], order.now)
+        assert leading() == [memories[0].id]
+        store.apply([updated(memories[1], importance=1.0)])
+        assert leading() == [memories[1].id]
+        store.apply([updated(replace(memories[1], version=2), importance=0.1)])
+        assert leading() == [memories[0].id]
+        put(store, added := memory(importance=0.9))
+        assert leading() == [added.id]
 
     @pytest.mark.req("L5")
     @pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES)
@@ -323,3 +406,14 @@ def stored(store: Store, drafts: list[Draft]) -> tuple[Owner, list[Memory]]:
     memories = [memory(whose=whose, **draft) for draft in drafts]
     put(store, *memories)
     return whose, memories
+
+
+def change(store: Store, what: str | None, which: Memory, now: datetime) -> None:
+    """Use or change a memory that may have been changed before."""
+    newest = store.get({which.owner}, [which.id])[which.id]
+    if what == "touch":
+        store.touch([which.id], now)
+    elif what == "update":
+        store.apply([updated(newest, importance=1 - newest.importance)])
+    elif what == "forget":
+        store.apply([forgotten(newest)])

@@ -9,6 +9,7 @@ from operator import is_
 from typing import TYPE_CHECKING
 
 from recollect import codec, filters, tally
+from recollect.decay import Irrelevance
 from recollect.filters import Where
 from recollect.ports import Owners, Query, Quota, Stored, Write
 from recollect.stores.held import HeldStore
@@ -47,8 +48,8 @@ class QuickStore(HeldStore):
     def ranked(self, query: Query, value: Callable[[Memory], float]) -> list[Stored]:
         """The same by a value. Only numbers are made on the way, which the garbage collector does not look at."""
         with self._reading():
-            found = self._found(query)[::-1]  # of equals the newest comes first
-            values = list(map(value, map(self._counted, found) if self._journal.accesses else found))
+            found, values = self._valued(query, value)
+            found, values = found[::-1], values[::-1]  # of equals the newest comes first
             places: Iterable[int] = range(len(found))
             if query.after is not None:
                 last, number = query.after
@@ -59,6 +60,15 @@ class QuickStore(HeldStore):
             else:
                 ordered = heapq.nsmallest(query.offset + query.limit, places, key=values.__getitem__)
             return self._given(found[place] for place in ordered[query.offset :])
+
+    def _valued(self, query: Query, value: Callable[[Memory], float]) -> tuple[list[Memory], list[float]]:
+        """What a filter lets through, with its values; of what fades, no more than may come on the page."""
+        found = self._found(query)
+        plain = value.of if isinstance(value, Irrelevance) else value
+        of = (lambda memory: plain(self._counted(memory))) if self._journal.accesses else plain
+        if isinstance(value, Irrelevance) and query.as_of is None:
+            return self._journal.fading.leading(query, found, value, of)
+        return found, list(map(of, found))
 
     def _counted(self, memory: Memory) -> Memory:
         """A memory with its accesses; not to be given away."""
