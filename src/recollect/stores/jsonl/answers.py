@@ -112,7 +112,7 @@ class QuickStore(HeldStore):
         with self._reading():
             if self._indexes is None:
                 self._indexes = Indexes()
-            allowed = None if filters.anything(query.where) else list(map(self._journal.number, self._found(query)))
+            allowed = None if filters.anything(query.where) else self._journal.numbers(self._found(query))
             return self._indexes.candidates(self._journal, query, probe, allowed)
 
     def _forget_indexes(self) -> None:

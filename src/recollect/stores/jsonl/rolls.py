@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ PATIENCE = 5
 a command line never asks; who asked a few will ask more.
 """
 
+ASKED = 32
+"""Questions for tags whose answers are kept."""
+
 Tags = tuple[str, ...]
 
 
@@ -37,6 +41,7 @@ class Roll:
         self._sequence = 0
         self._tags: list[int] = []
         self._known_tags: dict[Tags, int] = {}
+        self._fitting: dict[tuple[Tags, Tags, Tags], tuple[int, set[int]]] = {}
         self._text_asked = 0
         self._grams: Grams | None = None
         self._unmarked: set[int] = set()
@@ -74,10 +79,20 @@ class Roll:
         if where.text or where.content_contains is not None:
             places = self._with_pieces(filters.pieces(where), places)
         if where.tags or where.any_tags or where.no_tags:
-            fitting = {number for tags, number in self._known_tags.items() if filters.has_tags(tags, where)}
-            tags = self._tags
+            fitting, tags = self._with_tags(where), self._tags
             places = [place for place in places if tags[place] in fitting]
         return places
+
+    def _with_tags(self, where: Where) -> set[int]:
+        """The numbers of all combinations of tags that a filter lets through; only new ones are looked at again."""
+        asked = (where.tags, where.any_tags, where.no_tags)
+        seen, fitting = self._fitting.pop(asked, (0, set()))
+        new = islice(self._known_tags.items(), seen, None)
+        fitting.update(number for tags, number in new if filters.has_tags(tags, where))
+        if len(self._fitting) >= ASKED:
+            del self._fitting[next(iter(self._fitting))]  # the one that was not asked for longest
+        self._fitting[asked] = len(self._known_tags), fitting
+        return fitting
 
     def _with_pieces(self, pieces: Sequence[str], places: Sequence[int]) -> Sequence[int]:
         self._text_asked += 1
