@@ -1,6 +1,5 @@
 """From ranked candidates to hits: read them, put them into the order of the ranking, fold what says the same."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -98,8 +97,7 @@ def _in_order(engine: Engine, asked: Search, known: Sequence[Found]) -> list[Fou
         ordered.sort(key=lambda one: (layers.PRECEDENCE[one.memory.layer], -one.score))
         return merging.overriding(ordered, list(layers.PRECEDENCE))
     if asked.ranking is Ranking.RELEVANCE:
-        for one in ordered:
-            _weigh(one, asked)
+        _weigh(ordered, asked)
         ordered.sort(key=lambda one: -one.score)
     return ordered
 
@@ -123,12 +121,14 @@ def _told(one: Found) -> str:
     return f"{memory.author}: {memory.content}" if memory.author else memory.content
 
 
-def _weigh(one: Found, asked: Search) -> None:
-    """The relevance of a hit: the product of its parts."""
-    policy = asked.policies.get(one.memory.owner, decay.USUAL)
-    parts = decay.relevance(one.memory, asked.asked_at, policy, match=one.score)
-    one.score = min(1.0, math.prod(parts.values()))
-    one.reasons = {name: round(part, 4) for name, part in parts.items()} if asked.explain else {}
+def _weigh(found: Sequence[Found], asked: Search) -> None:
+    """The relevance of hits: the product of its parts, which are told apart only for whoever wants to know."""
+    faded = decay.Irrelevance(asked.asked_at, asked.policies).of
+    for one in found:
+        if asked.explain:
+            parts = decay.relevance(one.memory, asked.asked_at, asked.policies[one.memory.owner], match=one.score)
+            one.reasons = {name: round(part, 4) for name, part in parts.items()}
+        one.score = min(1.0, -faded(one.memory) * one.score)
 
 
 def _hits(engine: Engine, wanted: Query, kept: Sequence[Found]) -> tuple[Hit, ...]:
