@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import recollect
 from recollect import filters
 from recollect.stores.jsonl import JsonlStore, rolls
 from recollect.stores.jsonl.grams import Grams, tells
@@ -73,6 +74,25 @@ def test_listings_agree_with_the_filters_whatever_was_written_in_between(
                     expected = [one for one in there if filters.matches(one, question.where)]
                     assert [one.memory for one in store.select(question)] == expected
                     assert store.count(question) == len(expected)
+
+
+@pytest.mark.req("J5")
+def test_a_tag_is_found_in_whatever_company_it_comes(tmp_path: Path) -> None:
+    with recollect.open(f"jsonl:{tmp_path / 'memory'}", embedder=None, durability="relaxed") as memories:
+        view, asked = memories.view(user="ada"), recollect.Filter(tags=["security"], no_tags=["old"])
+        found: list[str] = []
+        company = {
+            "security": True,
+            "tea": False,
+            "security.tokens tea": True,
+            "security old": False,
+            "tea security": True,
+        }
+        for tags, fits in company.items():
+            memory_id = view.add("Something to remember", tags=tags.split()).id
+            found += [memory_id] if fits else []
+            assert [one.id for one in view.list(filter=asked, sort_by="oldest")] == found
+            assert view.search("remember", filter=asked, min_score=0).total == len(found)
 
 
 @given(st.lists(strategies.contents(), min_size=1, max_size=20), st.data())

@@ -238,11 +238,6 @@ class Journal:
         """The place of a memory in the order of recording: the same for all its versions."""
         return self.heads[memory.id].number
 
-    def numbers(self, memories: Iterable[Memory]) -> list[int]:
-        """The same of many."""
-        heads = self.heads
-        return [heads[memory.id].number for memory in memories]
-
     def scan(self, owners: Owners, *, as_of: int | None, vectors: bool) -> list[Stored]:
         """All memories of the owners."""
         return [

@@ -112,8 +112,13 @@ class QuickStore(HeldStore):
         with self._reading():
             if self._indexes is None:
                 self._indexes = Indexes()
-            allowed = None if filters.anything(query.where) else self._journal.numbers(self._found(query))
+            allowed = None if filters.anything(query.where) else self._allowed(query)
             return self._indexes.candidates(self._journal, query, probe, allowed)
+
+    def _allowed(self, query: Query) -> list[int]:
+        """The numbers of what a filter lets through."""
+        found = self._rolls.numbers(self._journal, query.owners, query.where)
+        return list(map(self._journal.number, self._found(query))) if found is None else found
 
     def _forget_indexes(self) -> None:
         """Something changed that no index can follow."""

@@ -126,9 +126,7 @@ class Rolls:
 
         The list may be the roll's own: not to be changed.
         """
-        rolls = [self._of(owner, journal) for owner in owners if owner in journal.owned]
-        lasting = not any(roll.expiring for roll in rolls)
-        left = replace(where, tags=(), any_tags=(), no_tags=(), include_forgotten=lasting)
+        rolls, left = self._seen(journal, owners, where)
         chosen = [(roll, roll.places(where)) for roll in rolls]
         if len(chosen) == 1:
             roll, places = chosen[0]
@@ -138,6 +136,19 @@ class Rolls:
         memories = [roll.memories[place] for roll, places in chosen for place in places]
         numbers = [roll.numbers[place] for roll, places in chosen for place in places]
         return [memories[place] for place in sorted(range(len(numbers)), key=numbers.__getitem__)], left
+
+    def numbers(self, journal: Journal, owners: Owners, where: Where) -> list[int] | None:
+        """The numbers of what a filter lets through, without a look at the memories; none if it takes that."""
+        rolls, left = self._seen(journal, owners, where)
+        if filters.conditions(left):
+            return None
+        return [roll.numbers[place] for roll in rolls for place in roll.places(where)]
+
+    def _seen(self, journal: Journal, owners: Owners, where: Where) -> tuple[list[Roll], Where]:
+        """The rolls of owners, and what of a filter they cannot tell."""
+        rolls = [self._of(owner, journal) for owner in owners if owner in journal.owned]
+        lasting = not any(roll.expiring for roll in rolls)
+        return rolls, replace(where, tags=(), any_tags=(), no_tags=(), include_forgotten=lasting)
 
     def _of(self, owner: Owner, journal: Journal) -> Roll:
         roll = self._kept.get(owner)
