@@ -73,9 +73,9 @@ PAGES = (
         intro="What goes into the next call of a language model, under a budget, and how its tokens are counted.",
         shows=(
             "recollect.window",
-            "recollect.tokens:TokenCounter",
-            "recollect.tokens:by_characters",
-            "recollect.tokens:bpe_counter",
+            "recollect.text.tokens:TokenCounter",
+            "recollect.text.tokens:by_characters",
+            "recollect.text.tokens:bpe_counter",
         ),
     ),
     Page(
@@ -92,7 +92,7 @@ PAGES = (
         file="plans.md",
         title="Plans",
         intro="What a database allows, and how much it may keep.",
-        shows=("recollect.plans",),
+        shows=("recollect.entitlements",),
     ),
     Page(
         file="values.md",
@@ -137,7 +137,7 @@ PAGES = (
             "recollect.embedders.http:HttpEmbedder",
             "recollect.embedders.calling:CallableEmbedder",
             "recollect.embedders.hashing:HashingEmbedder",
-            "recollect.calibration:Calibration",
+            "recollect.recall.calibration:Calibration",
             "recollect.rerankers.cross_encoder:CrossEncoder",
         ),
     ),

@@ -43,13 +43,13 @@ from recollect.errors import (
 
 if TYPE_CHECKING:
     from recollect import aio as aio
+    from recollect.entitlements import Plan
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
     from recollect.memories.converting import convert
     from recollect.memories.database import Memories, open
     from recollect.memories.session import Session, SessionPreferences
     from recollect.memories.sessions import Sessions
     from recollect.memories.view import View
-    from recollect.plans import Plan
     from recollect.types import (
         CompactionReport,
         ConversionReport,
@@ -172,14 +172,14 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
     __getattr__, __dir__ = exports.on_demand(
         __name__,
         {
-            "": "aio plans types",
+            "": "aio entitlements types",
             "memories.agent": "AgentMemory AgentSnapshot AgentStats",
             "memories.converting": "convert",
             "memories.database": "Memories open",
             "memories.session": "Session SessionPreferences",
             "memories.sessions": "Sessions",
             "memories.view": "View",
-            "plans": "Plan",
+            "entitlements": "Plan",
             "types": "CompactionReport ConversionReport DecayPolicy Diagnosis DroppedMemory Filter Finding Health Hit"
             " Identity KnowledgePointer Layer LayerSize Memory MemoryType NewMemory Operation"
             " OperationCompleted Owner Page PointerType Ranking Removal Results SessionConfig SessionStats"

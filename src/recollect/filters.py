@@ -124,7 +124,7 @@ def patterns(value: object) -> tuple[str, ...]:
     >>> patterns("Secur* of the Caf\u00e9")
     ('secur*', 'of', 'the', 'cafe')
     """
-    from recollect import words  # lazy: brings in the stemmer, which most filters do not need
+    from recollect.text import words  # lazy: brings in the stemmer, which most filters do not need
 
     found: dict[str, None] = {}
     for word in re.findall(_PATTERN, words.unmarked(validation.line("filter.text", value))):
@@ -293,7 +293,7 @@ def _wordings(wanted: Iterable[str], spaced: Callable[[str], str]) -> Iterator[C
 
 
 def _spaced(content: str) -> str:
-    from recollect import words  # lazy: as above
+    from recollect.text import words  # lazy: as above
 
     return words.spaced(content)
 

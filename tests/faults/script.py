@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import recollect
-from recollect import logs, words
+from recollect import logs
 from recollect.memories import comparing
 from recollect.memories.database import Memories
 from recollect.memories.view import View
 from recollect.stores.sqlite import SqliteStore, connections, schema
+from recollect.text import words
 
 BATCH = 8
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "kelp", "maple")

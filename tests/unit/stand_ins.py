@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import recollect
-from recollect.calibration import PLAIN
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.ports import Embedder
+from recollect.recall.calibration import PLAIN
 from recollect.testing.builders import START
 
 DIMENSION = 16

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.calibration import LEAST_SPAN, PAIRS, PLAIN, Calibration, measure
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import ConfigurationError, EmbeddingFailed
+from recollect.recall.calibration import LEAST_SPAN, PAIRS, PLAIN, Calibration, measure
 
 COSINES = st.floats(-1.001, 1.001)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import decay
+from recollect.lifecycle import decay
 from recollect.testing.builders import START, memory, owner
 from recollect.types import DecayPolicy, MemoryType
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from recollect import ConfigurationError, EmbeddingFailed, InvalidInput, NewMemory, RateLimited, Unauthorized
-from recollect.calibration import PAIRS
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.recall.calibration import PAIRS
 from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, Switched, embedders, sequence
 
 

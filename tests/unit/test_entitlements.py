@@ -8,8 +8,8 @@ import pytest
 
 import recollect
 from recollect import AgentMemory, ConfigurationError, Plan, PlanRestriction, QuotaExceeded, View
+from recollect.entitlements import Feature
 from recollect.events import Event, MemoryStored, QuotaWarning
-from recollect.plans import Feature
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.window import ContextWindow

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from recollect.decay import USUAL, Irrelevance
+from recollect.lifecycle.decay import USUAL, Irrelevance
 from recollect.stores import fading
 from recollect.stores.fading import Fading
 from recollect.testing.builders import START, memory, owner, query

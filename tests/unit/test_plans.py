@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigurationError, Plan, PlanRestriction, plans
-from recollect.plans import PLANS, Feature
+from recollect import ConfigurationError, Plan, PlanRestriction, entitlements
+from recollect.entitlements import PLANS, Feature
 
 MB = 1024**2
 
@@ -30,10 +30,10 @@ def test_the_four_plans(plan: Plan, limit: int | None, features: set[Feature]) -
     assert {feature for feature in Feature if plan.allows(feature)} == features
     for feature in Feature:
         if feature in features:
-            plans.check(plan, feature)
+            entitlements.check(plan, feature)
         else:
             with pytest.raises(PlanRestriction):
-                plans.check(plan, feature)
+                entitlements.check(plan, feature)
 
 
 @pytest.mark.req("L12")
@@ -49,7 +49,7 @@ def test_the_four_plans(plan: Plan, limit: int | None, features: set[Feature]) -
 )
 def test_a_restriction_names_plan_feature_and_upgrade(feature: Feature, upgrade: str) -> None:
     with pytest.raises(PlanRestriction) as raised:
-        plans.check(Plan.CORE, feature)
+        entitlements.check(Plan.CORE, feature)
     error = raised.value
     assert error.details == {"plan": "Core", "feature": feature.value, "upgrade": upgrade}
     assert error.hint == f"upgrade to {upgrade}"
@@ -59,24 +59,24 @@ def test_a_restriction_names_plan_feature_and_upgrade(feature: Feature, upgrade:
 
 def test_without_a_plan_everything_is_allowed() -> None:
     for feature in Feature:
-        plans.check(None, feature)
+        entitlements.check(None, feature)
 
 
 @given(st.sampled_from(PLANS), st.data())
 def test_plans_are_known_by_name_however_it_is_written(plan: Plan, data: st.DataObject) -> None:
     cases = data.draw(st.lists(st.booleans(), min_size=len(plan.name), max_size=len(plan.name)))
     spelt = "".join(c.upper() if upper else c.lower() for c, upper in zip(plan.name, cases, strict=True))
-    assert plans.named(spelt) is plan
-    assert plans.named(plan) is plan
+    assert entitlements.named(spelt) is plan
+    assert entitlements.named(plan) is plan
 
 
 def test_no_name_is_no_plan() -> None:
-    assert plans.named(None) is None
+    assert entitlements.named(None) is None
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigurationError) as raised:
-        plans.named("gold")
+        entitlements.named("gold")
     assert raised.value.details == {"field": "plan"}
     assert "'gold'" in raised.value.message
     for name in ("core", "writerpro", "teams", "enterprise"):
@@ -86,7 +86,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 @pytest.mark.parametrize("value", [7, b"teams", Plan, ["teams"], True])
 def test_what_is_no_plan_is_refused(value: object) -> None:
     with pytest.raises(ConfigurationError, match="not one"):
-        plans.named(value)
+        entitlements.named(value)
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_a_plan_is_a_value() -> None:
 
 @given(used=st.integers(0, 10**12), limit=st.integers(1, 10**12))
 def test_the_warning_begins_at_eighty_percent(used: int, limit: int) -> None:
-    assert plans.warns(used, limit) is (used * 5 >= limit * 4)
+    assert entitlements.warns(used, limit) is (used * 5 >= limit * 4)

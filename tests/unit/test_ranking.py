@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect import ranking
-from recollect.ranking import WITH_VECTORS, WORDS_ALONE, Array, Model, Scores
+from recollect.recall import ranking
+from recollect.recall.ranking import WITH_VECTORS, WORDS_ALONE, Array, Model, Scores
 
 MODELS = (WITH_VECTORS, WORDS_ALONE)
 NAMES = sorted({*WITH_VECTORS.weights, *WORDS_ALONE.weights})

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import asking, words
 from recollect.recall import index as indexing
 from recollect.recall.columns import Array
 from recollect.recall.conversations import NOBODY, PAUSE_S
@@ -20,6 +19,7 @@ from recollect.recall.probes import Candidates
 from recollect.recall.search import candidates
 from recollect.testing.agreement import check_same
 from recollect.testing.builders import probe, vector
+from recollect.text import query_text, words
 
 DIMENSION = 2
 WORDS = ("dark", "mode", "tea", "paris", "tabs", "rome")
@@ -78,7 +78,7 @@ def answers(index: Index, entries: Mapping[int, Entry]) -> list[Candidates]:
     allowed = np.array(sorted(entries)[::3], np.int64)
     parts = [Part(index=index), Part(index=index, allowed=allowed)]
     found = [candidates([part], asked, 5.0, exact) for part in parts for asked in QUESTIONS]
-    beginning = replace(QUESTIONS[0], asked=asking.parse("dark te*"))
+    beginning = replace(QUESTIONS[0], asked=query_text.parse("dark te*"))
     return [*found, candidates([Part(index=index, wild=wild)], beginning, 20.0, exact)]
 
 
@@ -326,7 +326,7 @@ def test_a_phrase_stands_at_the_border_of_a_term() -> None:
     index = Index(0)
     index.add(replace(said(number, ""), terms=words.pack(terms)) for number, terms in texts.items())
     index.settle()
-    both = asking.Asked(terms=phrase, words=("a", "b"), phrases=(phrase,), prefixes=(), names=())
+    both = query_text.Asked(terms=phrase, words=("a", "b"), phrases=(phrase,), prefixes=(), names=())
     asked = replace(probe("x"), asked=both)
     found = candidates([Part(index=index)], asked, 0.0, lambda _: [])
     assert sorted(found.numbers.tolist()) == [2, 4]
@@ -372,8 +372,8 @@ def test_more_vectors_than_are_compared_one_by_one(monkeypatch: pytest.MonkeyPat
         return [best, len(found)]
 
     before = nearest()
-    monkeypatch.setattr("recollect.recall.kernel.MANY", 100)
-    monkeypatch.setattr("recollect.recall.kernel._FEWEST", 50)
+    monkeypatch.setattr("recollect.recall.quantized.MANY", 100)
+    monkeypatch.setattr("recollect.recall.quantized._FEWEST", 50)
     assert nearest() == before == [1235, 5]
     index.remove([1235])
     index.add([said(5_000, "x", vector=rows[1234].tobytes(), marks=0)])

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 import recollect
-from recollect import Memories, NewMemory, Ranking, View, decay, ranking
+from recollect import Memories, NewMemory, Ranking, View
+from recollect.lifecycle import decay
+from recollect.recall import ranking
 from recollect.stores.ram import RamStore
 from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, Opener

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Filter, Hit, Layer, Memories, NewMemory, View, ranking
+from recollect import Filter, Hit, Layer, Memories, NewMemory, View
+from recollect.recall import ranking
 from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, Opener
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Memories, NewMemory, Sessions, Sort, View, decay
+from recollect import InvalidInput, Memories, NewMemory, Sessions, Sort, View
+from recollect.lifecycle import decay
 from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, somebody
 

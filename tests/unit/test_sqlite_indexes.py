@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import codec, words
+from recollect import codec
 from recollect.ports import Write
-from recollect.recall import kernel
+from recollect.recall import quantized
 from recollect.stores.sqlite import SqliteStore, indexes
 from recollect.testing.agreement import values_of
 from recollect.testing.builders import (
@@ -27,6 +27,7 @@ from recollect.testing.builders import (
     vector,
 )
 from recollect.testing.recall import contents
+from recollect.text import words
 from recollect.types import Memory, Vector
 from tests.unit.index_files import ADA, BOB, ROWS, SEARCH, change, filled, header, raw, search, table, watched
 
@@ -183,7 +184,7 @@ def test_erasing_drops_the_image_and_leaves_no_byte(store: SqliteStore, path: Pa
     filled(store, whose=BOB)
     search(store, ADA, BOB)
     assert secret.vector is not None
-    codes = kernel.encode(kernel.direction(secret.vector.data)[None, :]).tobytes()
+    codes = quantized.encode(quantized.direction(secret.vector.data)[None, :]).tobytes()
     marks = {
         "terms": words.pack(words.terms("zeppelin hangar zanzibar")),
         "author": b"secretauthor",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigurationError, InvalidInput, tokens
+from recollect import ConfigurationError, InvalidInput
+from recollect.text import tokens
 
 
 @pytest.mark.req("C1")

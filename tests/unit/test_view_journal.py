@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Layer, Memories, MemoryType, NewMemory, TagUsage, Version, View, tally
+from recollect import InvalidInput, Layer, Memories, MemoryType, NewMemory, TagUsage, Version, View, statistics
 from recollect.testing.builders import START
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
 
@@ -107,7 +107,7 @@ def test_statistics_by_hand(opener: Opener, clock: HandClock) -> None:
     assert stats.top_tags == (TagUsage(tag="a", count=3), TagUsage(tag="b", count=1), TagUsage(tag="c", count=1))
     assert (stats.oldest, stats.newest) == (START, latest - (latest - START) / 2)
     kept = [*view.list(), *(m for m in (view.get(id, include_forgotten=True) for id in (gone.id, expired.id)) if m)]
-    assert stats.bytes_used == sum(map(tally.footprint, kept)) + 5 * 4 * 16
+    assert stats.bytes_used == sum(map(statistics.footprint, kept)) + 5 * 4 * 16
     assert (stats.bytes_limit, stats.percent_used) == (None, 0.0)
     assert stats.embeddings_made == 7
     assert view.stats(layers=["team"]).active == view.stats(layers=[Layer.TEAM]).active == 1
@@ -132,4 +132,4 @@ def test_statistics_agree_with_the_pure_function(memories: Memories, actions: li
         else:
             view.forget(ids[number % len(ids)], permanent=action == "erase")
     everything = view.list(limit=100, filter={"include_forgotten": True})
-    assert view.stats() == tally.tally(everything, START)
+    assert view.stats() == statistics.tally(everything, START)

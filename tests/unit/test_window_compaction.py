@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import ConfigurationError, InvalidInput
-from recollect.tokens import Meter, TokenCounter
+from recollect.text.tokens import Meter, TokenCounter
 from recollect.window import (
     Compaction,
     ContextItem,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recalled import NOTE
+from recollect.text.recalled import NOTE
 from recollect.window import fence, is_recalled, strip_recalled
 from tests.unit.test_window_items import DAY, HOSTILE, memory
 

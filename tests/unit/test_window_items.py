@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from recollect import InvalidInput, Layer
-from recollect.tokens import TokenCounter, by_characters
+from recollect.text.tokens import TokenCounter, by_characters
 from recollect.window import ContextItem, RecalledMemory, Role
 from recollect.window.items import checked_items, checked_memories
 

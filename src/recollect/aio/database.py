@@ -19,9 +19,9 @@ from recollect.aio.handlers import Handlers
 from recollect.aio.parts import AsyncEmbedder, AsyncReranker
 from recollect.aio.view import View
 from recollect.aio.workers import Workers
+from recollect.entitlements import Plan
 from recollect.events import Event
 from recollect.memories import database as sync
-from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
 
 WORKERS = 16

@@ -85,7 +85,7 @@ def _marked(text: str, query: str) -> Text:
 
     from rich.text import Text  # lazy: as in the screen
 
-    from recollect import words  # lazy: a search has loaded it by now
+    from recollect.text import words  # lazy: a search has loaded it by now
 
     shown = Text(one_line(text))
     wanted = set(words.asked(query))

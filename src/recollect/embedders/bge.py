@@ -15,8 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from recollect.calibration import Calibration
 from recollect.errors import ConfigurationError
+from recollect.recall.calibration import Calibration
 
 TOKENS = 512
 """How much of a text these models read; the rest is cut off."""

@@ -6,7 +6,7 @@ import re
 from array import array
 from collections.abc import Sequence
 
-from recollect.calibration import PLAIN
+from recollect.recall.calibration import PLAIN
 
 _WORD = re.compile(r"\w+")
 

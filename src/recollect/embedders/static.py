@@ -18,11 +18,12 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recollect import codec, words
+from recollect import codec
 from recollect.errors import ConfigurationError
+from recollect.text import words
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and opening a database needs none
-    from recollect.calibration import Calibration
+    from recollect.recall.calibration import Calibration
     from recollect.recall.columns import Array
 
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
@@ -73,7 +74,7 @@ class StaticEmbedder:
     @property
     def calibration(self) -> "Calibration":
         """What its cosines mean."""
-        from recollect.calibration import Calibration  # lazy: only searching asks
+        from recollect.recall.calibration import Calibration  # lazy: only searching asks
 
         return Calibration(low=0.0, high=0.6)
 
@@ -132,22 +133,22 @@ class StaticEmbedder:
         """How near in meaning words are to pieces: a function from pieces to a matrix, a row for each word."""
         import numpy as np  # lazy: as above
 
-        from recollect.recall import kernel  # lazy: as above
+        from recollect.recall import quantized  # lazy: as above
 
         if len(self._asked) >= _KEPT:
             self._asked = {}
         known = self._asked  # another thread may put an empty one in its place
         new = [word for word in asked if word not in known]
         if new:
-            known.update(zip(new, kernel.encode(self.embed(new)), strict=True))
+            known.update(zip(new, quantized.encode(self.embed(new)), strict=True))
         codes = np.array([known[word] for word in asked], np.uint8).reshape(-1, self.dimension)
 
         def near(pieces: "Array") -> "Array":
             new = pieces[~self._encoded[pieces]]
             if len(new):
-                self._codes[new] = kernel.encode(self._table[new].astype(np.float32))
+                self._codes[new] = quantized.encode(self._table[new].astype(np.float32))
                 self._encoded[new] = True
-            cosines = kernel.between(codes, self._codes[pieces])
+            cosines = quantized.between(codes, self._codes[pieces])
             cosines[:, pieces == 0] = 0
             cosines -= FLOOR
             cosines *= 1 / (1 - FLOOR)

@@ -46,7 +46,7 @@ class EventBus:
 
     A handler that raises is reported to the log ``recollect.events`` and counted; it fails neither the write that
     it was told of nor the other handlers. Watchers are told of operations, reads and failures too; see
-    :mod:`recollect.watching`.
+    :mod:`recollect.instrument`.
 
     >>> from recollect.events import Event, MemoryStored
     >>> bus = EventBus()

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from recollect import codec, validation, watching
+from recollect import codec, instrument, validation
+from recollect.entitlements import Feature
 from recollect.errors import InvalidInput, PlanRestriction
 from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
 from recollect.memories import entitlements, keeping
 from recollect.memories.engine import Engine, verb
 from recollect.memories.view import View
-from recollect.plans import Feature
-from recollect.tokens import TokenCounter, by_characters
+from recollect.text.tokens import TokenCounter, by_characters
 from recollect.types import Layer, Stats
 from recollect.window import (
     Compaction,
@@ -144,7 +144,7 @@ class AgentMemory:
         )
         self._engine = engine
         if engine.bus.watchers:
-            watching.watch_over(self.context, engine.bus, self.agent_id)
+            instrument.watch_over(self.context, engine.bus, self.agent_id)
         engine.agents[id(self)] = self
 
     def _recall(self, query: str) -> list[RecalledMemory]:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from math import prod
 
-from recollect import decay, events, filters, tally
+from recollect import events, filters, statistics
 from recollect.errors import Conflict
+from recollect.lifecycle import decay
 from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Write
 from recollect.types import (
@@ -101,7 +102,7 @@ def _compact(
     """Erase what goes, in one batch, and have the store give back its bytes; look again if a writer was faster."""
     for _ in range(ATTEMPTS):
         now, stored = engine.clock(), engine.store.scan({owner}, vectors=True)
-        sized = [(one.memory, tally.footprint(one.memory)) for one in stored]
+        sized = [(one.memory, statistics.footprint(one.memory)) for one in stored]
         going = chosen(sized, config.decay, now, target_bytes, spared)
         report = _report(owner, config, going, sum(size for _, size in sized), dry_run=dry_run)
         if dry_run:

@@ -12,19 +12,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import layers, plans, plugins, types, validation
+from recollect import entitlements, layers, plugins, types, validation
+from recollect.entitlements import Plan
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events.bus import Watcher
 from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
 from recollect.memories.view import View
-from recollect.plans import Plan
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.types import Identity, Layer
 
 if TYPE_CHECKING:
     from recollect.events import Event
     from recollect.memories.agent import AgentMemory
-    from recollect.tokens import TokenCounter
+    from recollect.text.tokens import TokenCounter
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT = "default"
@@ -61,7 +61,7 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
-        allowed = plans.named(plan)
+        allowed = entitlements.named(plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
@@ -236,7 +236,7 @@ class Memories:
         (3, 0, 0)
         """
         from recollect.memories.agent import AgentMemory  # lazy: who only stores and searches needs none of it
-        from recollect.tokens import by_characters  # lazy: as above
+        from recollect.text.tokens import by_characters  # lazy: as above
 
         validation.line("agent", agent, validation.ID_CHARACTERS)
         view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)

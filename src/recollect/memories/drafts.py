@@ -8,8 +8,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from recollect import codec, filters, recalled, validation
+from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
+from recollect.text import recalled
 from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
 _REMOVED = 1_000

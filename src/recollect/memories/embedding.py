@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect import passages, validation, words
+from recollect import validation
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
 from recollect.memories.engine import BEHIND, GIVEN, Engine
 from recollect.ports import Embedder, check_vector
+from recollect.text import chunking, words
 from recollect.types import Vector
 
 if TYPE_CHECKING:
-    from recollect.calibration import Calibration
+    from recollect.recall.calibration import Calibration
     from recollect.types import Memory, NewMemory
 
 ATTEMPTS = 3
@@ -107,7 +108,7 @@ def _with_pieces(engine: Engine, memory: Memory | NewMemory, made: Made) -> Made
 
 def texts_of(memory: Memory | NewMemory) -> tuple[tuple[tuple[int, int], ...], list[str]]:
     """Where the passages of a memory stand, and what is embedded of each: who said it belongs to what was said."""
-    spans = passages.split(memory.content)
+    spans = chunking.split(memory.content)
     said = f"{memory.author}: " if memory.author else ""
     titled = f"{memory.title}\n" if memory.title else ""
     return spans, [f"{said}{titled}{memory.content[start:end]}" for start, end in spans]
@@ -174,9 +175,9 @@ def _watched(
         if not engine.bus.watchers:
             found = _call(embedder, ask, texts)
         else:
-            from recollect import watching  # lazy: most processes are not watched
+            from recollect import instrument  # lazy: most processes are not watched
 
-            with watching.timing(engine.bus, "Embedder", "embed") as noted:
+            with instrument.timing(engine.bus, "Embedder", "embed") as noted:
                 noted.count = len(texts)
                 found = _call(embedder, ask, texts)
     except EmbedderDown as error:
@@ -227,8 +228,8 @@ def _failed(embedder: Embedder | None, what: str) -> EmbeddingFailed:
 
 def scale(engine: Engine) -> Calibration:
     """What the embedder's cosines mean: as it says itself, as was found out before, or as is found out now."""
-    from recollect import calibration  # lazy: only searching asks
-    from recollect.calibration import Calibration  # lazy: as above
+    from recollect.recall import calibration  # lazy: only searching asks
+    from recollect.recall.calibration import Calibration  # lazy: as above
 
     embedder = engine.embedder
     declared = getattr(embedder, "calibration", None)

@@ -9,18 +9,18 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import codec, plans, types
+from recollect import codec, entitlements, types
+from recollect.entitlements import Feature, Plan
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import ENTROPY, Entropy, uuid7
-from recollect.plans import Feature, Plan
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
 from recollect.types import Identity, Layer, Memory, Owner
 
 if TYPE_CHECKING:
-    from recollect.calibration import Calibration
+    from recollect.instrument import Noted
     from recollect.memories.agent import AgentMemory
-    from recollect.watching import Noted
+    from recollect.recall.calibration import Calibration
 
 ATTEMPTS = 100
 """How often a write is tried again when other writers are faster; each time one of them got through."""
@@ -60,14 +60,14 @@ def verb(method: Callable[Concatenate[S, P], R], needs: Feature | None = None) -
         try:
             if not engine.bus.watchers:
                 if needs is not None and engine.plan is not None:
-                    plans.check(engine.plan, needs)
+                    entitlements.check(engine.plan, needs)
                 return method(self, *args, **kwargs)
-            from recollect import watching  # lazy: most processes are not watched
+            from recollect import instrument  # lazy: most processes are not watched
 
-            with watching.timing(engine.bus, type(self).__name__, name) as noted:
+            with instrument.timing(engine.bus, type(self).__name__, name) as noted:
                 _note_actor(noted, self)
                 if needs is not None:
-                    plans.check(engine.plan, needs)
+                    entitlements.check(engine.plan, needs)
                 result = method(self, *args, **kwargs)
                 _note_result(noted, result)
                 return result

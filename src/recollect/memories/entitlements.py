@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from recollect import events, layers, plans
+from recollect import entitlements, events, layers
+from recollect.entitlements import Feature
 from recollect.errors import QuotaExceeded
 from recollect.memories.engine import Actor, Engine, verb
 from recollect.memories.reach import Reach
-from recollect.plans import Feature
 from recollect.types import Layer, Owner, Ranking
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
 def check(engine: Engine, feature: Feature) -> None:
     """Refuse what the plan does not include."""
-    plans.check(engine.plan, feature)
+    entitlements.check(engine.plan, feature)
 
 
 def allows(engine: Engine, feature: Feature) -> bool:
@@ -109,7 +109,7 @@ def warn(engine: Engine, owners: "Owners") -> None:
     if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
         return
     used = engine.store.usage(owners)
-    if plans.warns(used, plan.limit_bytes):
+    if entitlements.warns(used, plan.limit_bytes):
         engine.bus.emit(
             events.QuotaWarning(
                 at=engine.clock(),

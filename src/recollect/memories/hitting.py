@@ -7,10 +7,12 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from recollect import decay, filters, layers, merging, ranking
+from recollect import filters, layers
+from recollect.lifecycle import decay
 from recollect.memories.engine import Engine
-from recollect.merging import Found
 from recollect.ports import Query
+from recollect.recall import duplicates, ranking
+from recollect.recall.duplicates import Found
 from recollect.recall.probes import Candidates
 from recollect.types import DecayPolicy, Hit, Memory, Owner, Ranking
 
@@ -64,7 +66,7 @@ def read(engine: Engine, wanted: Query, asked: Search, ranked: Ranked) -> tuple[
         if again and asked.min_score is not None:
             good = [one for one in good if one.score >= asked.min_score]
             total = len(good)
-        kept = merging.without_duplicates(good, asked.limit, SPARE)
+        kept = duplicates.without_duplicates(good, asked.limit, SPARE)
         if len(kept) == asked.limit:
             break
     return _hits(engine, wanted, kept), total
@@ -95,7 +97,7 @@ def _in_order(engine: Engine, asked: Search, known: Sequence[Found]) -> list[Fou
     ordered = list(known) if engine.reranker is None else _reranked(engine, asked, known)
     if asked.ranking is Ranking.PRECEDENCE:
         ordered.sort(key=lambda one: (layers.PRECEDENCE[one.memory.layer], -one.score))
-        return merging.overriding(ordered, list(layers.PRECEDENCE))
+        return duplicates.overriding(ordered, list(layers.PRECEDENCE))
     if asked.ranking is Ranking.RELEVANCE:
         _weigh(ordered, asked)
         ordered.sort(key=lambda one: -one.score)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from recollect import codec, layers
 from recollect.memories.engine import Engine
 from recollect.memories.view import View
-from recollect.recalled import strip_recalled
+from recollect.text.recalled import strip_recalled
 from recollect.types import Identity, Layer, MemoryType, NewMemory, Source, SourceType
 from recollect.window import ContextItem, Role
 from recollect.window.keeping import Kept, remembered

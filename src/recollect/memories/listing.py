@@ -5,9 +5,10 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect import codec, decay, filters, validation
+from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
 from recollect.filters import Where
+from recollect.lifecycle import decay
 from recollect.memories.engine import PAGE
 from recollect.memories.reach import Policies
 from recollect.ports import Owners, Query, Store, Stored

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from recollect import tally
+from recollect import statistics
 from recollect.errors import QuotaExceeded
 from recollect.memories import compacting
 from recollect.memories.engine import Engine
@@ -71,6 +71,6 @@ def growth(engine: Engine, owner: Owner, writes: Sequence[Write]) -> int:
     for id, write in theirs.items():
         before = known.get(id)
         vector = before.vector if before is not None and write.keeps_vector else write.vector
-        total += tally.footprint(write.memory) + (len(vector.data) if vector else 0)
-        total -= 0 if before is None else tally.footprint(before)
+        total += statistics.footprint(write.memory) + (len(vector.data) if vector else 0)
+        total -= 0 if before is None else statistics.footprint(before)
     return total

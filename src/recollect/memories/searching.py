@@ -6,14 +6,16 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from recollect import asking, calibration, dates, events, layers, ranking, validation
-from recollect.asking import Asked
+from recollect import events, layers, validation
 from recollect.errors import InvalidInput, QueryTooLong
 from recollect.memories import embedding, entitlements, hitting
 from recollect.memories.engine import Engine
 from recollect.memories.hitting import SPARE, Ranked, Search
 from recollect.ports import Query
+from recollect.recall import calibration, ranking
 from recollect.recall.probes import Candidates, Probe
+from recollect.text import dates, query_text
+from recollect.text.query_text import Asked
 from recollect.types import Ranking, Results, Vector
 
 QUERY_CHARACTERS = 32_768
@@ -77,7 +79,7 @@ def _probe(engine: Engine, asked: Search, vector: Vector | None) -> Probe:
     if asked.ranking is Ranking.SIMILARITY and vector is not None:
         scale = embedding.scale(engine)
         return Probe(asked=_NO_WORDS, pool=asked.limit + SPARE, vector=vector, calibration=scale)
-    parsed = asking.parse(asked.text)
+    parsed = query_text.parse(asked.text)
     return Probe(
         asked=parsed,
         pool=max(asked.limit, _POOL),

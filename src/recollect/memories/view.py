@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from recollect import events, filters, types, validation
+from recollect.entitlements import Feature
 from recollect.memories import entitlements
 from recollect.memories.engine import PAGE, Engine
 from recollect.memories.entitlements import long_term
 from recollect.memories.reach import Reach
-from recollect.plans import Feature
 from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
 from recollect.types.memory import DEFAULT_IMPORTANCE
 

@@ -50,7 +50,7 @@ class Context:
 
 
 def _context(caller: Caller, given: Context) -> Prompt:
-    from recollect.tokens import bpe_counter, by_characters  # lazy: only this verb needs it
+    from recollect.text.tokens import bpe_counter, by_characters  # lazy: only this verb needs it
     from recollect.window import ContextWindow, RecalledMemory  # lazy: as above
 
     view = caller.view

@@ -12,9 +12,9 @@ Clock = Callable[[], datetime]
 class Embedder(Protocol):
     """Text to vectors.
 
-    An embedder may have more: ``calibration`` (a ``recollect.calibration.Calibration``; measured where it is missing),
-    ``batch`` (how many texts it takes at once), ``slow = True`` (its vectors are then found again by the hash of their
-    text), ``lexicon`` (a :class:`Lexicon`, or ``None`` for none; the built-in one where it is missing),
+    An embedder may have more: ``calibration`` (a ``recollect.recall.calibration.Calibration``; measured where it is
+    missing), ``batch`` (how many texts it takes at once), ``slow = True`` (its vectors are then found again by the hash
+    of their text), ``lexicon`` (a :class:`Lexicon`, or ``None`` for none; the built-in one where it is missing),
     ``embed_query(texts)`` (where questions are embedded differently from what is remembered), ``embed_soon(texts)``
     (the same vectors as ``embed``, where a few can be made before all that it needs is loaded).
 

@@ -240,15 +240,15 @@ class Store(ABC):
 
     def usage(self, owners: Owners) -> int:
         """The bytes that the owners' memories take together: ``Stats.bytes_used`` alone."""
-        from recollect import tally  # lazy: as above
+        from recollect import statistics  # lazy: as above
 
-        return sum(tally.footprint(stored.memory) for stored in self.scan(owners, vectors=True))
+        return sum(statistics.footprint(stored.memory) for stored in self.scan(owners, vectors=True))
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts over all memories of the owners."""
-        from recollect import tally  # lazy: as above
+        from recollect import statistics  # lazy: as above
 
-        return tally.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
+        return statistics.tally((stored.memory for stored in self.scan(owners, vectors=True)), now)
 
     def sizes(self, now: datetime) -> dict[Layer, types.LayerSize]:
         """What each layer that is in use holds, whoever's it is: for those who run the database, not for a view."""

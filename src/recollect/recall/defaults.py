@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from recollect import codec, filters, words
+from recollect import codec, filters
 from recollect.filters import Where
 from recollect.recall.columns import Array
 from recollect.recall.entries import entry_of
@@ -12,6 +12,7 @@ from recollect.recall.index import Index
 from recollect.recall.parts import Part
 from recollect.recall.probes import Candidates, Probe
 from recollect.recall.search import candidates
+from recollect.text import words
 from recollect.types import Memory, Owner, State
 
 

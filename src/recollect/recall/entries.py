@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from recollect import codec, dates, words
+from recollect import codec
+from recollect.text import dates, words
 from recollect.types import Layer, Memory, Owner
 
 ASKS = 1

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from recollect import words
-from recollect.recall import kernel
+from recollect.recall import quantized
 from recollect.recall.columns import Array, Column
 from recollect.recall.conversations import NOBODY, Conversations
 from recollect.recall.entries import SPOKEN, Entry
 from recollect.recall.postings import Postings, Recent
+from recollect.text import words
 
 _COLUMNS: Mapping[str, type] = {
     "number": np.int64,
@@ -105,7 +105,7 @@ class Index:
 
     @property
     def weights(self) -> Array:
-        """The weight of each code: see ``kernel.weights``."""
+        """The weight of each code: see ``quantized.weights``."""
         return self._weights.rows
 
     @property
@@ -113,7 +113,7 @@ class Index:
         """One 1-bit code for each passage; made when first asked for."""
         if self._signs is None or len(self._signs) != self._codes.size:
             known = 0 if self._signs is None else len(self._signs)
-            new = kernel.signs(self.codes[known:])
+            new = quantized.signs(self.codes[known:])
             self._signs = new if self._signs is None else np.concatenate([self._signs, new])
         return self._signs
 
@@ -211,9 +211,9 @@ class Index:
         if not data:
             return
         vectors = np.frombuffer(data, dtype="<f4").reshape(-1, self.dimension)
-        codes = kernel.encode(vectors)
+        codes = quantized.encode(vectors)
         self._codes.extend(codes)
-        self._weights.extend(kernel.weights(codes))
+        self._weights.extend(quantized.weights(codes))
         if self._exact is not None:
             self._exact.extend(vectors)
             if self._exact.size > EXACT:
@@ -259,8 +259,8 @@ class Index:
         # What is gone must not be found by its vector: no direction agrees with zeros.
         first, count = int(self["first"][row]), int(self["passages"][row])
         if count:
-            self._codes.rows[first : first + count] = kernel.ZERO
-            self._weights.rows[first : first + count] = kernel.weights(self._codes.rows[first : first + count])
+            self._codes.rows[first : first + count] = quantized.ZERO
+            self._weights.rows[first : first + count] = quantized.weights(self._codes.rows[first : first + count])
 
     def named(self, asked: AbstractSet[str]) -> list[int]:
         """The authors whose names are among the words asked for, and who said something that is here."""
@@ -361,8 +361,8 @@ class Index:
         else:
             self._exact = Column(np.float32, vectors.shape[1])
             self._exact.replace(vectors)
-            self._codes.replace(kernel.encode(vectors))
-        self._weights.replace(kernel.weights(self._codes.rows))
+            self._codes.replace(quantized.encode(vectors))
+        self._weights.replace(quantized.weights(self._codes.rows))
 
 
 def _check(parts: Mapping[str, Array], dimension: int, authors: int) -> None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recollect import words
 from recollect.recall.columns import Array
 from recollect.recall.conversations import NOBODY
 from recollect.recall.index import Index
 from recollect.recall.parts import Part
 from recollect.recall.probes import Probe
+from recollect.text import words
 
 K1 = 1.2
 B = 0.9  # high: long answers of assistants would swamp short remarks

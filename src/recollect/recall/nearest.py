@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recollect.calibration import Calibration
-from recollect.recall import kernel
+from recollect.recall import quantized
+from recollect.recall.calibration import Calibration
 from recollect.recall.columns import Array, joined
 from recollect.recall.index import Index, spread
 from recollect.recall.parts import Part, best, eligible
@@ -29,7 +29,7 @@ class Compared:
     """
 
     index: Index
-    question: kernel.Question
+    question: quantized.Question
     rows: Array | None
     products: Array
 
@@ -62,12 +62,12 @@ def compared(index: Index, vector: Vector, may: Array | None) -> Compared:
     """Compare a question with the rows that may be found. Under a narrow filter only what it lets through is compared;
     of very many rows, only those whose signs agree.
     """
-    question = kernel.question(vector.data)
+    question = quantized.question(vector.data)
     rows = None
     if may is not None and np.count_nonzero(may) * _FEW < len(may):
         rows = np.flatnonzero(may)
-    elif may is None and len(index.codes) >= kernel.MANY:
-        rows = _owning(index, kernel.likely(index.signs, question.unit))
+    elif may is None and len(index.codes) >= quantized.MANY:
+        rows = _owning(index, quantized.likely(index.signs, question.unit))
     if rows is not None:
         return Compared(index, question, rows, _products(index, question, rows))
     products: Array = question.products(index.codes, index.weights)
@@ -83,7 +83,7 @@ def _owning(index: Index, passages: Array) -> Array:
     return passages if index.single else np.unique(np.searchsorted(index["first"], passages, side="right") - 1)
 
 
-def _products(index: Index, question: kernel.Question, rows: Array) -> Array:
+def _products(index: Index, question: quantized.Question, rows: Array) -> Array:
     """The products of some rows."""
     if index.single:
         return _compared(index, question, rows)
@@ -92,7 +92,7 @@ def _products(index: Index, question: kernel.Question, rows: Array) -> Array:
     return _of_rows(products, np.cumsum(counts) - counts, counts)
 
 
-def _compared(index: Index, question: kernel.Question, passages: Array) -> Array:
+def _compared(index: Index, question: quantized.Question, passages: Array) -> Array:
     return question.products(index.codes[passages], index.weights[passages])
 
 
@@ -133,7 +133,7 @@ def _exactly(index: Index, rows: Array, query: Array, exact: Exact) -> Array:
         stored = exact(index["number"][rows])
         vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, len(query))
         counts = np.array([len(data) // (4 * len(query)) for data in stored])
-    cosines = kernel.exact(vectors, query)
+    cosines = quantized.exact(vectors, query)
     if len(cosines) == len(rows):
         return cosines
     return np.maximum.reduceat(cosines, np.cumsum(counts) - counts)

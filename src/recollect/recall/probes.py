@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from recollect.asking import Asked
-from recollect.calibration import Calibration
-from recollect.dates import DateRange
+from recollect.recall.calibration import Calibration
 from recollect.recall.columns import Array
+from recollect.text.dates import DateRange
+from recollect.text.query_text import Asked
 from recollect.types import Vector
 
 

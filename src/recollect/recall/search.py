@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from recollect import ranking
-from recollect.dates import DateRange
-from recollect.recall import keywords
+from recollect.recall import keywords, ranking
 from recollect.recall.columns import Array, joined
 from recollect.recall.conversations import NOBODY
 from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, TELLS_TIME
@@ -17,6 +15,7 @@ from recollect.recall.keywords import Spoken
 from recollect.recall.nearest import Compared, Exact, compared, nearest
 from recollect.recall.parts import Part, best, eligible
 from recollect.recall.probes import Candidates, Probe
+from recollect.text.dates import DateRange
 
 _BEST_OF_CONVERSATION = 3
 _DAY_S = 86_400.0

@@ -7,7 +7,7 @@ from itertools import islice, repeat
 from math import inf
 from operator import attrgetter
 
-from recollect.decay import Irrelevance
+from recollect.lifecycle.decay import Irrelevance
 from recollect.ports import Query
 from recollect.types import DecayPolicy, Memory, Owner
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from recollect import codec, tally
+from recollect import codec, statistics
 from recollect.errors import Conflict
 from recollect.ports import Embedded, Owners, Stored, Write, check_vector
 from recollect.stores.fading import Fading
@@ -66,7 +66,7 @@ class Entry(NamedTuple):  # takes a quarter of the time of a frozen dataclass, a
         """What it counts for, its vector apart; nothing if it is erased."""
         if self.memory is None:
             return 0
-        return tally.footprint_of(self.memory.content, codec.encode_body(self.memory), 0)
+        return statistics.footprint_of(self.memory.content, codec.encode_body(self.memory), 0)
 
     @property
     def key(self) -> str | None:

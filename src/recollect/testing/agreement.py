@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import words
-from recollect.calibration import Calibration
-from recollect.dates import DateRange
 from recollect.ports import Query, Store, Write
+from recollect.recall.calibration import Calibration
 from recollect.recall.columns import Array
 from recollect.recall.probes import Candidates, Probe
 from recollect.testing import strategies
@@ -36,6 +34,8 @@ from recollect.testing.builders import (
 )
 from recollect.testing.strategies import Draft
 from recollect.testing.subject import GENERATED, Subject
+from recollect.text import words
+from recollect.text.dates import DateRange
 from recollect.types import Memory, Owner, State, Vector
 
 EXACT = 1e-4

@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from recollect import asking, ids
+from recollect import ids
 from recollect.filters import Where
 from recollect.ports import Embedded, Query, Store, Write
 from recollect.recall.probes import Probe
+from recollect.text import query_text
 from recollect.types import Layer, Memory, Operation, Owner, State, Vector
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -18,7 +19,7 @@ START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EMBEDDER = "kit"
 """The name of the embedder that the vectors here claim to come from."""
 
-NO_WORDS = asking.Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
+NO_WORDS = query_text.Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
 """What a question asks for that is only a vector."""
 
 EVERYTHING = 1_000
@@ -159,7 +160,7 @@ def probe(text: str = "", near: Vector | None = None, *, pool: int = EVERYTHING,
     >>> probe("dark mode").asked.words, probe(near=vector(1, 0)).asked.terms
     (('dark', 'mode'), ())
     """
-    return Probe(asked=asking.parse(text) if text else NO_WORDS, vector=near, pool=pool, **fields)
+    return Probe(asked=query_text.parse(text) if text else NO_WORDS, vector=near, pool=pool, **fields)
 
 
 def nearest(store: Store, wanted: Query, near: Vector, limit: int) -> list[Scored]:
@@ -169,7 +170,7 @@ def nearest(store: Store, wanted: Query, near: Vector, limit: int) -> list[Score
 
 def by_words(store: Store, wanted: Query, text: str, limit: int) -> list[Scored]:
     """The memories that share the words of a text, or whose neighbours do, the best first."""
-    asked = Probe(asked=asking.parse(text), pool=limit)
+    asked = Probe(asked=query_text.parse(text), pool=limit)
     return _best(store, wanted, asked, "keyword")[:limit]
 
 

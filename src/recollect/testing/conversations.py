@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.dates import DateRange
 from recollect.ports import Store
 from recollect.testing.builders import (
     START,
@@ -21,6 +20,7 @@ from recollect.testing.builders import (
 )
 from recollect.testing.recall import EXACT, contents, signal
 from recollect.testing.subject import Subject
+from recollect.text.dates import DateRange
 
 ADA = owner("ada")
 

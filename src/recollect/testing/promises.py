@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from recollect import words
 from recollect.ports import Store
 from recollect.testing.basics import full_memory, snapshot
 from recollect.testing.builders import (
@@ -27,6 +26,7 @@ from recollect.testing.builders import (
     vector,
 )
 from recollect.testing.subject import Subject
+from recollect.text import words
 from recollect.types import Vector
 
 ADA = owner("ada")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import filters, tally
-from recollect.decay import USUAL, Irrelevance
+from recollect import filters, statistics
+from recollect.lifecycle.decay import USUAL, Irrelevance
 from recollect.ports import Query, Store, Stored
 from recollect.testing import strategies
 from recollect.testing.builders import (
@@ -396,7 +396,7 @@ class Queries(Subject):
         ):
             stats = store.stats(owners, now)
             assert stats == Store.stats(store, owners, now)
-            assert stats == tally.tally(counted, now)
+            assert stats == statistics.tally(counted, now)
         assert store.sizes(now) == Store.sizes(store, now)
 
 

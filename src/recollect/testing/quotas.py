@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import tally
+from recollect import statistics
 from recollect.errors import Conflict, QuotaExceeded
 from recollect.ports import Quota, Store, Write
 from recollect.testing.basics import snapshot
@@ -71,7 +71,7 @@ def quota(limit_bytes: int, *owners: Owner) -> Quota:
 
 def size(*memories: Memory) -> int:
     """What the memories count for."""
-    return sum(map(tally.footprint, memories))
+    return sum(map(statistics.footprint, memories))
 
 
 def fits(store: Store, writes: list[Write], within: Quota) -> bool:

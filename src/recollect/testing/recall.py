@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import filters, words
-from recollect.calibration import Calibration
+from recollect import filters
 from recollect.ports import Query, Store
+from recollect.recall.calibration import Calibration
 from recollect.recall.probes import Probe
 from recollect.testing import strategies
 from recollect.testing.builders import (
@@ -36,6 +36,7 @@ from recollect.testing.builders import (
 )
 from recollect.testing.strategies import Draft
 from recollect.testing.subject import GENERATED, Subject
+from recollect.text import words
 from recollect.types import MemoryType, Owner
 
 ADA = owner("ada")

@@ -1,6 +1,6 @@
 """The context window: what goes into the next call of a language model, counted in tokens."""
 
-from recollect.recalled import is_recalled, strip_recalled
+from recollect.text.recalled import is_recalled, strip_recalled
 from recollect.window.compaction import (
     AsyncSummariser,
     Compaction,

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from recollect import validation
 from recollect.errors import InvalidInput
-from recollect.recalled import own_words, strip_recalled
-from recollect.tokens import Meter, TokenCounter, by_characters
+from recollect.text.recalled import own_words, strip_recalled
+from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window import summary
 from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_items
 

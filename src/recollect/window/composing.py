@@ -9,7 +9,7 @@ from datetime import datetime
 
 from recollect import validation
 from recollect.errors import InvalidInput
-from recollect.tokens import Meter, TokenCounter, by_characters
+from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
 from recollect.window.items import TOKENS_MAX, ContextItem, RecalledMemory, Role, checked_items, checked_memories
 from recollect.window.layout import Draft, Layout

@@ -8,8 +8,8 @@ from typing import Any
 
 from recollect import validation
 from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
-from recollect.recalled import own_words
-from recollect.tokens import Meter, TokenCounter, by_characters
+from recollect.text.recalled import own_words
+from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window import compaction, composing, keeping, snapshot
 from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, Summariser
 from recollect.window.composition import Composition

@@ -4,7 +4,7 @@ A memory may say anything, for instance what a stranger wrote. So every line of 
 says can begin a line: neither the end of the fence nor the heading of another memory. No secret is needed for that, and
 the same memories always give the same text, which providers can cache.
 
-What was recalled comes back, in transcripts and in the answers of models; ``recollect.recalled`` knows it again.
+What was recalled comes back, in transcripts and in the answers of models; ``recollect.text.recalled`` knows it again.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from recollect import codec
-from recollect.recalled import CLOSE, HEADING, NOTE, OPEN
+from recollect.text.recalled import CLOSE, HEADING, NOTE, OPEN
 from recollect.window.items import RecalledMemory
 
 _GONE = "\ufffd"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from recollect.tokens import Meter
+from recollect.text.tokens import Meter
 from recollect.window import fence
 from recollect.window.items import ContextItem, RecalledMemory, Role
 

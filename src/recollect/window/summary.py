@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from recollect import words
-from recollect.tokens import Meter
+from recollect.text import words
+from recollect.text.tokens import Meter
 
 # After a full stop and a space, at a line break, or behind the full stops that need no space.
 _BREAK = re.compile(r"(?<=[.!?])\s+|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[\u3002\uff01\uff1f])")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from recollect import codec, ids, watching
+from recollect import codec, ids, instrument
 from recollect.events import EventBus
 from recollect.working.entries import Limits
-from recollect.working.flights import Flights
+from recollect.working.single_flight import Flights
 
 if TYPE_CHECKING:
     from recollect.working.levels import Level
@@ -56,4 +56,4 @@ class AgentState:
     def watch_over(self, level: "Level") -> None:
         """Have the operations of a level timed, if anybody watches."""
         if self.bus.watchers:
-            watching.watch_over(level, self.bus, self.id)
+            instrument.watch_over(level, self.bus, self.id)

@@ -30,7 +30,7 @@ from recollect.working.entries import (
     type_name,
     unreadable,
 )
-from recollect.working.flights import Flight, TaskWaiter, ThreadWaiter, Waiter, making
+from recollect.working.single_flight import Flight, TaskWaiter, ThreadWaiter, Waiter, making
 
 T = TypeVar("T")
 D = TypeVar("D")

@@ -8,9 +8,9 @@ from functools import cache
 from operator import is_
 from typing import TYPE_CHECKING
 
-from recollect import codec, filters, tally
-from recollect.decay import Irrelevance
+from recollect import codec, filters, statistics
 from recollect.filters import Where
+from recollect.lifecycle.decay import Irrelevance
 from recollect.ports import Owners, Query, Quota, Stored, Write
 from recollect.stores.held import HeldStore
 from recollect.stores.jsonl.rolls import Rolls
@@ -101,7 +101,7 @@ class QuickStore(HeldStore):
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts over all memories of the owners."""
         with self._reading():
-            return tally.tally((self._with_vector(memory) for _, memory in self._journal.current(owners)), now)
+            return statistics.tally((self._with_vector(memory) for _, memory in self._journal.current(owners)), now)
 
     def candidates(self, query: Query, probe: "Probe") -> "Candidates":
         """What may answer a search, by the indexes in RAM. The past and the forgotten are searched by the default."""
@@ -163,6 +163,6 @@ class QuickStore(HeldStore):
 
 
 def _spaced(content: str) -> str:
-    from recollect import words  # lazy: brings in the stemmer, which most filters do not need
+    from recollect.text import words  # lazy: brings in the stemmer, which most filters do not need
 
     return words.spaced(content)

@@ -10,8 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from recollect import decay
 from recollect.errors import ConfigurationError
+from recollect.lifecycle import decay
 from recollect.stores.jsonl import positions
 from recollect.stores.jsonl.locks import LockSettings
 from recollect.stores.jsonl.rules import Flag, Folder, Number, Rule, Word, described

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from recollect import words
+from recollect.text import words
 
 _MARKS = 4_096
 _CHUNK_TEXTS = 1_024

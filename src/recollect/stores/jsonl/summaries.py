@@ -10,8 +10,9 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any, TypedDict
 
-from recollect import codec, decay
+from recollect import codec
 from recollect.errors import StoreCorrupt
+from recollect.lifecycle import decay
 from recollect.stores.journal import Journal
 from recollect.stores.jsonl import loading, records
 from recollect.stores.jsonl.disk import Disk

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from recollect import codec, tally
+from recollect import codec, statistics
 from recollect.errors import StoreCorrupt
 from recollect.stores.sqlite import connections, records, rows, schema
 from recollect.types import Diagnosis, Finding, Owner
@@ -51,7 +51,7 @@ def projections(connection: apsw.Connection) -> Iterator[Projection]:
 def _projection(row: tuple[Any, ...], owners: Mapping[int, Owner], sequence: int, vector_bytes: int) -> Projection:
     owner, number = row[3], row[2]
     memory = rows.to_memory(row, owners[owner])
-    size = tally.footprint_of(memory.content, codec.encode_body(memory), vector_bytes)
+    size = statistics.footprint_of(memory.content, codec.encode_body(memory), vector_bytes)
     return Projection(
         head=rows.head_row(memory, number, sequence, owner, size),
         tags=tuple((owner, tag, number) for tag in memory.tags),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from recollect import codec, tally
+from recollect import codec, statistics
 from recollect.errors import Conflict
 from recollect.ports import check_quota, check_vector
 from recollect.stores.sqlite import rows, usage
@@ -277,7 +277,7 @@ class Transaction:
             if write.operation is not Operation.ERASED:
                 if not write.keeps_vector:
                     vector = len(write.vector.data) if write.vector else 0
-                after = tally.footprint_of(memory.content, codec.encode_body(memory), vector)
+                after = statistics.footprint_of(memory.content, codec.encode_body(memory), vector)
             growth[memory.owner] += after - before
             sizes[memory.id] = after, vector
         return growth
@@ -396,4 +396,4 @@ class _Batch:
         )
 
     def _size(self, step: Step, body: bytes) -> int:
-        return tally.footprint_of(step.write.memory.content, body, self._vector_bytes(step.write, step.number))
+        return statistics.footprint_of(step.write.memory.content, body, self._vector_bytes(step.write, step.number))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect import codec, tally, types
+from recollect import codec, statistics, types
 from recollect.errors import RecollectError
 from recollect.ports import Owners, Store, Stored
 from recollect.stores.sqlite import connections, queries, records, rows, usage
@@ -253,7 +253,7 @@ class SqliteReads(Store):
                 forgotten=sum(row[2] for row in kinds if not row[0]),
                 bytes_used=sum(row[3] for row in kinds),
                 by_type={MemoryType(row[1]): row[2] for row in active},
-                top_tags=tally.top(tags),
+                top_tags=statistics.top(tags),
                 oldest=codec.from_micros(min(row[4] for row in active)) if active else None,
                 newest=codec.from_micros(max(row[5] for row in active)) if active else None,
             )

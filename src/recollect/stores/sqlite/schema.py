@@ -36,7 +36,7 @@ def _fill_words(connection: apsw.Connection) -> None:
 
 def _fill_terms(connection: apsw.Connection) -> None:
     """The terms of every active memory, as schema 2 kept them."""
-    from recollect import words  # lazy: brings in the stemmer, and files are seldom taken back
+    from recollect.text import words  # lazy: brings in the stemmer, and files are seldom taken back
 
     into = rows.Insert("words (number, terms)", 2)
     for number, memory in _active(connection):
@@ -126,7 +126,7 @@ JOURNAL = Migration(
     ),
 )
 
-# One row per active memory: its terms in the order of its text. See recollect.words.
+# One row per active memory: its terms in the order of its text. See recollect.text.words.
 _TERMS = "CREATE TABLE words (number INTEGER PRIMARY KEY, terms BLOB NOT NULL) STRICT"
 
 RECALL = Migration(

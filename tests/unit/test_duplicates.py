@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import merging, words
 from recollect.layers import PRECEDENCE
-from recollect.merging import Found, Said
+from recollect.recall import duplicates
+from recollect.recall.duplicates import Found, Said
 from recollect.testing import builders
 from recollect.testing.strategies import contents
+from recollect.text import words
 from recollect.types import Layer
 
 RANK = list(PRECEDENCE)
@@ -44,11 +45,11 @@ def test_agreement_is_the_cosine_of_word_counts(left: str, right: str) -> None:
     ours, theirs = Counter(words.terms(left)), Counter(words.terms(right))
     lengths = math.hypot(*ours.values()) * math.hypot(*theirs.values())
     expected = sum(ours[term] * theirs[term] for term in ours) / lengths if lengths else 0.0
-    agreement = merging.agreement(Said(left), Said(right))
+    agreement = duplicates.agreement(Said(left), Said(right))
     assert agreement == pytest.approx(expected, abs=1e-6)
-    assert agreement == merging.agreement(Said(right), Said(left))
+    assert agreement == duplicates.agreement(Said(right), Said(left))
     assert 0 <= agreement <= 1
-    assert merging.agreement(Said(left), Said(left)) == (1 if ours else 0)
+    assert duplicates.agreement(Said(left), Said(left)) == (1 if ours else 0)
 
 
 # --- duplicates -----------------------------------------------------------------------------------
@@ -71,21 +72,21 @@ def test_agreement_is_the_cosine_of_word_counts(left: str, right: str) -> None:
 )
 def test_what_says_the_same_is_said_once(left: str, right: str, same: bool) -> None:
     first, second = found(left), found(right)
-    kept = merging.without_duplicates([first, second], 10)
+    kept = duplicates.without_duplicates([first, second], 10)
     assert said(kept) == ([left] if same else [left, right])
     assert first.duplicates == ([second.memory.id] if same else [])
 
 
 def test_the_same_words_of_two_speakers_are_two_things_said() -> None:
     some = [found("I like tea", author=author) for author in ("ada", "bob", None, "bob")]
-    kept = merging.without_duplicates(some, 10)
+    kept = duplicates.without_duplicates(some, 10)
     assert [one.memory.author for one in kept] == ["ada", "bob", None]
     assert [one.duplicates for one in kept] == [[], [some[3].memory.id], []]
 
 
 @given(some=FOUND, limit=st.integers(1, 8))
 def test_duplicates_are_named_and_nothing_is_lost(some: list[Found], limit: int) -> None:
-    kept = merging.without_duplicates(some, limit)
+    kept = duplicates.without_duplicates(some, limit)
     assert len(kept) <= limit
     places = [some.index(one) for one in kept]
     assert places == sorted(places), "the order is left as it was"
@@ -101,23 +102,23 @@ def test_duplicates_are_named_and_nothing_is_lost(some: list[Found], limit: int)
             assert some.index(by_id[other]) > some.index(one)
             assert by_id[other].memory.author == one.memory.author
             ours, theirs = Said(one.memory.content), Said(by_id[other].memory.content)
-            assert merging.agreement(ours, theirs) >= merging.DUPLICATE or not ours.raw
+            assert duplicates.agreement(ours, theirs) >= duplicates.DUPLICATE or not ours.raw
 
 
 @given(some=FOUND, limit=st.integers(1, 8))
 def test_taking_duplicates_out_twice_changes_nothing(some: list[Found], limit: int) -> None:
-    once = merging.without_duplicates(some, limit)
+    once = duplicates.without_duplicates(some, limit)
     names = [list(one.duplicates) for one in once]
-    assert merging.without_duplicates(some, limit) == once
+    assert duplicates.without_duplicates(some, limit) == once
     assert [one.duplicates for one in once] == names
-    assert merging.without_duplicates(once, limit) == once
+    assert duplicates.without_duplicates(once, limit) == once
 
 
 @given(some=FOUND, limit=st.integers(1, 8), spare=st.integers(0, 4))
 def test_once_there_are_enough_only_some_more_are_looked_at(some: list[Found], limit: int, spare: int) -> None:
-    whole = merging.without_duplicates(some, limit)
+    whole = duplicates.without_duplicates(some, limit)
     named = {one.memory.id: list(one.duplicates) for one in whole}
-    kept = merging.without_duplicates(some, limit, spare)
+    kept = duplicates.without_duplicates(some, limit, spare)
     assert [one.memory.id for one in kept] == list(named)
     full = len(kept) == limit
     looked_at = {one.memory.id for one in some[: some.index(kept[-1]) + 1 + spare] if full} if kept else set()
@@ -132,7 +133,7 @@ def test_once_there_are_enough_only_some_more_are_looked_at(some: list[Found], l
 def test_the_more_specific_layer_stands_before_the_less_specific_one() -> None:
     company, team, user = (found("use tabs here", layer) for layer in (Layer.COMPANY, Layer.TEAM, Layer.USER))
     tea = found("drink tea at noon", Layer.COMPANY)
-    kept = merging.overriding([company, tea, team, user], RANK)
+    kept = duplicates.overriding([company, tea, team, user], RANK)
     assert kept == [tea, user]
     assert user.overrides == [team.memory.id, company.memory.id]
     assert tea.overrides == []
@@ -140,14 +141,14 @@ def test_the_more_specific_layer_stands_before_the_less_specific_one() -> None:
 
 def test_the_same_key_is_about_the_same_thing_whatever_the_words() -> None:
     user, company = found("tabs", Layer.USER, key="style"), found("nothing alike", Layer.COMPANY, key="style")
-    assert merging.overriding([company, user], RANK) == [user]
+    assert duplicates.overriding([company, user], RANK) == [user]
     keyless = [found("tabs", Layer.USER), found("nothing alike", Layer.COMPANY)]
-    assert merging.overriding(keyless, RANK) == keyless
+    assert duplicates.overriding(keyless, RANK) == keyless
 
 
 def test_one_layer_does_not_override_itself() -> None:
     pair = [found("use tabs here"), found("use tabs here")]
-    assert merging.overriding(pair, RANK) == pair
+    assert duplicates.overriding(pair, RANK) == pair
 
 
 def test_what_is_overridden_overrides_nothing() -> None:
@@ -155,14 +156,14 @@ def test_what_is_overridden_overrides_nothing() -> None:
     agent = found("alpha beta gamma", Layer.AGENT)
     user = found("beta gamma delta", Layer.USER)
     company = found("gamma delta epsilon", Layer.COMPANY)
-    assert merging.agreement(Said(agent.memory.content), Said(company.memory.content)) < merging.CONFLICT
-    assert merging.overriding([agent, user, company], RANK) == [agent, company]
+    assert duplicates.agreement(Said(agent.memory.content), Said(company.memory.content)) < duplicates.CONFLICT
+    assert duplicates.overriding([agent, user, company], RANK) == [agent, company]
     assert (agent.overrides, user.overrides) == ([user.memory.id], [])
 
 
 @given(some=FOUND)
 def test_whatever_is_overridden_was_less_specific_and_about_the_same(some: list[Found]) -> None:
-    kept = merging.overriding(some, RANK)
+    kept = duplicates.overriding(some, RANK)
     assert kept == [one for one in some if one in kept], "the order is left as it was"
     by_id = {one.memory.id: one for one in some}
     named = [other for one in kept for other in one.overrides]
@@ -170,8 +171,8 @@ def test_whatever_is_overridden_was_less_specific_and_about_the_same(some: list[
     for one in kept:
         for other in (by_id[id] for id in one.overrides):
             assert PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]
-            assert merging.agreement(Said(one.memory.content), Said(other.memory.content)) >= merging.CONFLICT
+            assert duplicates.agreement(Said(one.memory.content), Said(other.memory.content)) >= duplicates.CONFLICT
     for one in kept:
         for other in kept:
             if PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]:
-                assert merging.agreement(Said(one.memory.content), Said(other.memory.content)) < merging.CONFLICT
+                assert duplicates.agreement(Said(one.memory.content), Said(other.memory.content)) < duplicates.CONFLICT

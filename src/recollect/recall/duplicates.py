@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from recollect import words
+from recollect.text import words
 from recollect.types import Memory
 
 DUPLICATE = 0.95

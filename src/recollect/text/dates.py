@@ -9,7 +9,7 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from recollect import words
+from recollect.text import words
 
 RANGES = 64
 """How many ranges a question can have; more name nothing in particular."""

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import words
 from recollect.recall import index as indexing
-from recollect.recall import kernel
+from recollect.recall import quantized
 from recollect.recall.columns import Array
 from recollect.recall.entries import Entry
 from recollect.recall.index import Index
@@ -17,6 +16,7 @@ from recollect.recall.parts import Part, best
 from recollect.recall.probes import Candidates
 from recollect.recall.search import candidates
 from recollect.testing.builders import probe, vector
+from recollect.text import words
 
 DIMENSION = 48
 
@@ -55,14 +55,14 @@ def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> Index:
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 40))
 def test_codes_stand_for_cosines(seed: int, count: int) -> None:
     many, one = rows(seed, count), rows(seed + 1, 1)
-    codes = kernel.encode(many)
-    asked = kernel.question(one[0].tobytes())
-    found = asked.cosines(asked.products(codes, kernel.weights(codes)))
+    codes = quantized.encode(many)
+    asked = quantized.question(one[0].tobytes())
+    found = asked.cosines(asked.products(codes, quantized.weights(codes)))
     assert np.abs(found - cosines(one, many)[0]).max() < 0.02
-    assert np.abs(kernel.between(kernel.encode(one), codes) - cosines(one, many)).max() < 0.02
+    assert np.abs(quantized.between(quantized.encode(one), codes) - cosines(one, many)).max() < 0.02
     # Whole numbers, whatever stands for zero: the order is exactly that of the codes.
-    plain = (codes.astype(np.int64) - kernel.ZERO) @ (asked.code.astype(np.int64) - kernel.ZERO)
-    assert np.rint(found * kernel.SCALE**2).astype(np.int64).tolist() == plain.tolist()
+    plain = (codes.astype(np.int64) - quantized.ZERO) @ (asked.code.astype(np.int64) - quantized.ZERO)
+    assert np.rint(found * quantized.SCALE**2).astype(np.int64).tolist() == plain.tolist()
 
 
 @given(
@@ -89,8 +89,8 @@ def test_of_very_many_passages_signs_choose_and_their_memories_are_found(monkeyp
         return candidates([Part(index=index)], asked, 0.0, lambda n: [spread[one - 1].tobytes() for one in n])
 
     before = nearest()
-    monkeypatch.setattr(kernel, "MANY", 100)
-    monkeypatch.setattr(kernel, "_FEWEST", 50)
+    monkeypatch.setattr(quantized, "MANY", 100)
+    monkeypatch.setattr(quantized, "_FEWEST", 50)
     after = nearest()
     first = int(np.argmax(after.signals["similarity"]))
     assert (int(after.numbers[first]), int(after.passages[first])) == (901, 1)
@@ -111,16 +111,16 @@ def test_among_very_many_what_is_found_by_its_words_keeps_its_similarity(monkeyp
         return float(found.signals["similarity"][found.numbers.tolist().index(18)])
 
     before = similarity()
-    monkeypatch.setattr(kernel, "MANY", 100)
-    monkeypatch.setattr(kernel, "_FEWEST", 20)
+    monkeypatch.setattr(quantized, "MANY", 100)
+    monkeypatch.setattr(quantized, "_FEWEST", 20)
     assert similarity() == before == pytest.approx(-1, abs=0.02)
 
 
 def test_nothing_is_compared_with_nothing() -> None:
-    asked = kernel.question(rows(1, 1).tobytes())
+    asked = quantized.question(rows(1, 1).tobytes())
     none = np.zeros((0, DIMENSION), np.uint8)
-    assert len(asked.products(none, kernel.weights(none))) == 0
-    assert kernel.between(none, none).shape == (0, 0)
+    assert len(asked.products(none, quantized.weights(none))) == 0
+    assert quantized.between(none, none).shape == (0, 0)
 
 
 def test_where_vectors_are_crowded_the_nearest_are_still_found(monkeypatch: pytest.MonkeyPatch) -> None:

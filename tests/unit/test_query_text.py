@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect import asking, words
-from recollect.asking import Asked
+from recollect.text import query_text, words
+from recollect.text.query_text import Asked
 
 TEXTS = st.text(max_size=60)
 PARTS = st.sampled_from(
@@ -24,7 +24,7 @@ def terms(text: str) -> tuple[int, ...]:
 
 @given(SEARCHES)
 def test_every_text_is_a_good_one(text: str) -> None:
-    asked = asking.parse(text)
+    asked = query_text.parse(text)
     assert asked.terms == tuple(map(words.term, asked.words))
     assert len(set(asked.terms)) == len(asked.terms)
     assert set(asked.names) <= set(asked.terms)
@@ -39,7 +39,7 @@ def test_every_text_is_a_good_one(text: str) -> None:
 @given(SEARCHES)
 def test_without_stars_the_terms_are_those_of_all_the_words(text: str) -> None:
     text = text.replace("*", "")
-    asked = asking.parse(text)
+    asked = query_text.parse(text)
     assert list(asked.terms) == list(words.asked(text))
     assert asked.prefixes == ()
     assert asked.phrases == () or sum(text.count(mark) for mark in '"\u201c\u201d') > 1
@@ -48,7 +48,7 @@ def test_without_stars_the_terms_are_those_of_all_the_words(text: str) -> None:
 @given(PUT_TOGETHER)
 @example("\u0345ab*")
 def test_every_word_is_asked_for_as_a_term_or_as_a_prefix(text: str) -> None:
-    asked = asking.parse(text)
+    asked = query_text.parse(text)
     telling = {word for word in words.words(text) if not words.is_stop(word)}
     assert telling <= {word for word in telling if words.term(word) in asked.terms} | set(asked.prefixes)
 
@@ -75,7 +75,7 @@ def test_every_word_is_asked_for_as_a_term_or_as_a_prefix(text: str) -> None:
     ],
 )
 def test_words_and_prefixes(text: str, found: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
-    asked = asking.parse(text)
+    asked = query_text.parse(text)
     assert (asked.words, asked.prefixes) == (found, prefixes)
     assert asked.terms == tuple(map(words.term, found))
 
@@ -97,7 +97,7 @@ def test_words_and_prefixes(text: str, found: tuple[str, ...], prefixes: tuple[s
     ],
 )
 def test_phrases(text: str, phrases: list[str]) -> None:
-    assert list(asking.parse(text).phrases) == [terms(phrase) for phrase in phrases]
+    assert list(query_text.parse(text).phrases) == [terms(phrase) for phrase in phrases]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_phrases(text: str, phrases: list[str]) -> None:
     ],
 )
 def test_names(text: str, names: str) -> None:
-    assert asking.parse(text).names == terms(names)
+    assert query_text.parse(text).names == terms(names)
 
 
 @given(TEXTS | st.lists(st.sampled_from("aéαı\u0301\u0323\u0345\u0f73\u0f75\uff9e ½"), max_size=20).map("".join))
@@ -129,7 +129,7 @@ def test_a_text_without_marks_has_the_same_words(text: str) -> None:
 
 
 def test_nothing_asks_for_nothing() -> None:
-    assert asking.parse("?!") == Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
+    assert query_text.parse("?!") == Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_nothing_asks_for_nothing() -> None:
 )
 def test_hostile_texts_come_to_an_end(text: str) -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    asked = asking.parse(text * 20)
+    asked = query_text.parse(text * 20)
     assert asked.terms == tuple(map(words.term, asked.words))
     assert len(asked.terms) <= len(words.words(text)) + 1

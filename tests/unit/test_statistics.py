@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory, MemoryType, State, TagUsage, codec, tally
+from recollect import Memory, MemoryType, State, TagUsage, codec, statistics
 from recollect.testing import builders
 from recollect.testing.builders import START
 from recollect.types import Stats
@@ -18,7 +18,7 @@ from tests.unit.test_filters import memories
 @settings(max_examples=30)
 @given(st.lists(memories(), max_size=5))
 def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
-    stats = tally.tally(iter(found), START)
+    stats = statistics.tally(iter(found), START)
     active = [m for m in found if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > START)]
     assert stats.active == len(active)
     assert stats.forgotten == len(found) - len(active)
@@ -26,19 +26,19 @@ def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
     assert {usage.tag: usage.count for usage in stats.top_tags} == Counter(tag for m in active for tag in m.tags)
     assert stats.oldest == min((m.created_at for m in active), default=None)
     assert stats.newest == max((m.created_at for m in active), default=None)
-    assert stats.bytes_used == sum(map(tally.footprint, found))
+    assert stats.bytes_used == sum(map(statistics.footprint, found))
 
 
 @pytest.mark.req("L8")
 def test_an_empty_tally() -> None:
-    assert tally.tally([], START) == Stats()
+    assert statistics.tally([], START) == Stats()
 
 
 @pytest.mark.req("L8")
 @given(st.dictionaries(st.text(max_size=3), st.integers(1, 4), max_size=30))
 def test_the_most_used_tags_come_first(counts: dict[str, int]) -> None:
-    ranked = tally.top(counts.items())
-    assert len(ranked) == min(len(counts), tally.TOP_TAGS)
+    ranked = statistics.top(counts.items())
+    assert len(ranked) == min(len(counts), statistics.TOP_TAGS)
     assert list(ranked) == [
         TagUsage(tag=tag, count=counts[tag]) for tag in sorted(counts, key=lambda tag: (-counts[tag], tag))[:20]
     ]
@@ -47,10 +47,10 @@ def test_the_most_used_tags_come_first(counts: dict[str, int]) -> None:
 def test_bytes_are_content_fields_and_vector() -> None:
     bare = builders.memory("tea")
     fields = len(codec.encode_body(bare))
-    assert tally.footprint(bare) == len("tea") + fields
-    assert tally.footprint(builders.memory("Tee für 2")) == len("Tee für 2".encode()) + fields
-    assert tally.footprint(builders.memory("tea", vector=builders.vector(1, 2, 3))) == len("tea") + fields + 12
-    assert tally.footprint(builders.memory("tea", tags=("ui",))) == len("tea") + fields + len('"tags":["ui"]')
+    assert statistics.footprint(bare) == len("tea") + fields
+    assert statistics.footprint(builders.memory("Tee für 2")) == len("Tee für 2".encode()) + fields
+    assert statistics.footprint(builders.memory("tea", vector=builders.vector(1, 2, 3))) == len("tea") + fields + 12
+    assert statistics.footprint(builders.memory("tea", tags=("ui",))) == len("tea") + fields + len('"tags":["ui"]')
 
 
 def test_usage_is_a_share_of_the_limit() -> None:
@@ -60,5 +60,5 @@ def test_usage_is_a_share_of_the_limit() -> None:
 
 def test_expiry_is_judged_by_the_time_given() -> None:
     memory = builders.memory(expires_at=START)
-    assert tally.tally([memory], START).active == 0
-    assert tally.tally([memory], START - timedelta(microseconds=1)).active == 1
+    assert statistics.tally([memory], START).active == 0
+    assert statistics.tally([memory], START - timedelta(microseconds=1)).active == 1

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from recollect import words
+from recollect.text import words
 
 # A mark after a letter or digit closes or measures (5" nails), it opens nothing. Stars on both sides of a word, or in
 # the middle of one, are no request either.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect import passages
+from recollect.text import chunking
 
 SIZES = st.integers(1, 12)
 ALPHABET = ["a", "b", "é", "e\u0301", "\n", " ", "\t", "\r\n", ". ", "! ", ".", "\u3002", "\u00a0", "😀", "\ud83d"]
@@ -14,7 +14,7 @@ TEXTS = st.lists(st.sampled_from(ALPHABET), max_size=60).map("".join) | st.text(
 
 
 def pieces(text: str, size: int = 800) -> list[str]:
-    return [text[start:end] for start, end in passages.split(text, size)]
+    return [text[start:end] for start, end in chunking.split(text, size)]
 
 
 @given(TEXTS, SIZES)
@@ -22,7 +22,7 @@ def pieces(text: str, size: int = 800) -> list[str]:
 @example("a" + " " * 20 + "b", 3)
 @example("e" + "\u0301" * 40, 5)
 def test_passages_are_short_and_in_order_and_leave_nothing_out(text: str, size: int) -> None:
-    spans = passages.split(text, size)
+    spans = chunking.split(text, size)
     at = 0
     for start, end in spans:
         assert at <= start < end <= len(text)
@@ -35,7 +35,7 @@ def test_passages_are_short_and_in_order_and_leave_nothing_out(text: str, size: 
 
 @given(TEXTS)
 def test_a_short_text_is_one_passage(text: str) -> None:
-    assert passages.split(text, 1000) == (((0, len(text)),) if text.strip() else ())
+    assert chunking.split(text, 1000) == (((0, len(text)),) if text.strip() else ())
 
 
 @given(TEXTS, SIZES)
@@ -46,7 +46,7 @@ def test_passages_of_a_longer_text_have_no_space_around_them(text: str, size: in
 
 @given(TEXTS, SIZES)
 def test_a_paragraph_that_fits_stays_whole(text: str, size: int) -> None:
-    found = passages.split(text, size)
+    found = chunking.split(text, size)
     at = 0
     for line in text.split("\n"):
         paragraph = line.strip()
@@ -103,7 +103,7 @@ def test_where_passages_break(text: str, size: int, found: list[str]) -> None:
 
 def test_a_passage_has_room_for_something() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        passages.split("a", 0)
+        chunking.split("a", 0)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_a_passage_has_room_for_something() -> None:
 )
 def test_very_long_texts_come_to_an_end(text: str) -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    spans = passages.split(text)
+    spans = chunking.split(text)
     assert all(0 < end - start <= 800 for start, end in spans)
     assert sum(end - start for start, end in spans) >= len(text) - sum(map(text.count, " \n"))

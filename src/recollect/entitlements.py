@@ -68,7 +68,7 @@ class Plan:
     """What is allowed, and how many bytes the memories in view may take; ``limit_bytes=None`` sets no limit.
 
     ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and ``ENTERPRISE`` are those that ``recollect.open`` knows by name. Others
-    can be made; their features are those of ``recollect.plans.Feature``, by name or as values.
+    can be made; their features are those of ``recollect.entitlements.Feature``, by name or as values.
 
     >>> Plan.TEAMS.allows("semantic_search"), Plan.WRITERPRO.allows("semantic_search"), Plan.WRITERPRO.limit_bytes
     (True, False, 104857600)

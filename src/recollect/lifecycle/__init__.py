@@ -1,0 +1,1 @@
+"""How memories age: pure functions over values, with the time as an argument."""
