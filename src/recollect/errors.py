@@ -20,6 +20,8 @@
     ├── EmbeddingFailed (RuntimeError)         EMBEDDING_FAILED   retryable
     ├── RateLimited                            RATE_LIMITED       retryable
     ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
+    ├── PositionLost                           POSITION_LOST
+    ├── Unsupported                            UNSUPPORTED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
         │   └── LockTimeout                    CONCURRENCY        retryable
@@ -250,6 +252,27 @@ class ScopeDisposed(RecollectError, RuntimeError):
     """
 
     code = "SCOPE_DISPOSED"
+
+
+class PositionLost(RecollectError):
+    """The journal no longer holds this position: the store was restored from an older copy, failed over, or is another
+    one. What followed from it must be read anew, from the start.
+
+    >>> PositionLost("the position belongs to another state of the store").code
+    'POSITION_LOST'
+    """
+
+    code = "POSITION_LOST"
+
+
+class Unsupported(RecollectError, NotImplementedError):
+    """The store cannot do this; ``details["capability"]`` names what it lacks.
+
+    >>> Unsupported("the store keeps no leases", details={"capability": "leases"}).code
+    'UNSUPPORTED'
+    """
+
+    code = "UNSUPPORTED"
 
 
 class StoreError(RecollectError, OSError):

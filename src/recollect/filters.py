@@ -1,16 +1,19 @@
 """Filters as pure functions: from what a caller writes to what every store must answer alike."""
 
+import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput
-from recollect.types import Memory, MemoryType, Sort, SourceType, State
+from recollect.text import words
+from recollect.types import Memory, MemoryType, Place, Sort, SourceType, State, Stored
 
 if TYPE_CHECKING:
     from recollect.types import Filter
@@ -41,9 +44,17 @@ _STARS = r"\*+"
 _RELATIVE = r"(?i)(?:last\s+)?(\d{1,6})?\s*([a-z]+)"
 
 
+ACTIVE = frozenset({State.ACTIVE})
+"""The states of what takes part in recall."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """A checked filter with absolute times: what stores evaluate, as of ``now``."""
+    """A checked filter with absolute times: what stores evaluate, as of ``now``.
+
+    ``states`` are those that a memory may have, ``None`` for any; a memory past its expiry matches only then.
+    ``without`` are ids that do not match whatever else holds.
+    """
 
     now: datetime
     types: frozenset[MemoryType] | None = None
@@ -62,7 +73,8 @@ class Where:
     has_pointer: bool | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     ids: frozenset[str] | None = None
-    include_forgotten: bool = False
+    without: frozenset[str] = frozenset()
+    states: frozenset[State] | None = ACTIVE
 
 
 def resolve(wanted: "Filter", now: datetime) -> Where:
@@ -96,7 +108,7 @@ def resolve(wanted: "Filter", now: datetime) -> Where:
         else validation.choice("filter.source_type", SourceType, wanted.source_type),
         has_pointer=None if wanted.has_pointer is None else validation.flag("filter.has_pointer", wanted.has_pointer),
         metadata=validation.metadata(wanted.metadata, "filter.metadata"),
-        include_forgotten=validation.flag("filter.include_forgotten", wanted.include_forgotten),
+        states=None if validation.flag("filter.include_forgotten", wanted.include_forgotten) else ACTIVE,
     )
 
 
@@ -124,8 +136,6 @@ def patterns(value: object) -> tuple[str, ...]:
     >>> patterns("Secur* of the Caf\u00e9")
     ('secur*', 'of', 'the', 'cafe')
     """
-    from recollect.text import words  # lazy: brings in the stemmer, which most filters do not need
-
     found: dict[str, None] = {}
     for word in re.findall(_PATTERN, words.unmarked(validation.line("filter.text", value))):
         if "*" in word:
@@ -182,83 +192,84 @@ def tagged(tags: tuple[str, ...], wanted: str) -> bool:
 
 
 def anything(where: Where) -> bool:
-    """Whether a filter asks for nothing but what is visible."""
-    return not where.include_forgotten and len(conditions(where)) == 1
+    """Whether a filter asks for nothing but what takes part in recall."""
+    return where.states == ACTIVE and len(conditions(where)) == 1
 
 
-Condition = Callable[[Memory], bool]
+Condition = Callable[[Stored], bool]
 
 
-def matches(memory: Memory, where: Where) -> bool:
-    """Whether a memory meets every condition. The definition that all stores are compared with."""
-    return matching(where)(memory)
+def matches(stored: Stored, where: Where) -> bool:
+    """Whether a memory meets every condition. The definition that all journals are compared with.
+
+    Conditions on the content of a memory whose text is sealed are met: the engine applies them to what it opened.
+    """
+    return matching(where)(stored)
 
 
 def matching(where: Where) -> Condition:
     """``matches`` for many memories: what a filter does not ask for costs nothing."""
     asked = conditions(where)
+    if not asked:
+        return lambda stored: True  # noqa: ARG005  # anything
     if len(asked) == 1:
         return asked[0]
-    return lambda memory: all(condition(memory) for condition in asked)
+    return lambda stored: all(condition(stored) for condition in asked)
 
 
-def conditions(
-    where: Where,
-    *,
-    folded: Callable[[str], str] | None = None,
-    spaced: Callable[[str], str] | None = None,
-) -> list[Condition]:
-    """What a filter asks for, the cheap and choosy first.
-
-    A store may pass its own ``str.casefold`` and ``words.spaced``, to keep what they made of its contents.
-    """
+def conditions(where: Where) -> list[Condition]:
+    """What a filter asks for, the cheap and selective conditions first."""
     asked: list[Condition] = []
     if (ids := where.ids) is not None:
-        asked.append(lambda memory: memory.id in ids)
+        asked.append(lambda stored: stored.id in ids)
+    if without := where.without:
+        asked.append(lambda stored: stored.id not in without)
     if (types := where.types) is not None:
-        asked.append(lambda memory: memory.type in types)
+        asked.append(lambda stored: stored.facets["type"] in types)
     if (least := where.min_importance) is not None:
-        asked.append(lambda memory: memory.importance >= least)
+        asked.append(lambda stored: stored.facets["importance"] >= least)
     asked += _in_time(where)
     if where.tags or where.any_tags or where.no_tags:
         fits = cache(partial(has_tags, where=where))  # many memories have the same tags
-        asked.append(lambda memory: fits(memory.tags))
+        asked.append(lambda stored: fits(tuple(stored.facets.get("tags", ()))))
     if (authors := where.authors) is not None:
-        asked.append(lambda memory: memory.author in authors)
-    if where.source_type is not None:
-        asked.append(lambda memory: memory.source is not None and memory.source.type is where.source_type)
+        asked.append(lambda stored: stored.facets.get("author") in authors)
+    if (source_type := where.source_type) is not None:
+        asked.append(lambda stored: stored.facets.get("source_type") == source_type)
     if where.has_pointer is not None:
-        asked.append(lambda memory: (memory.pointer is not None) is where.has_pointer)
-    if not where.include_forgotten:
-        asked.append(partial(visible, now=where.now))
+        asked.append(lambda stored: stored.facets.get("has_pointer", False) is where.has_pointer)
+    if (states := where.states) is not None:
+        asked.append(partial(_shown, states=states, now=codec.to_micros(where.now)))
     asked += [partial(_has_field, name=name, value=value) for name, value in where.metadata.items()]
     if (needle := where.content_contains) is not None:
-        fold = folded or str.casefold
-        asked.append(lambda memory: needle in fold(memory.content))
-    if where.text:
-        asked += _wordings(where.text, spaced or _spaced)
+        asked.append(lambda stored: (text := stored.facets.get("text")) is None or contains(text, needle))
+    if wanted := where.text:
+        asked.append(lambda stored: (text := stored.facets.get("text")) is None or has_words(text, wanted))
     return asked
 
 
+def _shown(stored: Stored, states: frozenset[State], now: int) -> bool:
+    expires_at = stored.facets.get("expires_at")
+    return stored.facets["state"] in states and (expires_at is None or expires_at > now)
+
+
 def _in_time(where: Where) -> Iterator[Condition]:
-    if (created_after := where.created_after) is not None:
-        yield lambda memory: memory.created_at >= created_after
-    if (created_before := where.created_before) is not None:
-        yield lambda memory: memory.created_at < created_before
-    if (occurred_after := where.occurred_after) is not None:
-        yield lambda memory: memory.occurred_at >= occurred_after
-    if (occurred_before := where.occurred_before) is not None:
-        yield lambda memory: memory.occurred_at < occurred_before
+    for name, after, before in (
+        ("created_at", where.created_after, where.created_before),
+        ("occurred_at", where.occurred_after, where.occurred_before),
+    ):
+        if after is not None:
+            yield partial(_not_before, name=name, moment=codec.to_micros(after))
+        if before is not None:
+            yield partial(_before_moment, name=name, moment=codec.to_micros(before))
 
 
-def pieces(where: Where) -> list[str]:
-    """Texts that must stand in the case-folded content, or in its words, of whatever passes a filter.
+def _not_before(stored: Stored, name: str, moment: int) -> bool:
+    return bool(stored.facets[name] >= moment)
 
-    >>> pieces(Where(now=datetime(2026, 1, 1, tzinfo=UTC), text=("secur*", "review")))
-    ['secur', 'review']
-    """
-    found = [] if where.content_contains is None else [where.content_contains]
-    return found + [piece.strip(" ") for wanted in where.text for piece in _looked_for(wanted).pieces]
+
+def _before_moment(stored: Stored, name: str, moment: int) -> bool:
+    return bool(stored.facets[name] < moment)
 
 
 def has_tags(tags: tuple[str, ...], where: Where) -> bool:
@@ -280,22 +291,8 @@ def has_words(content: str, wanted: Iterable[str]) -> bool:
     >>> has_words("Security first", ("first", "sec*ty")), has_words("Security", ("cur*",))
     (True, False)
     """
-    spaced = _spaced(content)
+    spaced = words.spaced(content)
     return all(_looked_for(pattern).is_in(spaced) for pattern in wanted)
-
-
-def _wordings(wanted: Iterable[str], spaced: Callable[[str], str]) -> Iterator[Condition]:
-    for looked_for in map(_looked_for, wanted):
-        for piece in looked_for.pieces:
-            yield lambda memory, piece=piece: piece in spaced(memory.content)  # type: ignore[misc]  # bound now
-        if (fits := looked_for.whole) is not None:
-            yield lambda memory, fits=fits: fits.search(spaced(memory.content)) is not None  # type: ignore[misc]  # as above
-
-
-def _spaced(content: str) -> str:
-    from recollect.text import words  # lazy: as above
-
-    return words.spaced(content)
 
 
 class _LookedFor(NamedTuple):
@@ -325,10 +322,10 @@ def _looked_for(pattern: str) -> _LookedFor:
     return _LookedFor(tuple(piece for piece in pieces if piece != " "), whole)
 
 
-def _has_field(memory: Memory, name: str, value: Any) -> bool:
-    metadata = memory.metadata
+def _has_field(stored: Stored, name: str, value: Any) -> bool:
+    fields = stored.facets.get("fields", {})
     # What is the same is equal, too, and most fields are not even that.
-    return name in metadata and metadata[name] == value and same_json(metadata[name], value)
+    return name in fields and fields[name] == value and same_json(fields[name], value)
 
 
 def has_fields(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -354,26 +351,65 @@ def same_json(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-STORED_ORDERS = tuple(sort for sort in Sort if sort is not Sort.RELEVANCE)
-"""The orders that stores know. Relevance changes with time, and the engine works it out."""
-
-
-def sort_value(memory: Memory, sort: Sort) -> float:
+def sort_value(stored: Stored, sort: Sort) -> float:
     """What a listing is ordered by before the order of recording; smaller comes first."""
-    return SORT_VALUES[sort](memory)
+    return SORT_VALUES[sort](stored)
 
 
-def _last_access(memory: Memory) -> float:
-    return -codec.to_micros(memory.last_accessed_at) if memory.last_accessed_at else 0.0
-
-
-SORT_VALUES: Mapping[Sort, Callable[[Memory], float]] = MappingProxyType(
+SORT_VALUES: Mapping[Sort, Callable[[Stored], float]] = MappingProxyType(
     {
-        Sort.NEWEST: lambda memory: 0.0,  # noqa: ARG005  # the order of recording decides
-        Sort.OLDEST: lambda memory: 0.0,  # noqa: ARG005  # as above
-        Sort.IMPORTANT: lambda memory: -memory.importance,
-        Sort.MOST_ACCESSED: lambda memory: -memory.access_count,
-        Sort.RECENTLY_ACCESSED: _last_access,
+        Sort.NEWEST: lambda stored: 0.0,  # noqa: ARG005  # the order of recording decides
+        Sort.OLDEST: lambda stored: 0.0,  # noqa: ARG005  # as above
+        Sort.IMPORTANT: lambda stored: -stored.facets["importance"],
+        Sort.MOST_ACCESSED: lambda stored: -stored.access_count,
+        Sort.RECENTLY_ACCESSED: lambda stored: -(stored.last_accessed_at or 0),
     }
 )
 """``sort_value`` for many memories."""
+
+
+def place_of(stored: Stored, value: float) -> Place:
+    """The place of a memory in a listing."""
+    return Place(value, stored.born_at, stored.owner, stored.born)
+
+
+def page(
+    found: Iterable[Stored],
+    sort: Sort,
+    *,
+    after: Place | None,
+    offset: int,
+    limit: int | None,
+    value: Callable[[Stored], float] | None = None,
+) -> list[Stored]:
+    """What one page takes of all memories that match, in its order; of equals the newest first, unless the oldest are
+    asked for. ``value`` stands for an order that no store knows.
+    """
+    value_of = value or SORT_VALUES[sort]
+    sign = 1 if sort is Sort.OLDEST else -1
+    placed = ((_rank(place_of(one, value_of(one)), sign), one) for one in found)
+    if after is not None:
+        last = _rank(after, sign)
+        placed = ((rank, one) for rank, one in placed if rank > last)
+    if limit is None:
+        return [one for _, one in sorted(placed, key=itemgetter(0))[offset:]]
+    first = heapq.nsmallest(offset + limit, placed, key=itemgetter(0))
+    return [one for _, one in first[offset:]]
+
+
+def _rank(place: Place, sign: int) -> tuple[float, int, "_Name", int]:
+    name = _Name(codec.encode_owner(place.owner), sign)
+    return place.value, sign * place.born_at, name, sign * place.born
+
+
+class _Name(NamedTuple):
+    """An owner's name that sorts upwards or downwards: texts have no sign."""
+
+    text: str
+    sign: int
+
+    def __lt__(self, other: "_Name") -> bool:  # type: ignore[override]  # only names are compared
+        return self.text < other.text if self.sign > 0 else self.text > other.text
+
+    def __gt__(self, other: "_Name") -> bool:  # type: ignore[override]  # as above
+        return other < self

@@ -37,23 +37,48 @@ if TYPE_CHECKING:
         TagUsage,
     )
     from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
-    from recollect.types.versions import Version
+    from recollect.types.stored import (
+        ORDERS_OF_STORES,
+        Access,
+        Embedded,
+        Facets,
+        Guard,
+        JournalPage,
+        Mark,
+        Owners,
+        Place,
+        Position,
+        Quota,
+        Stamp,
+        Stored,
+        Usage,
+        Write,
+    )
+    from recollect.types.versions import Changes, Version
 
 __all__ = [
+    "ORDERS_OF_STORES",
+    "Access",
     "ChangedFields",
+    "Changes",
     "CompactionReport",
     "ConversionReport",
     "DecayPolicy",
     "Diagnosis",
     "DroppedMemory",
+    "Embedded",
+    "Facets",
     "Filter",
     "Finding",
+    "Guard",
     "Health",
     "Hit",
     "Identity",
+    "JournalPage",
     "KnowledgePointer",
     "Layer",
     "LayerSize",
+    "Mark",
     "Memory",
     "MemoryType",
     "NewFields",
@@ -61,8 +86,12 @@ __all__ = [
     "Operation",
     "OperationCompleted",
     "Owner",
+    "Owners",
     "Page",
+    "Place",
     "PointerType",
+    "Position",
+    "Quota",
     "Ranking",
     "Removal",
     "Results",
@@ -71,12 +100,16 @@ __all__ = [
     "Sort",
     "Source",
     "SourceType",
+    "Stamp",
     "State",
     "Stats",
     "Status",
+    "Stored",
     "TagUsage",
+    "Usage",
     "Vector",
     "Version",
+    "Write",
 ]
 
 if not TYPE_CHECKING:  # who checks types sees the imports above
@@ -95,6 +128,8 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
             "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
             " TagUsage",
             "sessions": "CompactionReport DroppedMemory SessionConfig SessionStats",
-            "versions": "Version",
+            "stored": "Access Embedded Facets Guard JournalPage Mark ORDERS_OF_STORES Owners Place Position Quota Stamp"
+            " Stored Usage Write",
+            "versions": "Changes Version",
         },
     )

@@ -31,13 +31,14 @@ class MemoryType(StrEnum):
 
 
 class State(StrEnum):
-    """Whether a memory takes part in recall.
+    """Whether a memory takes part in recall: only active ones do. Erased memories leave a tombstone in the journal.
 
     >>> State.FORGOTTEN.value
     'forgotten'
     """
 
     ACTIVE = "active"
+    ARCHIVED = "archived"
     FORGOTTEN = "forgotten"
 
 
@@ -215,5 +216,6 @@ class Operation(StrEnum):
     ADDED = "added"
     UPDATED = "updated"
     FORGOTTEN = "forgotten"
+    ARCHIVED = "archived"
     RESTORED = "restored"
     ERASED = "erased"

@@ -1,33 +1,65 @@
 """What happened to a memory."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.types.memory import Memory, Operation
 from recollect.types.owners import Owner
+from recollect.types.stored import Position, Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """One entry of the journal: a memory as one write left it.
 
-    ``sequence`` orders all versions of a store. ``memory`` is ``None`` once the memory was erased: what remains
-    is that it was.
+    ``stamp`` says when and where the version was made, ``replaced`` is the stamp of the version before it: the two tell
+    copies of a store apart and put them together again. ``memory`` is ``None`` once the memory was erased.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
     ...     view = memories.view(user="ada")
     ...     memory = view.add("Lives in Paris")
     ...     _ = view.update(memory.id, content="Lives in Rome")
-    ...     [(version.operation.value, version.version) for version in view.history(memory.id)]
-    [('added', 1), ('updated', 2)]
+    ...     first, second = view.history(memory.id)
+    >>> first.operation.value, second.operation.value, second.replaced == first.stamp
+    ('added', 'updated', True)
     """
 
-    sequence: int
     memory_id: str
     owner: Owner
     version: int
     operation: Operation
     recorded_at: datetime
+    stamp: Stamp
+    replaced: Stamp | None = None
     reason: str | None = None
     memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Some of what was written, the oldest first. Pass ``next`` as ``after`` to go on: nothing is told twice and
+    nothing is left out. ``more`` tells whether there was more when it was read.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     _ = view.add_many(["Likes tea", "Likes cake"])
+    ...     first = view.changes(limit=1)
+    ...     [version.memory.content for version in view.changes(after=first.next)]
+    ['Likes cake']
+    """
+
+    versions: tuple[Version, ...]
+    next: Position
+    more: bool = False
+
+    def __iter__(self) -> Iterator[Version]:
+        return iter(self.versions)
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    def __getitem__(self, place: int) -> Version:
+        return self.versions[place]

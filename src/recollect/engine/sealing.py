@@ -1,0 +1,152 @@
+"""Memories to facets and payload, and back: the one place that turns a memory into bytes.
+
+Facets are what a store may read; the payload is the rest, as JSON. Encryption is a change of these two functions: a
+sensitive memory keeps its text, title and fields out of the facets, and its payload is sealed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from recollect import codec
+from recollect.errors import StoreCorrupt
+from recollect.types import Facets, Memory, MemoryType, Operation, Source, SourceType, State, Stored, Version
+from recollect.types.memory import DEFAULT_IMPORTANCE
+
+_FACETS = ("key", "author", "role", "session", "title", "decay_factor")
+_PAYLOAD = ("description", "language", "type_name", "confidence", "relevance", "pointer")
+KNOWN = frozenset(
+    """state type importance created_at occurred_at expires_at bytes text tags fields source_type has_pointer
+    key author role session title decay_factor""".split()
+)
+"""The facets that a memory of this release is made of. Others are carried along unchanged."""
+
+
+def seal(memory: Memory, before: Stored | None = None) -> tuple[Facets, bytes]:
+    """The facets and the payload of a memory. What a newer release wrote into the version before is carried along.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     memory = memories.view(user="ada").add("Likes tea", tags=["food"], language="en")
+    >>> facets, payload = seal(memory)
+    >>> facets["text"], facets["tags"], payload
+    ('Likes tea', ['food'], b'{"language":"en"}')
+    """
+    named = _named(memory)
+    rest = _rest(memory)
+    if before is not None:
+        named.update((name, value) for name, value in before.facets.items() if name not in KNOWN)
+        rest = {**_unknown(before.payload), **rest}
+    payload = codec.encode_json(rest) if rest else b""
+    content = memory.content
+    size = len(content) if content.isascii() else len(content.encode())
+    created_at = codec.to_micros(memory.created_at)
+    facets = {
+        "state": memory.state.value,
+        "type": memory.type.value,
+        "importance": memory.importance,
+        "created_at": created_at,
+        "occurred_at": created_at if memory.occurred_at is memory.created_at else codec.to_micros(memory.occurred_at),
+        "bytes": size + len(codec.encode_json(named)) + len(payload),
+        "text": content,
+        **named,
+    }
+    return facets, payload
+
+
+def _named(memory: Memory) -> dict[str, Any]:
+    """The facets that not every memory has; the others count for nothing."""
+    named: dict[str, Any] = {name: value for name in _FACETS if (value := getattr(memory, name)) is not None}
+    if memory.tags:
+        named["tags"] = list(memory.tags)
+    if memory.metadata:
+        named["fields"] = dict(memory.metadata)
+    if memory.expires_at is not None:
+        named["expires_at"] = codec.to_micros(memory.expires_at)
+    if memory.source is not None:
+        named["source_type"] = memory.source.type.value
+    if memory.pointer is not None:
+        named["has_pointer"] = True
+    return named
+
+
+def _rest(memory: Memory) -> dict[str, Any]:
+    rest: dict[str, Any] = {name: value for name in _PAYLOAD if (value := getattr(memory, name)) is not None}
+    if memory.references:
+        rest["references"] = memory.references
+    if memory.source is not None and memory.source.reference is not None:
+        rest["source_reference"] = memory.source.reference
+    return rest
+
+
+def _unknown(payload: bytes) -> dict[str, Any]:
+    """What a newer release put into a payload."""
+    known = {*_PAYLOAD, "references", "source_reference"}
+    return {name: value for name, value in codec.decode_json(payload or b"{}").items() if name not in known}
+
+
+def unseal(stored: Stored) -> Memory:
+    """The memory of a stored version; ``StoreCorrupt`` if it cannot be read."""
+    facets = stored.facets
+    try:
+        created_at = codec.from_micros(facets["created_at"])
+        fields: dict[str, Any] = {
+            "id": stored.id,
+            "owner": stored.owner,
+            "version": stored.version,
+            "content": facets["text"],
+            "type": _TYPES[facets["type"]],
+            "state": _STATES[facets["state"]],
+            "importance": facets.get("importance", DEFAULT_IMPORTANCE),
+            "created_at": created_at,
+            "updated_at": created_at if stored.recorded_at == facets["created_at"] else _time(stored.recorded_at),
+            "occurred_at": _time(facets["occurred_at"]),
+            "expires_at": _time(facets.get("expires_at")),
+            "tags": tuple(facets.get("tags", ())),
+            "metadata": _copied(facets["fields"]) if "fields" in facets else {},
+            "access_count": stored.access_count,
+            "last_accessed_at": _time(stored.last_accessed_at),
+            "vector": stored.vector,
+        }
+        for name in _FACETS:
+            if name in facets:
+                fields[name] = facets[name]
+        rest = codec.decode_json(stored.payload) if stored.payload else {}
+        if rest:
+            fields.update((name, rest[name]) for name in (*_PAYLOAD, "references") if name in rest)
+        if "source_type" in facets:
+            fields["source"] = Source(type=SourceType(facets["source_type"]), reference=rest.get("source_reference"))
+        return codec.make_memory(fields)
+    except codec.UNREADABLE as error:
+        raise StoreCorrupt(
+            f"version {stored.version} of memory {stored.id!r} cannot be decoded",
+            details={"memory_id": stored.id, "version": stored.version},
+            hint="run doctor; it names every damaged version",
+        ) from error
+
+
+_TYPES: Mapping[str, MemoryType] = {kind.value: kind for kind in MemoryType}
+_STATES: Mapping[str, State] = {state.value: state for state in State}
+
+
+def _copied(fields: Mapping[str, Any]) -> Any:
+    """A copy by value: a store that holds everything in RAM gives away its own."""
+    return codec.decode_json(codec.encode_json(fields))
+
+
+def _time(micros: int | None) -> Any:
+    return None if micros is None else codec.from_micros(micros)
+
+
+def version_of(stored: Stored) -> Version:
+    """A stored version as callers see it."""
+    return Version(
+        memory_id=stored.id,
+        owner=stored.owner,
+        version=stored.version,
+        operation=stored.operation,
+        recorded_at=codec.from_micros(stored.recorded_at),
+        stamp=stored.stamp,
+        replaced=stored.replaced,
+        reason=stored.reason,
+        memory=None if stored.operation is Operation.ERASED else unseal(stored),
+    )

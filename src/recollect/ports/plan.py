@@ -1,0 +1,236 @@
+"""The rules of a write, once for every journal: a pure function over the writes and what is stored.
+
+A journal takes its lock, reads what the writes touch (``Standing``), calls :func:`plan`, and writes the steps. Where
+the plan raises, nothing was written.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded
+from recollect.types import Guard, Operation, Owner, Quota, Stamp, Vector, Write
+
+Key = tuple[Owner, str]
+"""An owner and an id, or an owner and a memory's key."""
+
+
+class Head(NamedTuple):
+    """What is stored of a memory before a write. ``size`` counts its facets and payload, ``vector`` its vector."""
+
+    version: int
+    born: int
+    born_at: int
+    stamp: Stamp
+    erased: bool = False
+    key: str | None = None
+    size: int = 0
+    vector: int = 0
+
+
+class Counters(NamedTuple):
+    """The counters of an owner: last sequence, memories that are not erased, their bytes, the last time recorded."""
+
+    seq: int = 0
+    memories: int = 0
+    bytes_used: int = 0
+    last_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is stored, as far as some writes touch it.
+
+    ``heads`` has the memories written to, ``holders`` the id behind each key that a write takes, ``counters`` every
+    owner written to or under a quota, ``records`` and ``leases`` what the guards name. What is missing is not stored.
+    """
+
+    heads: Mapping[Key, Head]
+    holders: Mapping[Key, str]
+    counters: Mapping[Owner, Counters]
+    embedder: str | None = None
+    dimension: int | None = None
+    records: Mapping[tuple[Owner, str, str], int] = field(default_factory=dict)
+    leases: Mapping[str, int] = field(default_factory=dict)
+
+
+class Step(NamedTuple):
+    """One write with its place in the journal, and the memory as it was before."""
+
+    write: Write
+    seq: int
+    born: int
+    born_at: int
+    recorded_at: int
+    before: Head | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """The steps of an append, the counters that it leaves, and the embedder if its first vector decides that."""
+
+    steps: list[Step] = field(default_factory=list)
+    counters: dict[Owner, Counters] = field(default_factory=dict)
+    embedder: str | None = None
+    dimension: int | None = None
+
+
+def plan(
+    writes: Sequence[Write], standing: Standing, *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
+) -> Plan:
+    """Check writes against what is stored, in their order, and give each its place; or raise, and nothing is written.
+
+    A write whose stamp stands already at its version is a retry after a lost answer: it succeeds without a step.
+    """
+    for guard in guards:
+        _check_guard(guard, standing)
+    made = Plan(embedder=standing.embedder, dimension=standing.dimension)
+    heads: dict[Key, Head] = {}
+    holders: dict[Key, str | None] = {}
+    for write in writes:
+        place = (write.owner, write.id)
+        before = heads.get(place) or standing.heads.get(place)
+        if before is not None and before.stamp == write.stamp and before.version == write.version:
+            continue
+        _check_version(write, before)
+        _move_key(write, before, holders, standing)
+        heads[place] = _append(write, before, made, standing)
+    for quota in quotas:
+        _check_quota(quota, made, standing)
+    return made
+
+
+def _append(write: Write, before: Head | None, made: Plan, standing: Standing) -> Head:
+    """Give a write its sequence, and count what it adds and takes away."""
+    known = made.counters.get(write.owner) or standing.counters.get(write.owner) or Counters()
+    erases = write.operation is Operation.ERASED
+    recorded_at = max(write.recorded_at, known.last_at)
+    seq = known.seq + 1
+    if not erases and not write.keeps_vector and write.vector is not None:
+        _take_vector(write.vector, made)
+    old_vector = before.vector if before else 0
+    vector = 0 if erases else old_vector if write.keeps_vector else _size(write.vector)
+    size = 0 if erases else int(write.facets["bytes"])
+    head = Head(
+        version=write.version,
+        born=before.born if before else seq,
+        born_at=before.born_at if before else recorded_at,
+        stamp=write.stamp,
+        erased=erases,
+        key=None if erases else write.facets.get("key"),
+        size=size,
+        vector=vector,
+    )
+    made.counters[write.owner] = Counters(
+        seq=seq,
+        memories=known.memories + (0 if erases else 1) - (1 if before else 0),
+        bytes_used=known.bytes_used + size + vector - (before.size + before.vector if before else 0),
+        last_at=recorded_at,
+    )
+    made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before))
+    return head
+
+
+def _size(vector: Vector | None) -> int:
+    return 0 if vector is None else len(vector.data)
+
+
+def _take_vector(vector: Vector, made: Plan) -> None:
+    """The first vector of a store decides on its embedder and dimension."""
+    if made.embedder is None or made.dimension is None:
+        made.embedder, made.dimension = vector.embedder, vector.dimension
+    check_vector(vector, made.embedder, made.dimension)
+
+
+def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
+    """A store holds the vectors of one embedder only: others cannot be compared with them."""
+    if vector.embedder != embedder:
+        raise EmbedderMismatch(
+            f"the store holds vectors of {embedder!r}, not of {vector.embedder!r}",
+            details={"stored": embedder, "given": vector.embedder},
+            hint=f"open the store with the embedder {embedder!r}, or run memories.reembed() with the other one",
+        )
+    if vector.dimension != dimension:
+        raise InvalidInput(
+            f"vector has {vector.dimension} dimensions, the store's have {dimension}",
+            details={"field": "vector", "given": vector.dimension, "expected": dimension},
+            hint="use the embedder that the store was filled with",
+        )
+
+
+def _check_version(write: Write, before: Head | None) -> None:
+    if before is not None and before.erased:
+        raise Conflict(
+            f"memory {write.id!r} was erased; its id is not used again",
+            details={"memory_id": write.id},
+            hint="add a new memory",
+        )
+    stored = before.version if before else 0
+    if stored != write.expected:
+        raise Conflict(
+            f"memory {write.id!r} is at version {stored}, not {write.expected}",
+            details={"memory_id": write.id, "stored": stored, "expected": write.expected},
+            hint="read it again, then decide",
+        )
+    if write.version <= stored:
+        raise Conflict(
+            f"memory {write.id!r} is at version {stored}; version {write.version} does not follow it",
+            details={"memory_id": write.id, "stored": stored, "version": write.version},
+            hint="read it again, then decide",
+        )
+
+
+def _move_key(write: Write, before: Head | None, holders: dict[Key, str | None], standing: Standing) -> None:
+    """A key belongs to one memory of an owner; an erased memory frees it."""
+    if before is not None and before.key is not None:
+        holders[write.owner, before.key] = None
+    key = None if write.operation is Operation.ERASED else write.facets.get("key")
+    if key is None:
+        return
+    place = (write.owner, key)
+    holder = holders[place] if place in holders else standing.holders.get(place)
+    if holder not in (None, write.id):
+        raise Conflict(
+            f"the key of memory {write.id!r} belongs to memory {holder!r}",
+            details={"memory_id": write.id, "holder": holder},
+            hint="read the memory that has the key, then decide",
+        )
+    holders[place] = write.id
+
+
+def _check_quota(quota: Quota, made: Plan, standing: Standing) -> None:
+    """Refuse what would leave too much, unless it leaves no more than there was."""
+    before = sum(standing.counters.get(owner, Counters()).bytes_used for owner in quota.owners)
+    after = before
+    for owner, counters in made.counters.items():
+        if owner in quota.owners:
+            after += counters.bytes_used - standing.counters.get(owner, Counters()).bytes_used
+    if after > quota.limit_bytes and after > before:
+        raise QuotaExceeded(
+            f"the memories would take {after} bytes, the limit is {quota.limit_bytes}",
+            details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
+            hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
+        )
+
+
+def _check_guard(guard: Guard, standing: Standing) -> None:
+    if guard.lease is not None:
+        if standing.leases.get(guard.lease) != guard.token:
+            raise Conflict(
+                f"the lease {guard.lease[:64]!r} is held by somebody else",
+                details={"lease": guard.lease[:64]},
+                hint="take the lease again, then decide",
+            )
+    elif guard.owner is not None:
+        stored = standing.records.get((guard.owner, guard.kind, guard.name), 0)
+        check_record(guard.kind, guard.name, stored, guard.version)
+
+
+def check_record(kind: str, name: str, stored: int, expected: int) -> None:
+    """Whether a record is at the version that a writer expects (0: there is none)."""
+    if stored != expected:
+        raise Conflict(
+            f"the {kind} {name[:64]!r} is at version {stored}, not {expected}",
+            details={"kind": kind, "name": name[:64], "stored": stored, "expected": expected},
+            hint="read it again, then decide",
+        )

@@ -1,0 +1,107 @@
+"""Positions as text: opaque to callers, resumable, and recognised when they belong to another state of a store."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from recollect import codec
+from recollect.errors import InvalidInput, PositionLost
+from recollect.types import Owner, Position, Stamp
+
+_SEQ = 2**62
+
+
+class Reached(NamedTuple):
+    """How far a position is in the journal of one owner. ``check`` tells which version had that sequence."""
+
+    seq: int
+    check: str = ""
+
+
+def check_of(stamp: Stamp) -> str:
+    """A short digest of a stamp, by which a position notices that its journal was replaced."""
+    return hashlib.blake2s(stamp.encode(), digest_size=4).hexdigest()
+
+
+def encode(epoch: str, reached: Mapping[Owner, Reached]) -> Position:
+    """The position of some owners; owners without versions are left out.
+
+    >>> from recollect.types import Layer
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> decode(encode("e1", {ada: Reached(7)}), "e1")[ada].seq
+    7
+    """
+    kept = sorted((codec.encode_owner(owner), one.seq, one.check) for owner, one in reached.items() if one.seq)
+    return _packed([epoch, kept])
+
+
+def decode(position: object, epoch: str, field: str = "after") -> dict[Owner, Reached]:
+    """How far a position is with each owner.
+
+    ``InvalidInput`` for a text that is no position, ``PositionLost`` for one of another epoch.
+    """
+    kept = _unpacked(position, epoch, field)
+    try:
+        return {codec.decode_owner(name): _reached(seq, check) for name, seq, check in kept}
+    except (TypeError, ValueError) as error:
+        raise nonsense(field) from error
+
+
+def encode_feed(epoch: str, token: str) -> Position:
+    """A position in the feed of all owners; the token is the store's own.
+
+    >>> decode_feed(encode_feed("e1", "42"), "e1")
+    '42'
+    """
+    return _packed([epoch, token])
+
+
+def decode_feed(position: object, epoch: str) -> str:
+    """The token of a position in the feed."""
+    token = _unpacked(position, epoch, "after")
+    if not isinstance(token, str):
+        raise nonsense("after")
+    return token
+
+
+def lost() -> PositionLost:
+    """The error for a position that the journal left behind."""
+    return PositionLost(
+        "the position belongs to another state of the store",
+        details={"field": "after"},
+        hint="the store was restored or replaced: read everything anew, from the start",
+    )
+
+
+def _reached(seq: Any, check: Any) -> Reached:
+    if not isinstance(seq, int) or not 0 <= seq < _SEQ or not isinstance(check, str):
+        raise ValueError("not a sequence")
+    return Reached(seq, check)
+
+
+def _packed(value: object) -> Position:
+    return Position(base64.urlsafe_b64encode(codec.encode_json(value)).decode().rstrip("="))
+
+
+def _unpacked(position: object, epoch: str, field: str) -> Any:
+    try:
+        text = position if isinstance(position, str) else "?"
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        theirs, kept = codec.decode_json(data)
+    except codec.UNREADABLE as error:
+        raise nonsense(field) from error
+    if not isinstance(theirs, str):
+        raise nonsense(field)
+    if theirs != epoch:
+        raise lost()
+    return kept
+
+
+def nonsense(field: str) -> InvalidInput:
+    """The error for a text that is no position."""
+    return InvalidInput(
+        f"{field} is not a position that this library returned",
+        details={"field": field},
+        hint="pass a position unchanged, such as changes().next or view.position()",
+    )

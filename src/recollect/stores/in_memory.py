@@ -1,0 +1,517 @@
+"""A journal whose versions are held in RAM. Stores that hold everything in RAM answer from it, and differ in what they
+keep besides.
+
+What changes something comes in two steps: the plan, which may be refused and changes nothing, and ``_take``, which
+cannot fail. In between, a subclass writes to its disk.
+"""
+
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from typing import NamedTuple
+
+from recollect import codec, ids
+from recollect.ports import Counters, Head, Journal, Plan, Standing, Step, check_vector, plan, positions
+from recollect.ports.positions import Reached
+from recollect.types import (
+    Access,
+    Embedded,
+    Guard,
+    JournalPage,
+    Mark,
+    Operation,
+    Owner,
+    Owners,
+    Position,
+    Quota,
+    Stored,
+    Usage,
+    Vector,
+    Write,
+)
+
+_SEQ = attrgetter("seq")
+_RECORDED = attrgetter("recorded_at")
+
+
+class Accesses(NamedTuple):
+    """How often a memory was read, and when last."""
+
+    times: int
+    last_at: int
+
+
+class OwnerLog:
+    """The versions of one owner, and what follows from them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.versions: list[Stored] = []  # by sequence; of an erased memory only the tombstone
+        self.heads: dict[str, Stored] = {}  # tombstones too; in the order of recording
+        self.keys: dict[str, str] = {}
+        self.counters = Counters()
+        self.revision = 0
+
+    def take(self, one: Stored) -> None:
+        """Take in one version."""
+        before = self.heads.get(one.id)
+        if before is not None and (key := before.facets.get("key")) is not None and self.keys.get(key) == one.id:
+            del self.keys[key]
+        if (key := one.facets.get("key")) is not None:
+            self.keys[key] = one.id
+        self.heads[one.id] = one
+        self.versions.append(one)
+
+    def forget(self, erased: set[str]) -> None:
+        """Drop every version of erased memories but their tombstones."""
+        self.versions = [one for one in self.versions if one.id not in erased or one.operation is Operation.ERASED]
+
+    def upto(self, seq: int) -> list[Stored]:
+        """The newest version of each memory up to a sequence, erased ones left out, in the order of recording."""
+        past = self.versions[: bisect_right(self.versions, seq, key=_SEQ)]
+        newest: dict[str, Stored] = {}
+        for one in past:
+            newest[one.id] = one  # keeps the place of the first version
+        return [one for one in newest.values() if one.operation is not Operation.ERASED]
+
+
+class InMemoryJournal(Journal):
+    """Answers from RAM.
+
+    A subclass says how it is entered for reading and for writing (``_reading``, ``_writing``), and keeps what changes
+    before it becomes visible: a method ``_keep…`` that raises leaves everything as it was.
+    """
+
+    def __init__(self, entropy: Callable[[int], bytes]) -> None:
+        self._lock = threading.RLock()
+        self._logs: dict[Owner, OwnerLog] = {}
+        self._feed: list[tuple[int, Stored]] = []  # all versions by a place that only rises
+        self._place = 0
+        self._vectors: dict[tuple[Owner, str], Vector] = {}
+        self._renewed: dict[tuple[Owner, str], Vector] = {}  # of the embedder that is to take over
+        self._accesses: dict[tuple[Owner, str], Accesses] = {}
+        self._settings: dict[str, str] = {"origin": ids.new_origin(entropy), "epoch": ids.new_origin(entropy)}
+
+    # -- what a subclass adds ---------------------------------------------------------------------------------
+
+    def _reading(self) -> AbstractContextManager[object]:
+        """Hold the lock, in a store that is open and up to date."""
+        return self._lock
+
+    def _writing(self, operation: str) -> AbstractContextManager[object]:  # noqa: ARG002  # for locks that tell who
+        """The same, and nobody else writes."""
+        return self._reading()
+
+    def _keep(self, planned: Plan, stored: Sequence[Stored]) -> None:
+        """Keep the versions of an append."""
+
+    def _keep_vectors(self, vectors: Sequence[Embedded], settings: Mapping[str, str]) -> None:
+        """Keep vectors that came later, and the settings that the first one brings."""
+
+    def _keep_adoption(self, embedder: str, dimension: int) -> None:
+        """Keep that another embedder took over."""
+
+    def _keep_settings(self, values: Mapping[str, str]) -> None:
+        """Keep settings."""
+
+    def _keep_accesses(self, accesses: Sequence[Access]) -> None:
+        """Keep access counts."""
+
+    def _versions_of_guards(self, guards: Sequence[Guard]) -> Mapping[tuple[Owner, str, str], int]:  # noqa: ARG002
+        """The versions of the records that guards name."""
+        return {}
+
+    def _tokens_of_guards(self, guards: Sequence[Guard]) -> Mapping[str, int]:  # noqa: ARG002
+        """The tokens of the leases that guards name and that still hold."""
+        return {}
+
+    # -- writing ----------------------------------------------------------------------------------------------
+
+    def append(
+        self, writes: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
+    ) -> Position:
+        """Plan, keep, and only then change anything."""
+        with self._writing("append"):
+            planned = plan(writes, self._standing(writes, quotas, guards), quotas=quotas, guards=guards)
+            stored = [_stored(step) for step in planned.steps]
+            if stored:
+                self._keep(planned, stored)
+                self._take(stored, planned.counters)
+                self._take_vectors(planned.steps, planned)
+            return self._position({write.owner for write in writes})
+
+    def _standing(self, writes: Sequence[Write], quotas: Sequence[Quota], guards: Sequence[Guard]) -> Standing:
+        heads: dict[tuple[Owner, str], Head] = {}
+        holders: dict[tuple[Owner, str], str] = {}
+        for write in writes:
+            log = self._logs.get(write.owner)
+            if log is None:
+                continue
+            if (head := log.heads.get(write.id)) is not None:
+                heads[write.owner, write.id] = self._head(head)
+            if (key := write.facets.get("key")) is not None and key in log.keys:
+                holders[write.owner, key] = log.keys[key]
+        owners = {write.owner for write in writes}.union(*(quota.owners for quota in quotas))
+        dimension = self._settings.get("dimension")
+        return Standing(
+            heads=heads,
+            holders=holders,
+            counters={owner: self._logs[owner].counters for owner in owners if owner in self._logs},
+            embedder=self._settings.get("embedder"),
+            dimension=None if dimension is None else int(dimension),
+            records=self._versions_of_guards(guards),
+            leases=self._tokens_of_guards(guards),
+        )
+
+    def _head(self, one: Stored) -> Head:
+        vector = self._vectors.get((one.owner, one.id))
+        return Head(
+            version=one.version,
+            born=one.born,
+            born_at=one.born_at,
+            stamp=one.stamp,
+            erased=one.operation is Operation.ERASED,
+            key=one.facets.get("key"),
+            size=int(one.facets.get("bytes", 0)),
+            vector=0 if vector is None else len(vector.data),
+        )
+
+    def _take(self, stored: Sequence[Stored], counters: Mapping[Owner, Counters]) -> None:
+        """Make versions visible that were accepted: here, or before this process began."""
+        erased: dict[Owner, set[str]] = {}
+        for one in stored:
+            self._log(one.owner).take(one)
+            self._place += 1
+            self._feed.append((self._place, one))
+            if one.operation is Operation.ERASED:
+                erased.setdefault(one.owner, set()).add(one.id)
+        for owner, gone in erased.items():
+            self._logs[owner].forget(gone)
+            for memory_id in gone:
+                for kept in (self._vectors, self._renewed, self._accesses):
+                    kept.pop((owner, memory_id), None)
+        if erased:
+            self._feed = [
+                (place, one)
+                for place, one in self._feed
+                if one.operation is Operation.ERASED or one.id not in erased.get(one.owner, ())
+            ]
+        for owner, counted in counters.items():
+            self._log(owner).counters = counted
+
+    def _log(self, owner: Owner) -> OwnerLog:
+        log = self._logs.get(owner)
+        if log is None:
+            log = self._logs[owner] = OwnerLog(codec.encode_owner(owner))
+        return log
+
+    def _take_vectors(self, steps: Sequence[Step], planned: Plan) -> None:
+        if planned.embedder is not None and planned.dimension is not None:
+            self._settings |= {"embedder": planned.embedder, "dimension": str(planned.dimension)}
+        for step in steps:
+            write = step.write
+            if write.keeps_vector or write.operation is Operation.ERASED:
+                continue
+            place = (write.owner, write.id)
+            self._renewed.pop(place, None)  # it was made from another text
+            if write.vector is None:
+                self._vectors.pop(place, None)
+            else:
+                self._vectors[place] = write.vector
+
+    def embed(self, vectors: Sequence[Embedded]) -> None:
+        """Check everything first, as ``append`` does."""
+        with self._writing("embed"):
+            fitting = [one for one in vectors if self._fits(one)]
+            if not fitting:
+                return
+            brought = self._brought(fitting)
+            self._keep_vectors(fitting, brought)
+            self._settings |= brought
+            for one in fitting:
+                self._take_vector(one)
+
+    def _fits(self, one: Embedded) -> bool:
+        log = self._logs.get(one.owner)
+        head = None if log is None else log.heads.get(one.id)
+        return head is not None and head.operation is not Operation.ERASED and head.version == one.version
+
+    def _brought(self, vectors: Sequence[Embedded]) -> dict[str, str]:
+        """The settings that the first vector of a store brings."""
+        settings = dict(self._settings)
+        for one in vectors:
+            if settings.setdefault("embedder", one.vector.embedder) == one.vector.embedder:
+                dimension = settings.setdefault("dimension", str(one.vector.dimension))
+                check_vector(one.vector, one.vector.embedder, int(dimension))
+        return {name: value for name, value in settings.items() if name not in self._settings}
+
+    def _take_vector(self, one: Embedded) -> None:
+        place = (one.owner, one.id)
+        if one.vector.embedder != self._settings.get("embedder"):
+            self._renewed[place] = one.vector
+            return
+        log, before = self._logs[one.owner], self._vectors.get(place)
+        self._vectors[place] = one.vector
+        grown = len(one.vector.data) - (len(before.data) if before else 0)
+        log.counters = log.counters._replace(bytes_used=log.counters.bytes_used + grown)
+        log.revision += 1
+
+    def adopt(self, embedder: str, dimension: int) -> bool:
+        """Exchange all vectors at once, or none."""
+        with self._writing("adopt"):
+            if self._settings.get("embedder") == embedder:
+                return True
+            ready = all(
+                (one := self._renewed.get((head.owner, head.id))) is not None and one.embedder == embedder
+                for head in self._heads()
+            )
+            if not ready:
+                return False
+            self._keep_adoption(embedder, dimension)
+            self._take_adoption(embedder, dimension)
+            return True
+
+    def _take_adoption(self, embedder: str, dimension: int) -> None:
+        self._vectors, self._renewed = self._renewed, {}
+        self._settings |= {"embedder": embedder, "dimension": str(dimension)}
+        self._settings.pop("calibration", None)
+        for log in self._logs.values():
+            log.revision += 1
+            log.counters = log.counters._replace(bytes_used=sum(map(self._size, log.heads.values())))
+
+    def _size(self, one: Stored) -> int:
+        vector = self._vectors.get((one.owner, one.id))
+        return int(one.facets.get("bytes", 0)) + (len(vector.data) if vector else 0)
+
+    def _heads(self) -> Iterator[Stored]:
+        for log in self._logs.values():
+            yield from (one for one in log.heads.values() if one.operation is not Operation.ERASED)
+
+    def count_accesses(self, accesses: Sequence[Access]) -> None:
+        """Add them up."""
+        with self._writing("count_accesses"):
+            self._keep_accesses(accesses)
+            for one in accesses:
+                self._take_access(one)
+
+    def _take_access(self, one: Access) -> None:
+        log = self._logs.get(one.owner)
+        head = None if log is None else log.heads.get(one.id)
+        if head is None or head.operation is Operation.ERASED:
+            return
+        before = self._accesses.get((one.owner, one.id), Accesses(0, 0))
+        self._accesses[one.owner, one.id] = Accesses(before.times + one.times, one.last_at)
+
+    def set_settings(self, values: Mapping[str, str]) -> None:
+        """Change the given ones and leave the others."""
+        with self._writing("set_settings"):
+            self._keep_settings(values)
+            self._settings |= values
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, str]:
+        """A copy."""
+        with self._reading():
+            return dict(self._settings)
+
+    def get(
+        self,
+        owners: Owners,
+        ids: Iterable[str],
+        *,
+        at: Position | None = None,
+        payload: bool = True,
+        vectors: bool = False,
+    ) -> list[Stored]:
+        """Look each id up among the heads, or among the versions up to a position."""
+        wanted = list(ids)
+        with self._reading():
+            if at is not None:
+                chosen = set(wanted)
+                return [one for one in self._past(owners, at, vectors=vectors) if one.id in chosen]
+            logs = [self._logs[owner] for owner in owners if owner in self._logs]
+            found = [log.heads[one] for log in logs for one in wanted if one in log.heads]
+            return [
+                self._dressed(one, payload=payload, vectors=vectors)
+                for one in found
+                if one.operation is not Operation.ERASED
+            ]
+
+    def _dressed(self, one: Stored, *, payload: bool = True, vectors: bool = False) -> Stored:
+        """A memory as it is given away: with its accesses and, if wanted, its vector."""
+        accesses = self._accesses.get((one.owner, one.id))
+        if accesses is not None:
+            one = one._replace(access_count=accesses.times, last_accessed_at=accesses.last_at)
+        if vectors:
+            one = one._replace(vector=self._vectors.get((one.owner, one.id)))
+        return one if payload else one._replace(payload=b"")
+
+    def keyed(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
+        """Look each key up."""
+        with self._reading():
+            log = self._logs.get(owner)
+            return {} if log is None else {key: log.keys[key] for key in keys if key in log.keys}
+
+    def scan(
+        self, owners: Owners, *, at: Position | None = None, payload: bool = True, vectors: bool = False
+    ) -> Iterator[Stored]:
+        """Copied under the lock, so that the answer is one state and not a mixture."""
+        with self._reading():
+            if at is not None:
+                return iter(self._past(owners, at, vectors=vectors))
+            logs = sorted((self._logs[owner] for owner in owners if owner in self._logs), key=attrgetter("name"))
+            heads = merge(*(list(log.heads.values()) for log in logs), key=attrgetter("born_at"))
+            return iter(
+                [
+                    self._dressed(one, payload=payload, vectors=vectors)
+                    for one in heads
+                    if one.operation is not Operation.ERASED
+                ]
+            )
+
+    def _past(self, owners: Owners, at: Position, *, vectors: bool) -> list[Stored]:
+        reached = self._reached(at, "as_of")
+        logs = sorted((self._logs[owner] for owner in owners if owner in self._logs), key=attrgetter("name"))
+        by_owner = {id(log): reached.get(owner, Reached(0)).seq for owner, log in self._logs.items()}
+        found = merge(*(log.upto(by_owner[id(log)]) for log in logs), key=attrgetter("born_at"))
+        return [self._dressed(one, vectors=vectors and self._logs[one.owner].heads[one.id] is one) for one in found]
+
+    def versions(
+        self, owners: Owners, *, after: Position | None = None, limit: int | None = None
+    ) -> JournalPage[Stored]:
+        """The owners' versions behind a position, in the order of recording."""
+        with self._reading():
+            reached = {} if after is None else self._reached(after, "after")
+            behind = []
+            for owner in owners:
+                if (log := self._logs.get(owner)) is not None:
+                    since = reached.get(owner, Reached(0)).seq
+                    behind.append(log.versions[bisect_right(log.versions, since, key=_SEQ) :])
+            merged = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
+            page = merged if limit is None else merged[:limit]
+            last = {owner: one for owner, one in reached.items() if owner in owners}
+            last |= {one.owner: Reached(one.seq, positions.check_of(one.stamp)) for one in page}
+            return JournalPage(page, positions.encode(self._epoch, last), more=len(merged) > len(page))
+
+    @property
+    def _epoch(self) -> str:
+        return self._settings["epoch"]
+
+    def _reached(self, position: Position, field: str) -> dict[Owner, Reached]:
+        """How far a position is; ``PositionLost`` if a version of this journal has another stamp there."""
+        reached = positions.decode(position, self._epoch, field)
+        for owner, one in reached.items():
+            log = self._logs.get(owner)
+            if log is None or one.seq > log.counters.seq:
+                raise positions.lost()
+            place = bisect_left(log.versions, one.seq, key=_SEQ)
+            known = log.versions[place] if place < len(log.versions) else None
+            if known is not None and known.seq == one.seq and one.check not in ("", positions.check_of(known.stamp)):
+                raise positions.lost()
+        return reached
+
+    def history(self, owner: Owner, memory_id: str) -> list[Stored]:
+        """Walk the owner's versions."""
+        with self._reading():
+            log = self._logs.get(owner)
+            if log is None or memory_id not in log.heads:
+                return []
+            return [one for one in log.versions if one.id == memory_id]
+
+    def feed(self, *, after: Position | None = None, limit: int | None = None) -> JournalPage[Stored]:
+        """Everybody's versions in the order in which they were taken in."""
+        with self._reading():
+            since = 0 if after is None else _token(positions.decode_feed(after, self._epoch))
+            if since > self._place:
+                raise positions.lost()
+            start = bisect_right(self._feed, since, key=lambda pair: pair[0])
+            found = self._feed[start:] if limit is None else self._feed[start : start + limit]
+            last = found[-1][0] if found else since
+            more = start + len(found) < len(self._feed)
+            return JournalPage([one for _, one in found], positions.encode_feed(self._epoch, str(last)), more=more)
+
+    def position(self, owners: Owners, at: datetime | None = None) -> Position:
+        """The last version of each owner, up to a time if given."""
+        with self._reading():
+            if at is None:
+                return self._position(owners)
+            micros = codec.to_micros(at)
+            reached = {}
+            for owner in owners:
+                if (log := self._logs.get(owner)) is not None:
+                    place = bisect_right(log.versions, micros, key=_RECORDED)
+                    if place:
+                        one = log.versions[place - 1]
+                        reached[owner] = Reached(one.seq, positions.check_of(one.stamp))
+            return positions.encode(self._epoch, reached)
+
+    def _position(self, owners: Owners) -> Position:
+        logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
+        reached = {
+            owner: Reached(log.counters.seq, positions.check_of(log.versions[-1].stamp))
+            for owner, log in logs.items()
+            if log.versions
+        }
+        return positions.encode(self._epoch, reached)
+
+    def marks(self, owners: Owners) -> dict[Owner, Mark]:
+        """From the counters."""
+        with self._reading():
+            logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
+            return {owner: Mark(log.counters.seq, log.revision) for owner, log in logs.items()}
+
+    def usage(self, owners: Owners) -> dict[Owner, Usage]:
+        """From the counters."""
+        with self._reading():
+            logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
+            return {owner: Usage(log.counters.memories, log.counters.bytes_used) for owner, log in logs.items()}
+
+    def owners(self, *, after: Owner | None = None, limit: int | None = None) -> list[Owner]:
+        """In the order of their names."""
+        with self._reading():
+            name = "" if after is None else codec.encode_owner(after)
+            found = sorted((log.name, owner) for owner, log in self._logs.items() if log.name > name and log.versions)
+            return [owner for _, owner in islice(found, limit)]
+
+    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
+        """Look at every head."""
+        with self._reading():
+            missing = (one for one in self._heads() if not self._has_vector(one, embedder))
+            return [self._dressed(one) for one in islice(missing, limit)]
+
+    def _has_vector(self, one: Stored, embedder: str) -> bool:
+        having = (kept.get((one.owner, one.id)) for kept in (self._vectors, self._renewed))
+        return any(vector is not None and vector.embedder == embedder for vector in having)
+
+
+def _stored(step: Step) -> Stored:
+    """The version of a step. Facets are copied by value: nobody outside can change what is stored."""
+    write = step.write
+    erased = write.operation is Operation.ERASED
+    return Stored(
+        owner=write.owner,
+        id=write.id,
+        version=write.version,
+        seq=step.seq,
+        born=step.born,
+        born_at=step.born_at,
+        recorded_at=step.recorded_at,
+        operation=write.operation,
+        stamp=write.stamp,
+        replaced=write.replaced,
+        reason=write.reason,
+        facets={} if erased else codec.decode_json(codec.encode_json(write.facets)),
+        payload=b"" if erased else write.payload,
+    )
+
+
+def _token(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise positions.nonsense("after")
+    return int(text)
