@@ -1,23 +1,19 @@
-"""Whose memories a view sees, and whose a new memory becomes."""
+"""The scope of a view: whose memories it sees, and whose a new memory becomes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
-from recollect import layers, types, validation
+from recollect import layers, validation
 from recollect.errors import InvalidInput, InvalidLayer
-from recollect.types import Identity, Layer, Owner
+from recollect.types import DecayPolicy, Identity, Layer, NewMemory, Owner
 
-if TYPE_CHECKING:
-    from recollect.types import DecayPolicy, SessionConfig
-
-Policies = Mapping[Owner, "DecayPolicy"]
+Policies = Mapping[Owner, DecayPolicy]
 """How the memories of some owners fade; those of all others as usual."""
 
 
-class Reach:
-    """The owners of an identity; or only some, each fading as its policy says; or a session with its configuration.
+class Scope:
+    """The owners of an identity, or only some of them, each decaying as its policy says.
 
-    >>> [owner.layer.value for owner in Reach(Identity(user="ada", team="core")).owners_in(["team"])]
+    >>> [owner.layer.value for owner in Scope(Identity(user="ada", team="core")).owners_in(["team"])]
     ['team']
     """
 
@@ -26,14 +22,12 @@ class Reach:
         identity: Identity,
         only: Iterable[Owner] | None = None,
         policies: Callable[[], Policies] = dict,
-        config: "Callable[[], SessionConfig | None]" = lambda: None,
     ) -> None:
         self._identity = identity
         self._narrowed = only is not None
         given = layers.owners_of(identity) if only is None else tuple(only)
         self.owners = frozenset(given)
         self.policies = policies
-        self.config = config
         self._in_layer: dict[str, Owner] = {owner.layer.value: owner for owner in given}
 
     @property
@@ -42,7 +36,7 @@ class Reach:
         return tuple(map(Layer, self._in_layer))
 
     def owners_in(self, wanted: Iterable[Layer | str] | None) -> frozenset[Owner]:
-        """The owners in some layers; an error for a layer that is out of reach."""
+        """The owners in some layers; an error for a layer that is out of scope."""
         if wanted is None:
             return self.owners
         if not self._narrowed:
@@ -51,9 +45,9 @@ class Reach:
         chosen = {self._checked(layer) for layer in given}
         return frozenset(owner for owner in self.owners if owner.layer in chosen)
 
-    def owner_of(self, new: "types.NewMemory") -> Owner:
+    def owner_of(self, new: NewMemory) -> Owner:
         """Whose a new memory will be: in the layer it names, or in the most specific one."""
-        if not isinstance(new, types.NewMemory):
+        if not isinstance(new, NewMemory):
             raise InvalidInput(
                 f"add takes texts or NewMemory values, not {type(new).__name__}",
                 details={"field": "content"},
@@ -71,7 +65,7 @@ class Reach:
         layer = layers.parse_layer(name)
         if layer not in self._in_layer:
             raise InvalidLayer(
-                f"this view does not reach the {layer} layer",
+                f"this view does not see the {layer} layer",
                 details={"field": "layer", "layer": layer.value},
                 hint="use memories.view(...) with the ids of that layer",
             )
