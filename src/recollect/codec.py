@@ -18,16 +18,10 @@ import msgspec
 from recollect import types
 from recollect.errors import InvalidInput
 from recollect.types import (
-    KnowledgePointer,
     Layer,
     Memory,
-    MemoryType,
     Owner,
-    Source,
-    State,
-    Vector,
 )
-from recollect.types.memory import DEFAULT_IMPORTANCE
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -21,7 +21,6 @@ from recollect.ports import Clock, Embedder, Index, Journal, Lexicon, Records, R
 from recollect.types import Access, Identity, Layer, Memory, Owner, Quota, SessionConfig, Stored, Write
 
 if TYPE_CHECKING:
-    from recollect.engine.scope import Scope
     from recollect.recall.calibration import Calibration
 
 ATTEMPTS = 100
@@ -108,7 +107,7 @@ def _note_result(noted: instrument.Noted, result: object) -> None:
 class SessionLimits(Protocol):
     """What the engine asks about sessions when it writes into one: see ``recollect.sessions.limits``."""
 
-    def append(self, engine: Engine, scope: Scope, writes: Sequence[Write], session: Owner, quotas: list[Quota]) -> None:
+    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
         """Append within the limit of a session, after making room where that is needed and allowed."""
 
 
@@ -180,7 +179,6 @@ class Engine:
     """The parts of an open database. Views share it, so that all of them go over to another embedder at once."""
 
     store: Store
-    index: Index
     stamps: StampClock
     accesses: AccessBuffer
     clock: Clock
@@ -193,6 +191,7 @@ class Engine:
     lexicon: Lexicon | None = None
     plan: Plan | None = None
     session_limits: SessionLimits | None = None
+    own_index: Index | None = None
     agents: WeakValueDictionary[int, object] = field(default_factory=WeakValueDictionary)
 
     @property
@@ -204,6 +203,13 @@ class Engine:
     def records(self) -> Records:
         """The records of the store."""
         return self.store.records
+
+    @property
+    def index(self) -> Index:
+        """The index of the store, or one in RAM, made when it is first asked for."""
+        if self.own_index is None:
+            self.own_index = self.store.index or _ram_index(self.store)
+        return self.own_index
 
     @property
     def defaults(self) -> SessionConfig:
@@ -232,3 +238,9 @@ class Engine:
     def require(self, feature: Feature) -> None:
         """Refuse what the plan does not include."""
         entitlements.check(self.plan, feature)
+
+
+def _ram_index(store: Store) -> Index:
+    from recollect.indexes.ram import RamIndex  # lazy: numpy takes 100 ms, and many processes never search
+
+    return RamIndex(store.images)

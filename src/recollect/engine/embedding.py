@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect import validation
+from recollect import instrument, logs, validation
+from recollect.engine.core import BEHIND, GIVEN, Engine
+from recollect.engine.sealing import unseal
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
-from recollect.memories.engine import BEHIND, GIVEN, Engine
 from recollect.ports import Embedder, check_vector
 from recollect.text import chunking, words
-from recollect.types import Vector
+from recollect.types import Embedded, Memory, NewMemory, Vector
 
 if TYPE_CHECKING:
-    from recollect.recall.calibration import Calibration
-    from recollect.types import Memory, NewMemory
+    from recollect.recall.calibration import Calibration  # brings in numpy
 
 ATTEMPTS = 3
 """How often an embedder is asked when its answers are no good."""
@@ -51,7 +52,7 @@ def embed(engine: Engine, memories: Sequence[Memory | NewMemory]) -> list[Made]:
             _catch_up(engine)
     except EmbedderDown:
         engine.embeddings.behind = True
-        engine.store.set_settings({BEHIND: "yes"})
+        engine.journal.set_settings({BEHIND: "yes"})
         return [Made(None)] * len(memories)
     return found
 
@@ -79,14 +80,14 @@ def _catch_up(engine: Engine) -> None:
         return
     if waited < _AT_ONCE:
         engine.embeddings.behind = False
-        engine.store.set_settings({BEHIND: ""})
+        engine.journal.set_settings({BEHIND: ""})
 
 
 def _embedded(engine: Engine, embedder: Embedder, memories: Sequence[Memory | NewMemory]) -> list[Made]:
     texts = [texts_of(memory) for memory in memories]
     slow = bool(getattr(embedder, "slow", False))
     digests = [_digest(embedder, some) if slow else None for _, some in texts]
-    known = engine.store.embedded({digest for digest in digests if digest is not None}) if slow else {}
+    known = engine.journal.embedded({digest for digest in digests if digest is not None}) if slow else {}
     wanted = [some for (_, some), digest in zip(texts, digests, strict=True) if digest is None or digest not in known]
     made = iter(_rows(engine, embedder, [text for some in wanted for text in some]))
     found = []
@@ -115,8 +116,6 @@ def texts_of(memory: Memory | NewMemory) -> tuple[tuple[tuple[int, int], ...], l
 
 
 def _digest(embedder: Embedder, texts: Iterable[str]) -> bytes:
-    import hashlib  # lazy: brings in OpenSSL, and only slow embedders need it
-
     mixed = hashlib.blake2b(embedder.name.encode(), digest_size=16)
     for text in texts:
         mixed.update(b"\0" + text.encode())
@@ -160,8 +159,6 @@ def _checked(
         seconds = time.perf_counter() - started
         engine.embeddings.add(len(found), seconds)
         if seconds > _SLOW_S * len(texts):
-            from recollect import logs  # lazy: logging takes 14 ms
-
             logs.embedder_slow(embedder.name, len(texts), seconds * 1000)
         return found
     raise AssertionError("unreachable")
@@ -175,21 +172,15 @@ def _watched(
         if not engine.bus.watchers:
             found = _call(embedder, ask, texts)
         else:
-            from recollect import instrument  # lazy: most processes are not watched
-
             with instrument.timing(engine.bus, "Embedder", "embed") as noted:
                 noted.count = len(texts)
                 found = _call(embedder, ask, texts)
     except EmbedderDown as error:
         if not engine.embeddings.down:
-            from recollect import logs  # lazy: logging takes 14 ms
-
             engine.embeddings.down = True
             logs.embedder_down(embedder.name, error.__cause__)
         raise
     if engine.embeddings.down:
-        from recollect import logs  # lazy: as above
-
         engine.embeddings.down = False
         logs.embedder_back(embedder.name)
     return found
@@ -239,7 +230,7 @@ def scale(engine: Engine) -> Calibration:
         engine.embeddings.unscaled += 1
         if engine.embeddings.unscaled & (engine.embeddings.unscaled - 1):
             return calibration.PLAIN  # it takes 40 texts: after a failure it is tried ever more rarely
-        kept = engine.store.settings().get(CALIBRATION, "").split(" ", 2)
+        kept = engine.journal.settings().get(CALIBRATION, "").split(" ", 2)
         if len(kept) < 3 or kept[2] != embedder.name:  # none, or that of an embedder used before
             try:
                 found = calibration.measure(
@@ -248,7 +239,7 @@ def scale(engine: Engine) -> Calibration:
             except (EmbedderDown, EmbeddingFailed):
                 return calibration.PLAIN
             kept = [f"{found.low:.6f}", f"{found.high:.6f}", embedder.name]
-            engine.store.set_settings({CALIBRATION: " ".join(kept)})
+            engine.journal.set_settings({CALIBRATION: " ".join(kept)})
         engine.embeddings.scale = Calibration(low=float(kept[0]), high=float(kept[1]))
     return engine.embeddings.scale
 
@@ -258,13 +249,11 @@ def catch_up(engine: Engine, limit: int) -> int:
     embedder = engine.embedder
     if embedder is None:
         return 0
-    from recollect.ports import Embedded  # lazy: seldom is anything missing
-
-    missing = engine.store.unembedded(embedder.name, limit)
-    made = _embedded(engine, embedder, [stored.memory for stored in missing])
-    engine.store.embed(
+    missing = engine.journal.unembedded(embedder.name, limit)
+    made = _embedded(engine, embedder, [unseal(stored) for stored in missing])
+    engine.journal.embed(
         [
-            Embedded(number=stored.number, version=stored.memory.version, vector=one.vector, digest=one.digest)
+            Embedded(stored.owner, stored.id, stored.version, one.vector, one.digest)
             for stored, one in zip(missing, made, strict=True)
             if one.vector is not None
         ]

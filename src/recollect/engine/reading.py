@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from recollect import codec, events, filters, validation
+from recollect import codec, events, filters, layers, validation
 from recollect.engine.core import PAGE, Engine
 from recollect.engine.scope import Policies
 from recollect.engine.sealing import unseal
@@ -62,8 +62,8 @@ def get(
 
 
 def _most_specific(found: Sequence[Stored]) -> list[Stored]:
-    from_wide_to_narrow = sorted(found, key=lambda one: list(type(one.owner.layer)).index(one.owner.layer), reverse=True)
-    return list({one.id: one for one in from_wide_to_narrow}.values())
+    widest_first = sorted(found, key=lambda one: layers.PRECEDENCE[one.owner.layer], reverse=True)
+    return list({one.id: one for one in widest_first}.values())
 
 
 def moment(engine: Engine, owners: Owners, as_of: Moment | None) -> tuple[Position | None, datetime]:
@@ -177,11 +177,10 @@ def _by_relevance(engine: Engine, query: Query, judged_at: datetime, policies: P
     text = query.where.content_contains is not None or bool(query.where.text)
     matching = [one for one in engine.journal.scan(query.owners, at=query.at, payload=text) if fits(one)]
     value = decay.irrelevance_of(judged_at, {owner: policies.get(owner, decay.USUAL) for owner in query.owners})
-    found = filters.page(
-        matching, query.sort, after=query.after, offset=query.offset, limit=limit + 1, value=value
-    )
+    found = filters.page(matching, query.sort, after=query.after, offset=query.offset, limit=limit + 1, value=value)
     taken = found[:limit]
-    read = {(one.owner, one.id): one for one in engine.journal.get(query.owners, [one.id for one in taken], at=query.at)}
+    whole = engine.journal.get(query.owners, [one.id for one in taken], at=query.at)
+    read = {(one.owner, one.id): one for one in whole}
     memories = [unseal(read[one.owner, one.id]) for one in taken if (one.owner, one.id) in read]
     parts = [decay.relevance(one, judged_at, policies.get(one.owner, decay.USUAL)) for one in memories]
     last = filters.place_of(taken[-1], value(taken[-1])) if len(found) > limit else None

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from recollect import plugins
+from recollect.engine import embedding
+from recollect.engine.core import BEHIND, Embeddings, Engine
+from recollect.engine.embedding import EmbedderDown
 from recollect.errors import ConfigurationError, EmbeddingFailed
-from recollect.memories import embedding
-from recollect.memories.embedding import EmbedderDown
-from recollect.memories.engine import BEHIND, Embeddings, Engine
 from recollect.ports import Embedder
 from recollect.types import Finding
 
@@ -28,13 +28,13 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
             hint="pass one, such as memories.reembed('static')",
         )
     renewed = engine if chosen is engine.embedder else _with(engine, chosen)
-    missing = engine.store.count_unembedded(chosen.name)
+    missing = engine.journal.count_unembedded(chosen.name)
     done = idle = 0
     while True:
         filled = _fill(renewed, chosen, done, missing, progress)
         done += filled
         # Writers go on meanwhile: what came since lacks a vector, and gets it in the next round.
-        if engine.store.adopt(chosen.name, chosen.dimension):
+        if engine.journal.adopt(chosen.name, chosen.dimension):
             break
         idle = 0 if filled else idle + 1
         if idle == _PATIENCE:
@@ -43,7 +43,7 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
                 details={"embedder": chosen.name},
                 hint="run doctor with repair=True, then this again",
             )
-    engine.store.set_settings({BEHIND: ""})
+    engine.journal.set_settings({BEHIND: ""})
     renewed.embeddings.behind = False
     engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings
     return done
@@ -78,11 +78,11 @@ def findings(engine: Engine, *, repair: bool) -> list[Finding]:
     embedder = engine.embedder
     if embedder is None:
         return []
-    stored = engine.store.settings().get("embedder")
+    stored = engine.journal.settings().get("embedder")
     if stored not in (None, embedder.name):
         message = f"the store holds vectors of {stored!r}, not of {embedder.name!r}"
         return [Finding(check="embedder", message=message, repair=f"open it with the embedder {stored!r}")]
-    missing = engine.store.count_unembedded(embedder.name)
+    missing = engine.journal.count_unembedded(embedder.name)
     if not missing:
         return []
     repaired = repair and bool(reembed(engine, None, None))

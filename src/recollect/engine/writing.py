@@ -233,7 +233,7 @@ def _forgetting(engine: Engine, *, permanent: bool, reason: str | None) -> Decid
             return erasure(engine, stored, now, reason)
         if stored.facets["state"] == State.FORGOTTEN:
             return None
-        return _moved(engine, stored, Operation.FORGOTTEN, State.FORGOTTEN, now, reason)
+        return _moved(engine, stored, State.FORGOTTEN, now, operation=Operation.FORGOTTEN, reason=reason)
 
     return decide
 
@@ -244,7 +244,7 @@ def restore(engine: Engine, owners: Owners, id: str) -> bool:
     def decide(stored: Stored, now: datetime) -> Prepared | None:
         if stored.facets["state"] != State.FORGOTTEN:
             return None
-        return _moved(engine, stored, Operation.RESTORED, State.ACTIVE, now, None)
+        return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
 
     _, done = _decided(engine, owners, id, decide)
     if done is not None:
@@ -282,7 +282,7 @@ def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
     def decide(stored: Stored, now: datetime) -> Prepared | None:
         if stored.facets["state"] != State.FORGOTTEN or stored.recorded_at < micros:
             return None
-        return _moved(engine, stored, Operation.RESTORED, State.ACTIVE, now, None)
+        return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
 
     writes = _decided_many(engine, query, decide)
     for write in writes:
@@ -311,7 +311,7 @@ def erasure(engine: Engine, stored: Stored, now: datetime, reason: str | None) -
 
 
 def _moved(
-    engine: Engine, stored: Stored, operation: Operation, state: State, now: datetime, reason: str | None
+    engine: Engine, stored: Stored, state: State, now: datetime, *, operation: Operation, reason: str | None = None
 ) -> Prepared:
     """A memory in another state, otherwise as it was."""
     after = replace(unseal(stored), state=state, version=stored.version + 1, updated_at=now)
@@ -418,7 +418,7 @@ def append(engine: Engine, scope: Scope, writes: Sequence[Write]) -> None:
         if session is None or engine.session_limits is None:
             engine.journal.append(writes, quotas=quotas)
         else:
-            engine.session_limits.append(engine, scope, writes, session, quotas)
+            engine.session_limits.append(engine, writes, session, quotas)
     except QuotaExceeded as error:
         error.hint = "forget what is not needed for good (permanent=True), or "
         if engine.plan is not None and engine.plan.limit_bytes == error.details["limit"]:

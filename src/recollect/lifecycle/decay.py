@@ -108,7 +108,7 @@ def _irrelevance(now: int, policy: DecayPolicy) -> Callable[[Stored], float]:
     def value(stored: Stored) -> float:  # in one piece: calls would take longer than all the rest
         facets = stored.facets
         since = (now - facets["created_at"]) // _SECOND
-        left = facets.get("decay_factor")
+        left: float | None = facets.get("decay_factor")
         if left is None:
             half_life = half_lives[facets["type"]]
             left = 1.0 if half_life is None else power(0.5, max(0, since) / half_life)
@@ -116,7 +116,8 @@ def _irrelevance(now: int, policy: DecayPolicy) -> Callable[[Stored], float]:
                 left = floor
         if stored.last_accessed_at is not None:
             since = (now - stored.last_accessed_at) // _SECOND
-        return -(facets["importance"] * left * (1.0 + 0.5 * power(0.5, max(0, since) / _DAY_SECONDS)))
+        importance: float = facets["importance"]
+        return -(importance * left * (1.0 + 0.5 * power(0.5, max(0, since) / _DAY_SECONDS)))
 
     return value
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,23 +12,29 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from recollect import entitlements, layers, plugins, types, validation
+from recollect import entitlements, layers, logs, plugins, types, validation
+from recollect.engine import reembedding
+from recollect.engine.core import BEHIND, GIVEN, AccessBuffer, Engine, operation
 from recollect.entitlements import Plan
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events.bus import Watcher
-from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
+from recollect.filters import Where
+from recollect.ids import StampClock
+from recollect.memories.agent import AgentMemory
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Identity, Layer
+from recollect.sessions.limits import SessionLimits
+from recollect.text.tokens import TokenCounter, by_characters
+from recollect.types import Identity, Layer, Owner
 
 if TYPE_CHECKING:
     from recollect.events import Event
-    from recollect.memories.agent import AgentMemory
-    from recollect.text.tokens import TokenCounter
 
 DATABASE_VARIABLE = "RECOLLECT_DB"
 DEFAULT = "default"
 """The embedder that the store was filled with; for a new one, the built-in one."""
+
+_INTERNAL = frozenset({"origin", "epoch", BEHIND})
 
 E = TypeVar("E", bound="Event")
 
@@ -78,31 +84,32 @@ def open(
         error.operation = error.operation or "open"
         opened.close()
         raise
+    settings = opened.journal.settings()
     engine = Engine(
         store=opened,
+        stamps=StampClock(settings["origin"]),
+        accesses=AccessBuffer(opened.journal),
+        session_limits=SessionLimits(),
         clock=clock or _now,
         embedder=chosen,
         reranker=reranker,
         lexicon=plugins.lexicon_of(chosen),
         plan=allowed,
     )
-    engine.embeddings.behind = bool(opened.settings().get(BEHIND))
+    engine.embeddings.behind = bool(settings.get(BEHIND))
     _log_if_asked(engine)
     return Memories(engine)
 
 
 def _log_if_asked(engine: Engine) -> None:
-    """Have operations logged if the application's logging is set to DEBUG. Who has not imported it asks for nothing."""
-    if "logging" in sys.modules:
-        from recollect import logs  # lazy: brings in logging
-
-        if logs.wanted():
-            engine.bus.watch(logs.operation)
+    """Have operations logged if the application's logging is set to DEBUG."""
+    if logs.wanted():
+        engine.bus.watch(logs.operation)
 
 
 def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
     """The embedder to work with: by default the one whose vectors the store holds."""
-    stored = store.settings().get("embedder")
+    stored = store.journal.settings().get("embedder")
     if wanted == DEFAULT:
         return None if stored == GIVEN else _stored_embedder(stored)
     chosen = plugins.open_embedder(wanted) if isinstance(wanted, str) else wanted
@@ -185,7 +192,7 @@ class Memories:
         """
         return self._engine.plan
 
-    @verb
+    @operation
     def view(
         self,
         *,
@@ -209,7 +216,7 @@ class Memories:
         )
         return View(self._engine, layers.settle(validation.identity(identity)))
 
-    @verb
+    @operation
     def agent(
         self,
         agent: str,
@@ -235,9 +242,6 @@ class Memories:
         ...     me.working.get("step"), me.long_term.count(), me.context.tokens_used
         (3, 0, 0)
         """
-        from recollect.memories.agent import AgentMemory  # lazy: who only stores and searches needs none of it
-        from recollect.text.tokens import by_characters  # lazy: as above
-
         validation.line("agent", agent, validation.ID_CHARACTERS)
         view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)
         return AgentMemory(
@@ -284,9 +288,9 @@ class Memories:
         ['debugger']
         """
         held = (handle() for handle in self._engine.agents.valuerefs())
-        return tuple(agent for agent in held if agent is not None)
+        return tuple(agent for agent in held if isinstance(agent, AgentMemory))
 
-    @verb
+    @operation
     def sizes(self) -> dict[Layer, types.LayerSize]:
         """How much each layer holds, whoever's it is: for those who run the database.
 
@@ -296,9 +300,17 @@ class Memories:
         ...     memories.sizes()["user"].active
         1
         """
-        return self._engine.store.sizes(self._engine.clock())
+        by_layer: dict[Layer, set[Owner]] = {}
+        for owner in self._engine.journal.owners():
+            by_layer.setdefault(owner.layer, set()).add(owner)
+        return {layer: self._size(owners) for layer, owners in by_layer.items()}
 
-    @verb
+    def _size(self, owners: set[Owner]) -> types.LayerSize:
+        usage = self._engine.journal.usage(owners)
+        active = self._engine.journal.count(owners, Where(now=self._engine.clock()))
+        return types.LayerSize(active=active, bytes_used=sum(one.bytes_used for one in usage.values()))
+
+    @operation
     def health(self) -> types.Health:
         """Whether the database can work now.
 
@@ -312,7 +324,7 @@ class Memories:
         handlers = f"{failures} calls failed" if failures else "ok"
         return replace(health, components={**health.components, "handlers": handlers})
 
-    @verb
+    @operation
     def settings(self) -> dict[str, str]:
         """What the database keeps about itself: embedder, dimension, durability.
 
@@ -321,9 +333,10 @@ class Memories:
         ...     memories.settings()
         {}
         """
-        return {name: value for name, value in self._engine.store.settings().items() if value}
+        kept = self._engine.journal.settings()
+        return {name: value for name, value in kept.items() if value and name not in _INTERNAL}
 
-    @verb
+    @operation
     def configure(self, *, durability: str) -> None:
         """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
 
@@ -339,9 +352,9 @@ class Memories:
                 details={"field": "durability"},
                 hint="use 'full' or 'relaxed'",
             )
-        self._engine.store.set_settings({"durability": durability})
+        self._engine.journal.set_settings({"durability": durability})
 
-    @verb
+    @operation
     def doctor(self, *, repair: bool = False, accept: bool = False) -> types.Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
@@ -353,8 +366,6 @@ class Memories:
         ...     memories.doctor().healthy
         True
         """
-        from recollect.memories import reembedding  # lazy: for doctors only
-
         validation.flag("accept", accept)
         accepted = self._accepted() if accept else []
         diagnosis = self._engine.store.check(repair=repair)
@@ -371,7 +382,7 @@ class Memories:
         message = f"{len(ids)} memories were edited by hand"
         return [types.Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
 
-    @verb
+    @operation
     def reembed(
         self, embedder: Embedder | str | None = None, *, progress: Callable[[int, int], None] | None = None
     ) -> int:
@@ -388,21 +399,21 @@ class Memories:
         ...     memories.reembed(HashingEmbedder(64)), memories.settings()["embedder"]
         (1, 'hashing-64')
         """
-        from recollect.memories import reembedding  # lazy: seldom done
-
         named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
         _check_parts(None, named, None)
         return reembedding.reembed(self._engine, named, progress)
 
-    @verb
+    @operation
     def rebuild(self) -> None:
-        """Derive everything but the journal again: heads, tags, keys, full-text index.
+        """Derive everything but the journal again: heads, tags, keys, counters, indexes.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     memories.rebuild()
         """
         self._engine.store.rebuild()
+        if self._engine.own_index is not None:
+            self._engine.own_index.drop()
 
     def close(self) -> None:
         """Write what is pending and release the store. Closing twice is allowed.
@@ -411,6 +422,8 @@ class Memories:
         >>> memories = recollect.open("ram:")
         >>> memories.close()
         """
+        with suppress(RecollectError):  # bookkeeping: a full disk must not keep anybody from closing
+            self._engine.accesses.flush()
         self._engine.store.close()
 
     def __enter__(self) -> Self:

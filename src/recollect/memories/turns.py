@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from recollect import codec, layers
-from recollect.memories.engine import Engine
+from recollect.engine.core import Engine
 from recollect.memories.view import View
 from recollect.text.recalled import strip_recalled
 from recollect.types import Identity, Layer, MemoryType, NewMemory, Source, SourceType
@@ -21,7 +21,7 @@ def keep(engine: Engine, view: View, items: Sequence[ContextItem]) -> Kept:
     layer = Layer.SESSION if Layer.SESSION in view.layers else Layer.AGENT
     known = remembered(items)
     waiting = {_key(item): item for item in items if item.id not in known}
-    found = engine.store.keys(layers.owner_of(view.identity, layer), waiting)
+    found = engine.journal.keyed(layers.owner_of(view.identity, layer), waiting)
     news = [
         _turn(item, key, layer, view.identity)
         for key, item in waiting.items()

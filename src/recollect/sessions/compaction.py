@@ -5,17 +5,17 @@ from dataclasses import replace
 from datetime import datetime
 from math import prod
 
-from recollect import events, filters, statistics
+from recollect import events, filters, logs, statistics
+from recollect.engine.core import ATTEMPTS, Engine
+from recollect.engine.sealing import unseal
+from recollect.engine.writing import erasure
 from recollect.errors import Conflict
 from recollect.lifecycle import decay
-from recollect.memories.engine import ATTEMPTS, Engine
-from recollect.ports import Write
 from recollect.types import (
     CompactionReport,
     DecayPolicy,
     DroppedMemory,
     Memory,
-    Operation,
     Owner,
     SessionConfig,
     State,
@@ -101,16 +101,16 @@ def _compact(
 ) -> CompactionReport:
     """Erase what goes, in one batch, and have the store give back its bytes; look again if a writer was faster."""
     for _ in range(ATTEMPTS):
-        now, stored = engine.clock(), engine.store.scan({owner}, vectors=True)
-        sized = [(one.memory, statistics.footprint(one.memory)) for one in stored]
+        now = engine.clock()
+        found = {one.id: one for one in engine.journal.scan({owner}, vectors=True)}
+        sized = [(unseal(one), statistics.footprint(one)) for one in found.values()]
         going = chosen(sized, config.decay, now, target_bytes, spared)
         report = _report(owner, config, going, sum(size for _, size in sized), dry_run=dry_run)
         if dry_run:
             return report
-        found = {memory.id: memory for memory, _ in sized}
         try:
             if going:
-                engine.store.apply([_erasure(found[one.id], now) for one in going])
+                engine.journal.append([erasure(engine, found[one.id], now, REASON)[1] for one in going])
         except Conflict:
             continue
         if going or not automatic:
@@ -137,14 +137,7 @@ def _report(
     )
 
 
-def _erasure(memory: Memory, now: datetime) -> Write:
-    after = replace(memory, state=State.FORGOTTEN, version=memory.version + 1, updated_at=now, vector=None)
-    return Write(operation=Operation.ERASED, memory=after, recorded_at=now, reason=REASON)
-
-
 def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime, *, automatic: bool) -> None:
-    from recollect import logs  # lazy: logging takes 14 ms, and sessions are seldom compacted
-
     logs.session_compacted(report.session_id, report.count, report.bytes_before, report.bytes_after)
     if not engine.bus.handlers:
         return

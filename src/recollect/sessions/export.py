@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from recollect import codec
-from recollect.memories.describing import Description
+from recollect.sessions.description import Description
 from recollect.types import Memory, SessionStats, Version
 
 NAME = "recollect.session"

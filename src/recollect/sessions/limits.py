@@ -1,76 +1,92 @@
-"""The room that a session has: a write that may grow it must fit, if need be after a compaction."""
+"""The limit of a session: a write that may grow it must fit, if need be after a compaction."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from recollect import statistics
-from recollect.errors import QuotaExceeded
-from recollect.memories import compacting
-from recollect.memories.engine import Engine
-from recollect.memories.reach import Reach
-from recollect.memories.records import SessionRecords
-from recollect.ports import Write
-from recollect.types import Owner, SessionConfig
-
-Attempt = Callable[[int | None], None]
-"""Writes, if the session then takes no more than a number of bytes; ``QuotaExceeded`` if it would."""
+from recollect.engine.core import Engine
+from recollect.errors import Conflict, QuotaExceeded
+from recollect.sessions import compaction
+from recollect.sessions import description as descriptions
+from recollect.sessions.records import KIND
+from recollect.types import Guard, Layer, Owner, Quota, SessionConfig, Write
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """A session that is written to, how it is configured, and the memories that are written."""
+class _Known(NamedTuple):
+    """How a session was configured at a version of its record. ``None``: it has no limits."""
 
-    owner: Owner
-    config: SessionConfig
-    written: frozenset[str]
+    version: int
+    config: SessionConfig | None
 
 
-def entered(engine: Engine, reach: Reach, owner: Owner, writes: Sequence[Write]) -> Room | None:
-    """The session that writes go to. One that nobody made has limits only where the store sets them."""
-    config = reach.config()
-    if config is None:
-        user, session = owner.ids
-        described = SessionRecords(engine, user).find(session)
-        config = engine.store.session_defaults() if described is None else described.settings(engine.defaults)
-    return None if config is None else Room(owner, config, frozenset(write.memory.id for write in writes))
+class SessionLimits:
+    """Appends to sessions within their limits.
+
+    The configuration of a session is read once; each append is guarded by the version of its record, so that a change
+    made by another process is noticed by the write itself.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Owner, _Known] = {}
+        self._crowded: dict[Owner, int] = {}  # sessions that compaction cannot help until they hold more
+
+    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
+        """Append within the limit of a session, after making room where that is needed and allowed."""
+        known = self._known.get(session) or self._read(engine, session)
+        try:
+            self._append(engine, known, writes, session, quotas)
+        except Conflict as error:
+            if error.details.get("kind") != KIND:
+                raise
+            self._append(engine, self._read(engine, session), writes, session, quotas)
+
+    def _read(self, engine: Engine, session: Owner) -> _Known:
+        user, name = session.ids
+        record = engine.records.get(Owner(Layer.USER, (user,)), KIND, name)
+        if record is None:
+            known = _Known(0, engine.store.session_defaults())
+        else:
+            known = _Known(record.version, descriptions.decode(record.body).settings(engine.defaults))
+        self._known[session] = known
+        return known
+
+    def _append(
+        self, engine: Engine, known: _Known, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]
+    ) -> None:
+        """Within what starts a compaction, or after one, or at least within the limit."""
+        config = known.config
+        guard = _guard(session, known.version)
+        limit = None if config is None else config.limit_bytes
+        if config is None or limit is None or not config.auto_compact:
+            own = [] if limit is None else [_quota(session, limit)]
+            engine.journal.append(writes, quotas=[*quotas, *own], guards=[guard])
+            return
+        threshold = int(limit * config.compaction_threshold)
+        try:
+            engine.journal.append(writes, quotas=[*quotas, _quota(session, threshold)], guards=[guard])
+        except QuotaExceeded as error:
+            if error.details["limit"] != threshold:
+                raise  # it is the plan's limit, about which a session can do nothing
+            usage, needed = error.details["usage"], error.details["needed"]
+        else:
+            return
+        if usage + needed > limit or usage >= self._crowded.get(session, 0):
+            report = compaction.make_room(engine, session, config, needed, frozenset(write.id for write in writes))
+            self._note_room(session, report.bytes_after, needed, config)
+        engine.journal.append(writes, quotas=[*quotas, _quota(session, limit)], guards=[guard])
+
+    def _note_room(self, session: Owner, left: int, needed: int, config: SessionConfig) -> None:
+        """If a compaction left a session nearly full, do not try again before half of the rest is full as well."""
+        limit = config.limit_bytes or 0
+        if left + needed > limit * config.compaction_threshold:
+            self._crowded[session] = left + (limit - left) // 2
+        else:
+            self._crowded.pop(session, None)
 
 
-def fill(engine: Engine, room: Room, attempt: Attempt) -> None:
-    """Write into a session: within what starts a compaction, or after one, or at least within the limit."""
-    config, limit = room.config, room.config.limit_bytes
-    if limit is None or not config.auto_compact:
-        attempt(limit)
-        return
-    try:
-        attempt(int(limit * config.compaction_threshold))
-    except QuotaExceeded as error:
-        if error.details["limit"] != int(limit * config.compaction_threshold):
-            raise  # it is the plan's limit, which no session can do anything about
-        usage, needed = error.details["usage"], error.details["needed"]
-    else:
-        return
-    if usage + needed > limit or usage >= engine.crowded.get(room.owner, 0):
-        _make(engine, room, limit, needed)
-    attempt(limit)
+def _quota(session: Owner, limit: int) -> Quota:
+    return Quota(owners=frozenset({session}), limit_bytes=limit)
 
 
-def _make(engine: Engine, room: Room, limit: int, needed: int) -> None:
-    """Compact; if that leaves the session nearly full, do not try again before half of the rest is full as well."""
-    report = compacting.make_room(engine, room.owner, room.config, needed, room.written)
-    if report.bytes_after + needed > limit * room.config.compaction_threshold:
-        engine.crowded[room.owner] = report.bytes_after + (limit - report.bytes_after) // 2
-    else:
-        engine.crowded.pop(room.owner, None)
-
-
-def growth(engine: Engine, owner: Owner, writes: Sequence[Write]) -> int:
-    """By how many bytes writes would let the memories of an owner grow, for who cannot leave that to the store."""
-    theirs = {write.memory.id: write for write in writes if write.memory.owner == owner}
-    known = engine.store.get({owner}, theirs, vectors=True)
-    total = 0
-    for id, write in theirs.items():
-        before = known.get(id)
-        vector = before.vector if before is not None and write.keeps_vector else write.vector
-        total += statistics.footprint(write.memory) + (len(vector.data) if vector else 0)
-        total -= 0 if before is None else statistics.footprint(before)
-    return total
+def _guard(session: Owner, version: int) -> Guard:
+    user, name = session.ids
+    return Guard(owner=Owner(Layer.USER, (user,)), kind=KIND, name=name, version=version)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from recollect.engine.core import ATTEMPTS, Engine
 from recollect.errors import Conflict, NotFound
-from recollect.memories import describing
-from recollect.memories.describing import Description
-from recollect.memories.engine import ATTEMPTS, Engine
 from recollect.ports import Record
+from recollect.sessions import description as descriptions
+from recollect.sessions.description import Description
 from recollect.types import Layer, Owner
 
 KIND = "session"
@@ -30,8 +30,8 @@ class SessionRecords:
 
     def find(self, id: str) -> Description | None:
         """What is known of a session."""
-        record = self._engine.store.record(self._owner, KIND, id)
-        return None if record is None else describing.decode(record.body)
+        record = self._engine.records.get(self._owner, KIND, id)
+        return None if record is None else descriptions.decode(record.body)
 
     def get(self, id: str) -> Description:
         """What is known of a session; ``NotFound`` if there is none, or it was deleted."""
@@ -42,18 +42,18 @@ class SessionRecords:
 
     def all(self, *, deleted: bool = False) -> list[Description]:
         """The sessions that there are, in the order of their ids; the deleted ones only if asked for."""
-        records = self._engine.store.records({self._owner}, KIND)
-        found = [describing.decode(record.body) for record in records]
+        records = self._engine.records.list({self._owner}, KIND)
+        found = [descriptions.decode(record.body) for record in records]
         return [one for one in found if deleted or one.deleted_at is None]
 
     def add(self, description: Description) -> None:
         """Keep a new session; ``Conflict`` if there is one of that id."""
-        self._engine.store.put_record(
+        self._engine.records.put(
             Record(
                 owner=self._owner,
                 kind=KIND,
                 name=description.session_id,
-                body=describing.encode(description),
+                body=descriptions.encode(description),
                 version=1,
                 updated_at=description.created_at,
             )
@@ -62,16 +62,16 @@ class SessionRecords:
     def change(self, id: str, decide: Decide) -> Description:
         """Write what ``decide`` makes of a session as it is now; decide anew if another writer was faster."""
         for _ in range(ATTEMPTS):
-            record = self._engine.store.record(self._owner, KIND, id)
+            record = self._engine.records.get(self._owner, KIND, id)
             if record is None:
                 raise missing(id, "it was deleted for good")
-            before, now = describing.decode(record.body), self._engine.clock()
+            before, now = descriptions.decode(record.body), self._engine.clock()
             after = decide(before, now)
             if after == before:
                 return before
-            body = describing.encode(after, record.body)
+            body = descriptions.encode(after, record.body)
             try:
-                self._engine.store.put_record(replace(record, body=body, version=record.version + 1, updated_at=now))
+                self._engine.records.put(replace(record, body=body, version=record.version + 1, updated_at=now))
             except Conflict:
                 continue
             return after
@@ -83,7 +83,7 @@ class SessionRecords:
 
     def drop(self, id: str) -> bool:
         """Remove what is known of a session, for good."""
-        return self._engine.store.drop_record(self._owner, KIND, id)
+        return self._engine.records.drop(self._owner, KIND, id)
 
 
 def missing(id: str, hint: str) -> NotFound:

@@ -453,11 +453,7 @@ class InMemoryJournal(Journal):
 
     def _position(self, owners: Owners) -> Position:
         logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
-        reached = {
-            owner: _reached_by(log.versions[-1])
-            for owner, log in logs.items()
-            if log.versions
-        }
+        reached = {owner: _reached_by(log.versions[-1]) for owner, log in logs.items() if log.versions}
         return positions.encode(self._epoch, reached)
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:
