@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from recollect import aio as aio
     from recollect.entitlements import Plan
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
-    from recollect.memories.converting import convert
+    from recollect.transfer.conversion import convert
     from recollect.memories.database import Memories, open
     from recollect.memories.session import Session, SessionPreferences
     from recollect.memories.sessions import Sessions
@@ -174,7 +174,7 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
         {
             "": "aio entitlements types",
             "memories.agent": "AgentMemory AgentSnapshot AgentStats",
-            "memories.converting": "convert",
+            "transfer.conversion": "convert",
             "memories.database": "Memories open",
             "memories.session": "Session SessionPreferences",
             "memories.sessions": "Sessions",

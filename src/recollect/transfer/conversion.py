@@ -1,29 +1,29 @@
 """Copying a store into another, history included: whatever is asked of the one, the other answers the same.
 
-The journal comes first, in its own order and in batches, each of them one transaction of the target; then what stands
-beside it: vectors that came later, accesses, settings. In the end both journals are compared. The target remembers how
-far it is, so that whoever is interrupted goes on there, and whoever is done follows what was written since.
+The journals come first, in batches, each of them one transaction of the target, every version under its own stamp;
+then what stands beside them: records, vectors that came later, accesses, settings. In the end both journals are
+compared. The target remembers how far it is, so that a conversion that was interrupted goes on there, and a finished
+copy follows what was written since.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import repeat
 from pathlib import Path
 from typing import Self
 
 from recollect import codec, plugins
-from recollect.errors import ConfigurationError, Conflict, NotACopy, RecollectError
-from recollect.memories import comparing
-from recollect.ports import Embedded, Store, Stored, Write
-from recollect.types import ConversionReport, Memory, Operation, Vector, Version
+from recollect.errors import ConfigurationError, Conflict, NotACopy, PositionLost, RecollectError
+from recollect.ports import Journal, Store
+from recollect.transfer import comparison
+from recollect.types import Access, ConversionReport, Embedded, Operation, Position, Stored, Vector, Write
 
 CONVERSION = "conversion"
 """The setting in which a target remembers how far it is."""
 
-_PATIENCE = 3  # rounds in which the source changed under our hands
+_PATIENCE = 3  # rounds in which the source changed while it was copied
 # How a store writes is its own; which embedder it has is said with its vectors.
-_NOT_COPIED = frozenset({CONVERSION, "durability", "embedder", "dimension"})
+_NOT_COPIED = frozenset({CONVERSION, "durability", "embedder", "dimension", "origin", "epoch"})
 
 Progress = Callable[[int, int], None]
 """Told how much is done, of how much."""
@@ -102,53 +102,47 @@ def _target(given: str | Path | Store, opened: ExitStack) -> Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Position:
-    """The last version that was taken from the source, and the sequence that the target had then.
-
-    The memory says which source it is: names change, files are moved, but no two stores give out the same id.
+class _Place:
+    """How far a target is: the origin of its source, the place in the source's feed behind what was taken, and the
+    place in its own feed behind what was written.
     """
 
-    after: int = 0
-    reached: int = 0
-    owner: str = ""
-    memory_id: str = ""
+    source: str
+    after: Position | None = None
+    reached: Position | None = None
+    finished: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """What ``text`` wrote; ``ValueError`` for anything else."""
-        _, after, reached, owner, memory_id = text.split("\n", 4)
-        if owner:
-            codec.decode_owner(owner)
-        return cls(after=int(after), reached=int(reached), owner=owner, memory_id=memory_id)
+        return codec.decode_as(text, cls)
 
-    def text(self, *, finished: bool = False) -> str:
+    def text(self) -> str:
         """As a setting keeps it."""
-        state = "finished" if finished else "copying"
-        return f"{state}\n{self.after}\n{self.reached}\n{self.owner}\n{self.memory_id}"
+        return codec.encode_json(self).decode()
 
 
 class _Conversion:
     def __init__(self, source: Store, target: Store, progress: Progress | None) -> None:
-        self._source = source
-        self._target = target
+        self._stores = source, target
+        self._source, self._target = source.journal, target.journal
         self._progress = progress
-        self._start = 0
+        self._done = 0
         self._copied = 0
         self._memories = 0
 
     def run(self) -> ConversionReport:
         """Copy, compare, and do it again if the source changed too much meanwhile to compare the two."""
-        position = self._resumed()
-        self._start = position.after
-        same: comparing.Sameness | None = None
+        place = self._resumed()
+        same: comparison.Sameness | None = None
         rounds = 0
         while same is None:
             rounds += 1
-            position = self._copy_journal(position)
+            place = self._copy_journal(place)
             self._copy_beside()
-            same = self._compare(position, last_try=rounds == _PATIENCE)
-        self._target.set_settings({CONVERSION: position.text(finished=True)})
-        self._tell(position.after, position.after, end=position.after)
+            same = self._compare(place, last_try=rounds == _PATIENCE)
+        self._note(replace(place, finished=True))
+        self._tell(finished=True)
         return ConversionReport(
             copied=self._copied,
             memories=self._memories,
@@ -157,108 +151,94 @@ class _Conversion:
             checksum=same.checksum,
         )
 
-    def _compare(self, position: _Position, *, last_try: bool) -> comparing.Sameness | None:
+    def _compare(self, place: _Place, *, last_try: bool) -> comparison.Sameness | None:
         try:
-            return comparing.compare(self._source, self._target, position.after, self._compared)
+            return comparison.compare(self._source, self._target, place.after, self._seen)
         except NotACopy:
-            # An erasure drops versions that were copied before; its mark comes next.
-            if last_try or not self._source.journal(after=position.after, limit=1):
+            # An erasure drops versions that were copied before; its tombstone comes next.
+            if last_try or not self._source.feed(after=place.after, limit=1):
                 raise
             return None
 
     # -- beginning ------------------------------------------------------------------------------------------------
 
-    def _resumed(self) -> _Position:
+    def _resumed(self) -> _Place:
         """Where to go on: at the beginning in an empty target, else behind what a copy of this source has."""
         text = self._target.settings().get(CONVERSION)
+        origin = self._source.settings()["origin"]
         if text is None:
-            self._begin()
-            return _Position()
+            return self._begun(origin)
         try:
-            position = _Position.parse(text)
+            place = _Place.parse(text)
         except ValueError:
             raise _no_copy("the setting that says how far it is cannot be read") from None
-        if position.after and not self._tells_of(position):
+        if place.source != origin:
             raise _no_copy("it is a copy of another source")
-        # Whoever was stopped between a batch and the note of it left one batch more than the note says.
-        more = self._target.journal(after=position.reached, limit=comparing.BATCH + 1)
-        if len(more) > comparing.BATCH or not all(self._has(version) for version in more):
+        try:
+            self._source.feed(after=place.after, limit=1)
+            more = self._target.feed(after=place.reached, limit=comparison.BATCH + 1)
+        except PositionLost:
+            raise _no_copy("one of the two was restored from an older copy") from None
+        # A conversion stopped between a batch and the note of it left one batch more than the note says.
+        if len(more) > comparison.BATCH or not all(self._has(one) for one in more):
             raise _no_copy("it was written to by others")
-        return replace(position, reached=more[-1].sequence if more else position.reached)
+        return replace(place, reached=more.next)
 
-    def _begin(self) -> None:
-        if self._target.sequence() or self._target.all_records():
+    def _begun(self, origin: str) -> _Place:
+        if self._target.feed(limit=1) or self._stores[1].records.list(None, limit=1):
             raise _no_copy("it is not empty")
         self._adopt(self._source.settings())
-        self._target.set_settings({CONVERSION: _Position().text()})
+        return self._note(_Place(source=origin))
 
-    def _tells_of(self, position: _Position) -> bool:
-        """Whether the source has the version that was taken last, or the mark of its memory's erasure."""
-        owner = codec.decode_owner(position.owner)
-        lived = self._source.versions({owner}, memory_id=position.memory_id)
-        return any(one.sequence == position.after or one.operation is Operation.ERASED for one in lived)
+    def _note(self, place: _Place) -> _Place:
+        self._target.set_settings({CONVERSION: place.text()})
+        return place
 
-    def _has(self, copy: Version) -> bool:
-        lived = self._source.versions({copy.owner}, memory_id=copy.memory_id)
-        told = codec.encode_version(copy)
-        return any(one.operation is Operation.ERASED or codec.encode_version(one) == told for one in lived)
+    def _has(self, copy: Stored) -> bool:
+        lived = self._source.history(copy.owner, copy.id)
+        return any(one.operation is Operation.ERASED or one.stamp == copy.stamp for one in lived)
 
     # -- the journal ----------------------------------------------------------------------------------------------
 
-    def _copy_journal(self, position: _Position) -> _Position:
-        """All that is there now; who writes faster than we copy is not chased for ever."""
-        upto = self._source.sequence()
+    def _copy_journal(self, place: _Place) -> _Place:
+        """All that is there now; a writer that is faster than we copy is not followed for ever."""
         embedder = self._target.settings().get("embedder")
-        for batch in comparing.batches(self._source, position.after):
-            writes = self._writes(batch, embedder)
+        behind = {owner: mark.seq for owner, mark in self._source.marks(set(self._source.owners())).items()}
+        for page in comparison.pages(self._source, place.after):
+            writes = self._writes(page, embedder)
             try:
-                sequences = self._target.apply(writes)
+                self._target.append(writes)
             except Conflict as error:
                 raise _no_copy("it was written to by others", **error.details) from error
-            last = batch[-1]
-            position = _Position(
-                after=last.sequence,
-                reached=sequences[-1] if sequences else position.reached,
-                owner=codec.encode_owner(last.owner),
-                memory_id=last.memory_id,
-            )
-            self._target.set_settings({CONVERSION: position.text()})
+            reached = self._target.feed(after=place.reached).next
+            place = self._note(replace(place, after=page.next, reached=reached))
             self._copied += len(writes)
-            self._tell(last.sequence)
-            if last.sequence >= upto:
+            self._done += len(page)
+            self._tell()
+            if all(one.seq > behind.get(one.owner, 0) for one in page):
                 break
-        return position
+        return place
 
-    def _writes(self, batch: Sequence[Version], embedder: str | None) -> list[Write]:
-        """The versions of a batch that the target lacks, each as it was written, the newest with its vector."""
-        owners = {version.owner for version in batch}
-        ids = {version.memory_id for version in batch}
-        heads = self._source.get(owners, ids, vectors=True)
-        stored = {one.id: one.version for one in self._target.get(owners, ids).values()}
+    def _writes(self, page: Iterable[Stored], embedder: str | None) -> list[Write]:
+        """The versions of a page that the target lacks, each as it was written, the newest with its vector."""
+        page = list(page)
+        owners = {one.owner for one in page}
+        ids = {one.id for one in page}
+        heads = {(one.owner, one.id): one for one in self._source.get(owners, ids, vectors=True)}
+        stored = {(one.owner, one.id): one.version for one in self._target.get(owners, ids, payload=False)}
         writes = []
-        for version in batch:
-            before = stored.get(version.memory_id, 0)
-            if version.version <= before or (not before and self._is_marked(version)):
+        for one in page:
+            before = stored.get((one.owner, one.id), 0)
+            if one.version <= before or (not before and self._is_buried(one)):
                 continue
-            stored[version.memory_id] = version.version
-            vector = _vector_of(version, heads.get(version.memory_id))
-            writes.append(
-                Write(
-                    operation=version.operation,
-                    memory=version.memory or _nothing_left(version),
-                    recorded_at=version.recorded_at,
-                    reason=version.reason,
-                    vector=vector if vector and vector.embedder == embedder else None,
-                    follows=before,
-                )
-            )
+            stored[one.owner, one.id] = one.version
+            vector = _vector_of(one, heads.get((one.owner, one.id)))
+            writes.append(_copy_of(one, before, vector if vector and vector.embedder == embedder else None))
         return writes
 
-    def _is_marked(self, version: Version) -> bool:
-        """Whether it is the mark of an erased memory, and the target has it already."""
-        if version.operation is not Operation.ERASED:
-            return False
-        return bool(self._target.versions({version.owner}, memory_id=version.memory_id))
+    def _is_buried(self, one: Stored) -> bool:
+        """Whether it is a tombstone that the target has already."""
+        return one.operation is Operation.ERASED and bool(self._target.history(one.owner, one.id))
 
     # -- what stands beside the journal ---------------------------------------------------------------------------
 
@@ -277,7 +257,7 @@ class _Conversion:
                     details={"embedder": settings.get("embedder")},
                     hint="run memories.reembed() on the source, so that no memory lacks its vector, and convert again",
                 )
-        copy_records(self._source, self._target)
+        copy_records(*self._stores)
         kept = self._target.settings()
         told = {name: value for name, value in settings.items() if name not in _NOT_COPIED and kept.get(name) != value}
         if told:
@@ -288,27 +268,22 @@ class _Conversion:
         self._memories = differing = 0
         for owner in self._source.owners():
             for batch in _batches(self._source.scan({owner}, vectors=True)):
-                copies = self._target.get({owner}, [one.id for one in batch], vectors=True)
+                found = self._target.get({owner}, [one.id for one in batch], payload=False, vectors=True)
+                copies = {one.id: one for one in found}
                 # One that is at another version was changed since: its next version brings everything.
                 pairs = [(one, copies[one.id]) for one in batch if one.id in copies]
                 pairs = [(one, copy) for one, copy in pairs if one.version == copy.version]
-                self._copy_accesses(pairs)
-                vectors = [(copy, one.vector) for one, copy in pairs if one.vector and one.vector != copy.vector]
+                self._target.count_accesses(list(_accesses(pairs)))
+                vectors = [
+                    Embedded(owner, one.id, one.version, one.vector)
+                    for one, copy in pairs
+                    if one.vector and one.vector != copy.vector
+                ]
                 if vectors:
-                    self._target.embed([self._embedded(copy, vector) for copy, vector in vectors])
+                    self._target.embed(vectors)
                 self._memories += len(batch)
                 differing += len(vectors)
         return differing
-
-    def _copy_accesses(self, pairs: Iterable[tuple[Memory, Memory]]) -> None:
-        for one, copy in pairs:
-            missing = one.access_count - copy.access_count
-            if missing > 0 and one.last_accessed_at is not None:
-                self._target.touch(repeat(one.id, missing), one.last_accessed_at)
-
-    def _embedded(self, copy: Memory, vector: Vector) -> Embedded:
-        [first] = self._target.versions({copy.owner}, memory_id=copy.id, limit=1)
-        return Embedded(number=first.sequence, version=copy.version, vector=vector)
 
     def _adopt(self, settings: dict[str, str]) -> bool:
         if "embedder" not in settings or "dimension" not in settings:
@@ -317,61 +292,78 @@ class _Conversion:
 
     # -- progress -------------------------------------------------------------------------------------------------
 
-    def _compared(self, version: Version) -> None:
-        if version.sequence % comparing.BATCH == 0:
-            self._tell(self._source.sequence(), version.sequence)
+    def _seen(self) -> None:
+        self._done += 1
+        if self._done % comparison.BATCH == 0:
+            self._tell()
 
-    def _tell(self, copied: int, compared: int = 0, *, end: int | None = None) -> None:
+    def _tell(self, *, finished: bool = False) -> None:
         if self._progress is not None:
-            last = self._source.sequence() if end is None else end
-            self._progress(copied - self._start + compared, last - self._start + last)
+            total = 2 * _length(self._source)
+            self._progress(total if finished else min(self._done, total), total)
+
+
+def _length(journal: Journal) -> int:
+    """About how many versions there are: those of erased memories are counted too."""
+    return sum(mark.seq for mark in journal.marks(set(journal.owners())).values())
 
 
 def copy_records(source: Store, target: Store) -> None:
     """Make the records of the target those of the source. A store takes them version by version."""
-    wanted = {(one.owner, one.kind, one.name): one for one in source.all_records()}
-    stored = {(one.owner, one.kind, one.name): one for one in target.all_records()}
+    wanted = {(one.owner, one.kind, one.name): one for one in source.records.list(None)}
+    stored = {(one.owner, one.kind, one.name): one for one in target.records.list(None)}
     for place, record in wanted.items():
         before = stored.get(place)
         if before is not None and before.version > record.version:  # dropped in the source, and begun anew
-            target.drop_record(*place)
+            target.records.drop(*place)
             before = None
         for version in range(before.version + 1 if before else 1, record.version + 1):
-            target.put_record(replace(record, version=version))
+            target.records.put(replace(record, version=version))
     for place in stored.keys() - wanted.keys():
-        target.drop_record(*place)
+        target.records.drop(*place)
 
 
-def _batches(found: Iterator[Stored]) -> Iterator[list[Memory]]:
-    """Memories in pieces that fit into memory."""
-    batch: list[Memory] = []
+def _batches(found: Iterator[Stored]) -> Iterator[list[Stored]]:
+    """Memories in batches that fit into memory."""
+    batch: list[Stored] = []
     size = 0
-    for stored in found:
-        batch.append(stored.memory)
-        size += len(stored.memory.content)
-        if len(batch) == comparing.BATCH or size > comparing.BATCH_BYTES:
+    for one in found:
+        batch.append(one)
+        size += int(one.facets["bytes"])
+        if len(batch) == comparison.BATCH or size > comparison.BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
 
 
-def _vector_of(version: Version, head: Memory | None) -> Vector | None:
+def _accesses(pairs: Iterable[tuple[Stored, Stored]]) -> Iterator[Access]:
+    for one, copy in pairs:
+        missing = one.access_count - copy.access_count
+        if missing > 0 and one.last_accessed_at is not None:
+            yield Access(one.owner, one.id, missing, one.last_accessed_at)
+
+
+def _vector_of(one: Stored, head: Stored | None) -> Vector | None:
     """Vectors are kept of newest versions only."""
-    return head.vector if head is not None and head.version == version.version else None
+    return head.vector if head is not None and head.version == one.version else None
 
 
-def _nothing_left(version: Version) -> Memory:
-    """An erased memory: all that a store looks at is whose it was, and its version."""
-    at = version.recorded_at
-    return Memory(
-        id=version.memory_id,
-        content="",
-        owner=version.owner,
-        version=version.version,
-        created_at=at,
-        updated_at=at,
-        occurred_at=at,
+def _copy_of(one: Stored, before: int, vector: Vector | None) -> Write:
+    """A version as it was written; versions in between may be gone."""
+    return Write(
+        owner=one.owner,
+        id=one.id,
+        version=one.version,
+        expected=before,
+        operation=one.operation,
+        stamp=one.stamp,
+        recorded_at=one.recorded_at,
+        replaced=one.replaced,
+        reason=one.reason,
+        facets=one.facets,
+        payload=one.payload,
+        vector=vector,
     )
 
 
