@@ -68,7 +68,7 @@ def test_types_are_those_of_the_synchronous_surface() -> None:
 
 def test_a_wrong_number_of_workers_is_refused() -> None:
     async def main(workers: Any) -> None:
-        with pytest.raises(recollect.InvalidInput, match="workers"):
+        with pytest.raises(recollect.errors.InvalidInput, match="workers"):
             await aio.open("ram:", workers=workers)
 
     for workers in (0, -1, 10**6, "many", None, True):
@@ -181,7 +181,7 @@ def test_what_is_asked_while_closing_meets_a_closed_store() -> None:
         gate.opened.set()
         assert (await adding).content == "In time"
         await asyncio.gather(*closing)
-        with pytest.raises(recollect.StoreClosed):
+        with pytest.raises(recollect.errors.StoreClosed):
             await late
 
     asyncio.run(main())
@@ -201,7 +201,7 @@ def test_a_cancelled_close_goes_on_by_itself() -> None:
         gate.opened.set()
         await adding
         await memories.close()
-        with pytest.raises(recollect.StoreClosed):
+        with pytest.raises(recollect.errors.StoreClosed):
             await memories.settings()
 
     asyncio.run(main())
@@ -226,7 +226,7 @@ def test_threads_end_with_an_opening_that_fails() -> None:
     before = set(threading.enumerate())
 
     async def main() -> set[threading.Thread]:
-        with pytest.raises(recollect.ConfigurationError):
+        with pytest.raises(recollect.errors.ConfigurationError):
             await aio.open("nosuch:store")
         return set(threading.enumerate()) - before
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigurationError, EmbeddingFailed, InvalidInput, NewMemory, RateLimited, Unauthorized
+from recollect import NewMemory
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
 from recollect.recall.calibration import PAIRS
 from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, Switched, embedders, sequence
 

@@ -9,6 +9,7 @@ from recollect.window import (
     Compaction,
     ContextItem,
     Strategy,
+    StrategyName,
     Summariser,
 )
 from recollect.window import context as window
@@ -43,7 +44,7 @@ class ContextWindow(Facade[window.ContextWindow]):
         self,
         target_tokens: int | None = None,
         *,
-        strategy: Strategy | str = Strategy.OLDEST,
+        strategy: Strategy | StrategyName = Strategy.OLDEST,
         summariser: Summariser | AsyncSummariser | None = None,
     ) -> Compaction:
         """Make room, down to a number of tokens; without one, down to half of the maximum.

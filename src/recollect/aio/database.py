@@ -23,6 +23,7 @@ from recollect.entitlements import Plan
 from recollect.events import Event
 from recollect.memories import database as sync
 from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.types import DurabilityName
 
 WORKERS = 16
 _WORKERS_MAX = 1_000
@@ -37,7 +38,7 @@ def open(
     embedder: Embedder | AsyncEmbedder | str | None = "default",
     reranker: Reranker | AsyncReranker | None = None,
     clock: Clock | None = None,
-    durability: str | None = None,
+    durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
     workers: int = WORKERS,
 ) -> Opening:

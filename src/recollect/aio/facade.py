@@ -33,6 +33,9 @@ class Facade(Generic[S]):
         self._sync = sync
         self._opened = opened
 
+    def __repr__(self) -> str:
+        return f"<aio {repr(self._sync).removeprefix('<')}"
+
 
 def hop(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Facade[S], P], Coroutine[Any, Any, R]]:
     """The method, awaited: it runs in a thread, since it may wait for a disk, a network or a model."""

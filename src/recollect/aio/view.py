@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from recollect.aio.facade import Facade, hop
 from recollect.aio.following import POLL_S, Changes
 from recollect.memories import view as sync
-from recollect.types import Identity, Layer, Version
+from recollect.types import Identity, Layer, Layers, Version
 
 if TYPE_CHECKING:
     from recollect.aio.sessions import Sessions
@@ -65,7 +65,7 @@ class View(Facade[sync.View]):
         *,
         after: int = 0,
         limit: int = 1_000,
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
         follow: bool = False,
         poll_s: float = POLL_S,
     ) -> Changes:
@@ -85,7 +85,7 @@ class View(Facade[sync.View]):
         >>> asyncio.run(main())
         'Likes tea'
         """
-        wanted = None if layers is None else tuple(layers)
+        wanted = layers if layers is None or isinstance(layers, str) else tuple(layers)
 
         def read(behind: int) -> Coroutine[Any, Any, builtins.list[Version]]:
             return self._opened.workers.run(self._sync.changes, after=behind, limit=limit, layers=wanted)

@@ -147,6 +147,9 @@ class AgentMemory:
             instrument.watch_over(self.context, engine.bus, self.agent_id)
         engine.agents[id(self)] = self
 
+    def __repr__(self) -> str:
+        return f"<AgentMemory {self.identity}>"
+
     def _recall(self, query: str) -> list[RecalledMemory]:
         return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
 

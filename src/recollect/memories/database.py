@@ -19,7 +19,7 @@ from recollect.events.bus import Watcher
 from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Identity, Layer
+from recollect.types import DurabilityName, Identity, Layer
 
 if TYPE_CHECKING:
     from recollect.events import Event
@@ -43,7 +43,7 @@ def open(
     embedder: Embedder | str | None = "default",
     reranker: Reranker | None = None,
     clock: Clock | None = None,
-    durability: str | None = None,
+    durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
@@ -173,6 +173,11 @@ class Memories:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def __repr__(self) -> str:
+        store = self._engine.store
+        path = getattr(store, "path", "")  # not every store has one
+        return f"<Memories {store.name}:{path}>"
 
     @property
     def plan(self) -> Plan | None:
@@ -324,7 +329,7 @@ class Memories:
         return {name: value for name, value in self._engine.store.settings().items() if value}
 
     @verb
-    def configure(self, *, durability: str) -> None:
+    def configure(self, *, durability: DurabilityName) -> None:
         """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
 
         >>> import recollect

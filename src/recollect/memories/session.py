@@ -16,7 +16,7 @@ from recollect.memories.exporting import Contents, Format
 from recollect.memories.reach import Policies, Reach
 from recollect.memories.records import SessionRecords
 from recollect.memories.view import View
-from recollect.types import CompactionReport, Filter, Identity, Removal, SessionConfig, SessionStats
+from recollect.types import CompactionReport, ExportFormatName, Filter, Identity, Removal, SessionConfig, SessionStats
 
 
 class SessionPreferences:
@@ -255,7 +255,7 @@ class Session:
         return compacting.compact(self._engine, self.owner, self.config, dry_run=dry_run)
 
     @verb
-    def export(self, format: str = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
+    def export(self, format: Format | ExportFormatName = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 
         ``json`` is one object, ``jsonl`` one for each line. ``history=True`` adds every version.

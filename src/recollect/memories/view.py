@@ -14,7 +14,19 @@ from recollect.memories import entitlements
 from recollect.memories.engine import PAGE, Engine
 from recollect.memories.entitlements import long_term
 from recollect.memories.reach import Reach
-from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
+from recollect.types import (
+    Identity,
+    Layer,
+    LayerName,
+    Layers,
+    Memory,
+    MemoryType,
+    MemoryTypeName,
+    Ranking,
+    RankingName,
+    Sort,
+    SortName,
+)
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
@@ -45,6 +57,9 @@ class View:
         self._reach = Reach(identity) if reach is None else reach
         self._owners = self._reach.owners
 
+    def __repr__(self) -> str:
+        return f"<View {self.identity}>"
+
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers that can be seen, the most specific first: those that the identity has ids for."""
@@ -72,8 +87,8 @@ class View:
         self,
         content: str,
         *,
-        layer: Layer | str | None = None,
-        type: MemoryType | str = MemoryType.FACT,
+        layer: Layer | LayerName | None = None,
+        type: MemoryType | MemoryTypeName = MemoryType.FACT,
         importance: float = DEFAULT_IMPORTANCE,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -229,8 +244,8 @@ class View:
         cursor: str | None = None,
         offset: int = 0,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        layers: Iterable[Layer | str] | None = None,
-        sort_by: Sort | str = Sort.NEWEST,
+        layers: Layers | None = None,
+        sort_by: Sort | SortName = Sort.NEWEST,
         as_of: datetime | int | None = None,
     ) -> types.Page:
         """One page of the memories that match a filter.
@@ -261,7 +276,7 @@ class View:
     def _query(
         self,
         filter: types.Filter | Mapping[str, Any] | None,
-        wanted: Iterable[Layer | str] | None,
+        wanted: Layers | None,
         as_of: datetime | int | None,
     ) -> Query:
         """What a filter means to the store: for these owners, at that moment."""
@@ -277,7 +292,7 @@ class View:
         self,
         *,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
         as_of: datetime | int | None = None,
     ) -> int:
         """How many memories match a filter.
@@ -292,7 +307,7 @@ class View:
         return self._engine.store.count(self._query(filter, layers, as_of))
 
     @long_term
-    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> types.Stats:
+    def stats(self, *, layers: Layers | None = None) -> types.Stats:
         """Counts, sizes, types and tags of the memories in view.
 
         >>> import recollect
@@ -324,7 +339,7 @@ class View:
 
     @long_term
     def changes(
-        self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
+        self, *, after: int = 0, limit: int = 1_000, layers: Layers | None = None
     ) -> builtins.list[types.Version]:
         """What was written behind a sequence, the oldest first: a feed that can be resumed at any time.
 
@@ -350,8 +365,8 @@ class View:
         *,
         limit: int = 10,
         min_score: float | None = None,
-        ranking: Ranking | str = Ranking.BEST,
-        layers: Iterable[Layer | str] | None = None,
+        ranking: Ranking | RankingName = Ranking.BEST,
+        layers: Layers | None = None,
         filter: types.Filter | Mapping[str, Any] | None = None,
         as_of: datetime | int | None = None,
         asked_at: datetime | None = None,
@@ -439,7 +454,7 @@ class View:
         self,
         *,
         filter: types.Filter | Mapping[str, Any],
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
         reason: str | None = None,
         permanent: bool = False,
         dry_run: bool = False,

@@ -1,43 +1,49 @@
 """The public values: frozen, slotted, and free of any third-party type."""
 
-from typing import TYPE_CHECKING
-
-from recollect import exports
-
-if TYPE_CHECKING:
-    from recollect.types.fields import ChangedFields, NewFields
-    from recollect.types.hits import Hit, Results
-    from recollect.types.memory import (
-        KnowledgePointer,
-        Memory,
-        MemoryType,
-        Operation,
-        PointerType,
-        Source,
-        SourceType,
-        State,
-        Vector,
-    )
-    from recollect.types.new import NewMemory
-    from recollect.types.orders import Ranking, Sort
-    from recollect.types.owners import Identity, Layer, Owner
-    from recollect.types.pages import Page
-    from recollect.types.policies import DecayPolicy
-    from recollect.types.query import Filter
-    from recollect.types.reports import (
-        ConversionReport,
-        Diagnosis,
-        Finding,
-        Health,
-        LayerSize,
-        OperationCompleted,
-        Removal,
-        Stats,
-        Status,
-        TagUsage,
-    )
-    from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
-    from recollect.types.versions import Version
+from recollect.types.fields import ChangedFields, NewFields
+from recollect.types.hits import Hit, Results
+from recollect.types.memory import (
+    KnowledgePointer,
+    Memory,
+    MemoryType,
+    Operation,
+    PointerType,
+    Source,
+    SourceType,
+    State,
+    Vector,
+)
+from recollect.types.new import NewMemory
+from recollect.types.orders import Ranking, Sort
+from recollect.types.owners import Identity, Layer, Owner
+from recollect.types.pages import Page
+from recollect.types.policies import DecayPolicy
+from recollect.types.query import Filter
+from recollect.types.reports import (
+    ConversionReport,
+    Diagnosis,
+    Finding,
+    Health,
+    LayerSize,
+    OperationCompleted,
+    Removal,
+    Stats,
+    Status,
+    TagUsage,
+)
+from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
+from recollect.types.versions import Version
+from recollect.types.words import (
+    DurabilityName,
+    ExportFormatName,
+    LayerName,
+    Layers,
+    MemoryTypeName,
+    MemoryTypes,
+    RankingName,
+    SortName,
+    SourceTypeName,
+)
 
 __all__ = [
     "ChangedFields",
@@ -46,6 +52,8 @@ __all__ = [
     "DecayPolicy",
     "Diagnosis",
     "DroppedMemory",
+    "DurabilityName",
+    "ExportFormatName",
     "Filter",
     "Finding",
     "Health",
@@ -53,9 +61,13 @@ __all__ = [
     "Identity",
     "KnowledgePointer",
     "Layer",
+    "LayerName",
     "LayerSize",
+    "Layers",
     "Memory",
     "MemoryType",
+    "MemoryTypeName",
+    "MemoryTypes",
     "NewFields",
     "NewMemory",
     "Operation",
@@ -64,13 +76,16 @@ __all__ = [
     "Page",
     "PointerType",
     "Ranking",
+    "RankingName",
     "Removal",
     "Results",
     "SessionConfig",
     "SessionStats",
     "Sort",
+    "SortName",
     "Source",
     "SourceType",
+    "SourceTypeName",
     "State",
     "Stats",
     "Status",
@@ -78,23 +93,3 @@ __all__ = [
     "Vector",
     "Version",
 ]
-
-if not TYPE_CHECKING:  # who checks types sees the imports above
-    __getattr__, __dir__ = exports.on_demand(
-        __name__,
-        {
-            "fields": "ChangedFields NewFields",
-            "hits": "Hit Results",
-            "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector",
-            "new": "NewMemory",
-            "orders": "Ranking Sort",
-            "owners": "Identity Layer Owner",
-            "pages": "Page",
-            "policies": "DecayPolicy",
-            "query": "Filter",
-            "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
-            " TagUsage",
-            "sessions": "CompactionReport DroppedMemory SessionConfig SessionStats",
-            "versions": "Version",
-        },
-    )
