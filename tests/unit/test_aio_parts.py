@@ -167,6 +167,35 @@ def test_an_async_embedder_may_use_the_database_that_it_serves() -> None:
     asyncio.run(main())
 
 
+def test_an_async_embedder_may_use_a_database_that_is_closing() -> None:
+    class Reading(Remote):
+        view: aio.View
+
+        async def embed(self, texts: Sequence[str]) -> list[Any]:  # type: ignore[override]
+            if not asked.is_set():
+                asked.set()
+                while reading.closing is None:
+                    await asyncio.sleep(0)
+                assert await self.view.count() == 0
+            return await super().embed(texts)
+
+        closing: asyncio.Task[None] | None = None
+
+    async def main() -> None:
+        async with aio.open("ram:", embedder=reading) as memories:
+            reading.view = memories.view(user="ada")
+            adding = asyncio.create_task(reading.view.add("Likes tea"))
+            await asked.wait()
+            closing = asyncio.create_task(memories.close())
+            await asyncio.sleep(0)
+            reading.closing = closing
+            assert (await adding).content == "Likes tea"
+            await closing
+
+    reading, asked = Reading(), asyncio.Event()
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
 def test_a_thread_that_waits_for_a_coroutine_ends_with_its_loop() -> None:
     class Never(Remote):
         async def embed(self, texts: Sequence[str]) -> list[Any]:  # type: ignore[override]

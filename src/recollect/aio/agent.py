@@ -1,7 +1,7 @@
 """One agent's handle, awaited where it is more than the memory of this process."""
 
 from recollect.aio.facade import Facade, Opened, at_once, hop
-from recollect.aio.view import View
+from recollect.aio.views import View
 from recollect.memories import agent as sync
 from recollect.types import Identity
 from recollect.window import (

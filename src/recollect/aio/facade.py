@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from recollect.aio.following import Feed
+from recollect.aio.changes import Feed
 from recollect.aio.workers import Workers
 
 F = TypeVar("F")
