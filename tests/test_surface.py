@@ -160,16 +160,18 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not runner.failures, "".join(report)
 
 
-def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see() -> None:
-    tree = ast.parse(Path(recollect.__file__).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("module", [recollect, recollect.memories])
+def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see(module: ModuleType) -> None:
+    tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
     seen = {
         alias.name: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    assert set(recollect.__all__) - {"__version__"} <= set(seen) & set(dir(recollect))
-    for name in set(recollect.__all__) - {"__version__"}:
-        assert getattr(recollect, name) is getattr(importlib.import_module(seen[name] or ""), name)
-    with pytest.raises(AttributeError, match="module 'recollect' has no attribute 'Nothing'"):
-        recollect.Nothing  # type: ignore[attr-defined]  # noqa: B018  # asking is what is tested
+    names = set(module.__all__) - {"__version__"}
+    assert names <= set(seen) & set(dir(module))
+    for name in names:
+        assert getattr(module, name) is getattr(importlib.import_module(seen[name] or ""), name)
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Nothing'"):
+        module.Nothing  # noqa: B018  # asking is what is tested
 
 
 @pytest.mark.parametrize("name", [name for name, _ in public_methods(recollect.View) if name != "sessions"])

@@ -4,18 +4,20 @@ A memory is kept as JSON with the fields that differ from their defaults, so tha
 release can add fields. ``docs/file-format.md`` describes the form.
 """
 
+import base64
 import dataclasses
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from recollect import types
 from recollect.errors import InvalidInput, StoreCorrupt
 from recollect.types import (
+    Filter,
     KnowledgePointer,
     Layer,
     Memory,
@@ -24,11 +26,9 @@ from recollect.types import (
     Source,
     State,
     Vector,
+    Version,
 )
 from recollect.types.memory import DEFAULT_IMPORTANCE
-
-if TYPE_CHECKING:
-    from recollect.types import Version
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -205,7 +205,7 @@ def is_body(data: bytes | str) -> bool:
     return True
 
 
-def encode_version(version: "Version") -> bytes:
+def encode_version(version: Version) -> bytes:
     """All that a version says but its sequence, which is its store's: equal bytes mean that nothing was lost."""
     memory = version.memory
     told = (
@@ -279,8 +279,6 @@ def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, 
 
 def checksum(text: str) -> bytes:
     """Sixteen bytes that tell whether a text changed."""
-    import hashlib  # lazy: brings in OpenSSL, and reading needs no checksum
-
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -312,16 +310,12 @@ _cursor_decoder: msgspec.json.Decoder[Cursor] = msgspec.json.Decoder(Cursor)
 
 def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None, judged_at: int | None = None) -> str:
     """An opaque, URL-safe text for a position in a listing."""
-    import base64  # lazy: only longer listings have cursors
-
     position: Cursor = (fingerprint, value, number, as_of, judged_at)
     return base64.urlsafe_b64encode(_encoder.encode(position)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: object) -> Cursor:
     """The position that ``encode_cursor`` wrote, or an error for anything else."""
-    import base64  # lazy: as above
-
     try:
         text = cursor if isinstance(cursor, str) else "?"
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -334,13 +328,13 @@ def decode_cursor(cursor: object) -> Cursor:
         ) from None
 
 
-def to_filter(fields: Mapping[str, Any]) -> "types.Filter":
+def to_filter(fields: Mapping[str, Any]) -> Filter:
     """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
-    unknown = sorted(str(name) for name in set(fields) - set(types.Filter.__dataclass_fields__))
+    unknown = sorted(str(name) for name in set(fields) - set(Filter.__dataclass_fields__))
     if unknown:
         raise InvalidInput(
             f"a filter has no field {unknown[0][:40]!r}",
             details={"field": f"filter.{unknown[0][:40]}"},
-            hint=f"use {', '.join(types.Filter.__dataclass_fields__)}",
+            hint=f"use {', '.join(Filter.__dataclass_fields__)}",
         )
-    return types.Filter(**fields)
+    return Filter(**fields)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput
-from recollect.types import Memory, MemoryType, Sort, SourceType, State
-
-if TYPE_CHECKING:
-    from recollect.types import Filter
+from recollect.text import words
+from recollect.types import Filter, Memory, MemoryType, Sort, SourceType, State
 
 MAX_DEPTH = 10
 _AUTHORS = 1_000
@@ -65,7 +63,7 @@ class Where:
     include_forgotten: bool = False
 
 
-def resolve(wanted: "Filter", now: datetime) -> Where:
+def resolve(wanted: Filter, now: datetime) -> Where:
     """Check a filter and make its times absolute.
 
     ``references`` are not resolved here: the engine follows them and sets ``ids``.
@@ -124,8 +122,6 @@ def patterns(value: object) -> tuple[str, ...]:
     >>> patterns("Secur* of the Caf\u00e9")
     ('secur*', 'of', 'the', 'cafe')
     """
-    from recollect.text import words  # lazy: brings in the stemmer, which most filters do not need
-
     found: dict[str, None] = {}
     for word in re.findall(_PATTERN, words.unmarked(validation.line("filter.text", value))):
         if "*" in word:
@@ -293,8 +289,6 @@ def _wordings(wanted: Iterable[str], spaced: Callable[[str], str]) -> Iterator[C
 
 
 def _spaced(content: str) -> str:
-    from recollect.text import words  # lazy: as above
-
     return words.spaced(content)
 
 

@@ -76,8 +76,8 @@ def test_a_memory_is_stored_without_a_vector_while_an_async_embedder_is_down() -
                 remote.error = error
                 memory = await view.add(f"Said during {type(error).__name__}")
                 assert (await view.get_many([memory.id], include_vector=True))[memory.id].vector is None
-            remote.error = recollect.errors.Unauthorized("wrong key")
-            with pytest.raises(recollect.errors.Unauthorized):
+            remote.error = recollect.errors.ConfigurationError("wrong key")
+            with pytest.raises(recollect.errors.ConfigurationError):
                 await view.add("Refused")
             remote.error = None
             await view.add("It is back")
