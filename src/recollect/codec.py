@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from recollect import types
 from recollect.errors import InvalidInput
 from recollect.types import (
+    Filter,
     Layer,
     Memory,
     Owner,
@@ -175,13 +175,13 @@ def decode_cursor(cursor: object) -> Cursor:
         ) from None
 
 
-def to_filter(fields: Mapping[str, Any]) -> "types.Filter":
+def to_filter(fields: Mapping[str, Any]) -> Filter:
     """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
-    unknown = sorted(str(name) for name in set(fields) - set(types.Filter.__dataclass_fields__))
+    unknown = sorted(str(name) for name in set(fields) - set(Filter.__dataclass_fields__))
     if unknown:
         raise InvalidInput(
             f"a filter has no field {unknown[0][:40]!r}",
             details={"field": f"filter.{unknown[0][:40]}"},
-            hint=f"use {', '.join(types.Filter.__dataclass_fields__)}",
+            hint=f"use {', '.join(Filter.__dataclass_fields__)}",
         )
-    return types.Filter(**fields)
+    return Filter(**fields)

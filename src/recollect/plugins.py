@@ -5,9 +5,15 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.embedders.static import StaticEmbedder
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon, Store
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "recollect.stores"
 EMBEDDERS = "recollect.embedders"
@@ -110,8 +116,6 @@ def open_embedder(name: str) -> Embedder:
     64
     """
     if match := _HASHING.fullmatch(name):
-        from recollect.embedders.hashing import HashingEmbedder  # lazy: as all others
-
         return HashingEmbedder(int(match[1]))
     known = _known_embedder(name)
     if known is not None:
@@ -135,8 +139,6 @@ def lexicon_of(embedder: Embedder | None) -> Lexicon | None:
     missing = object()
     own = getattr(embedder, "lexicon", missing)
     if own is missing:
-        from recollect.embedders.static import StaticEmbedder  # lazy: only where another embedder is used
-
         own = StaticEmbedder()
     return own if isinstance(own, Lexicon) else None
 
@@ -146,9 +148,7 @@ def _known_embedder(name: str) -> str | None:
 
 
 def _registered_embedder(name: str) -> Callable[[], object]:
-    from importlib import metadata  # lazy: as below
-
-    found = {point.name: point for point in metadata.entry_points(group=EMBEDDERS)}
+    found = _entry_points(EMBEDDERS)
     if name not in found:
         known = ", ".join(sorted({*OWN_EMBEDDERS, *found}))
         raise ConfigurationError(
@@ -161,9 +161,7 @@ def _registered_embedder(name: str) -> Callable[[], object]:
 
 
 def _registered(scheme: str) -> object:
-    from importlib import metadata  # lazy: takes 60 ms, and only foreign stores need it
-
-    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    found = _entry_points(GROUP)
     if scheme not in found:
         known = ", ".join(sorted({*OWN, *found}))
         raise ConfigurationError(
@@ -172,3 +170,9 @@ def _registered(scheme: str) -> object:
             hint=f"known are {known}; others come with a package that registers {GROUP}",
         )
     return found[scheme].load()
+
+
+def _entry_points(group: str) -> "dict[str, EntryPoint]":
+    from importlib import metadata  # lazy: takes 60 ms, and only plug-ins need it
+
+    return {point.name: point for point in metadata.entry_points(group=group)}

@@ -132,7 +132,7 @@ def test_nothing_expires_by_accident(tmp_path: Path) -> None:
         assert (back.content, back.version) == ("brief thought", 1)
         clock.time = NOON + timedelta(hours=1)
         assert view.get(brief.id) is None
-        with pytest.raises(recollect.NotFound):
+        with pytest.raises(recollect.errors.NotFound):
             view.update(brief.id, content="too late")
         assert memories.doctor().findings == ()
 

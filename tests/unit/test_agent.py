@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from recollect import InvalidInput, Layer, Memories
+from recollect import Layer, Memories
+from recollect.errors import InvalidInput
 from recollect.memories.agent import CONTEXT_TOKENS, AgentMemory, AgentSnapshot
 from tests.unit.stand_ins import HandClock
 

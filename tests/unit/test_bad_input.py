@@ -11,23 +11,16 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import (
+from recollect import Filter, Memories, NewMemory, RecollectError, View
+from recollect.errors import (
     ContentTooLong,
     EmbedderMismatch,
-    Filter,
     InvalidInput,
     InvalidLayer,
-    KnowledgePointer,
-    Memories,
     MissingIdentifier,
-    NewMemory,
     QueryTooLong,
-    RecollectError,
-    Source,
-    Vector,
-    View,
 )
-from recollect.types import ChangedFields, NewFields
+from recollect.types import ChangedFields, KnowledgePointer, NewFields, Source, Vector
 from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, sequence
 from tests.unit.test_filters import BAD_FIELDS
 from tests.unit.test_validation import nested

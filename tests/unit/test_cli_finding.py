@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigurationError, Identity
+from recollect import Identity
 from recollect.cli import finding
 from recollect.cli.finding import Config, Found, config_file, read_config, settle, user_folder
 from recollect.cli.names import IDS, variable_of
+from recollect.errors import ConfigurationError
 from tests.unit.terminal import Terminal
 
 NAMES = st.none() | st.sampled_from(["ada", "bob", "a/b", "ünï"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import recollect
-from recollect import Conflict, NotACopy, StoreCorrupt
+from recollect.errors import Conflict, NotACopy, StoreCorrupt
 from recollect.memories import comparing
 from recollect.memories.converting import CONVERSION
 from recollect.ports import Store

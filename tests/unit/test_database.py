@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import ConfigurationError, Memories, MissingIdentifier, StoreClosed, StoreFull
+from recollect import Memories
+from recollect.errors import ConfigurationError, MissingIdentifier, StoreClosed, StoreFull
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence

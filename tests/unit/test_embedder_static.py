@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import ConfigurationError
 from recollect.embedders.static import StaticEmbedder
+from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon
 
 SENTENCES = ("I like tea", "She enjoys coffee", "The build is broken")

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigurationError, EmbeddingFailed, InvalidInput, NewMemory, RateLimited, Unauthorized
+from recollect import NewMemory
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
 from recollect.recall.calibration import PAIRS
 from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, Switched, embedders, sequence
 
@@ -168,7 +169,7 @@ def test_another_process_catches_up(file_opener: Opener, tmp_path: Path) -> None
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("error", [Unauthorized("wrong key"), ConfigurationError("no such model")])
+@pytest.mark.parametrize("error", [ConfigurationError("wrong key"), Unauthorized("not yours")])
 def test_what_waiting_cannot_mend_is_raised(opener: Opener, error: Exception) -> None:
     """A wrong key would go unnoticed for ever if memories were just stored without vectors."""
     embedder = Switched()

@@ -11,19 +11,8 @@ from typing import Any
 
 import pytest
 
-from recollect import (
-    Filter,
-    KnowledgePointer,
-    Memories,
-    NewMemory,
-    PointerType,
-    RecollectError,
-    Source,
-    SourceType,
-    Vector,
-    View,
-    errors,
-)
+from recollect import Filter, Memories, NewMemory, RecollectError, View, errors
+from recollect.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 from tests.unit.stand_ins import BrokenEmbedder, HandClock, Opener
 
 LINE = re.compile(

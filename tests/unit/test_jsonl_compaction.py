@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import ConfigurationError, DecayPolicy, Memories, QuotaExceeded, SessionConfig, StoreError
+from recollect import Memories
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.errors import ConfigurationError, QuotaExceeded, StoreError
 from recollect.events import SessionCompacted
 from recollect.stores.jsonl import config
 from recollect.testing.builders import START
+from recollect.types import DecayPolicy, SessionConfig
 from tests.unit.jsonl_files import edit, read
 from tests.unit.stand_ins import HandClock
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect import ContentTooLong, Memories, QuotaExceeded, View
+from recollect import Memories, View
+from recollect.errors import ContentTooLong, QuotaExceeded
 from recollect.testing.builders import START
 from recollect.validation import CONTENT_BYTES
 from tests.unit.jsonl_files import read
@@ -191,7 +192,7 @@ def test_case_9_deleting_what_is_not_there(root: Path) -> None:
             assert view.forget("nobody", permanent=permanent) is False
             assert memories.view(user="bob", session="monday").forget(memory.id, permanent=permanent) is False
         assert view.forget_many(filter={"tags": ["nothing"]}, permanent=True).count == 0
-        with pytest.raises(recollect.NotFound):
+        with pytest.raises(recollect.errors.NotFound):
             memories.view(user="ada").sessions.delete("sunday")
         assert not (root / SESSION / "tombstones.jsonl").exists()
         assert (root / SESSION / "memory.jsonl").read_bytes() == before

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import InvalidInput, Memories, NewMemory, View
+from recollect import Memories, NewMemory, View
+from recollect.errors import InvalidInput
 from recollect.window import ContextWindow, fence
 from tests.unit.stand_ins import CountingEmbedder, Opener
 from tests.unit.test_window_items import DAY, HOSTILE, memory

@@ -3,8 +3,8 @@
 import pytest
 
 import recollect
-from recollect import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from recollect.memories import reembedding
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore

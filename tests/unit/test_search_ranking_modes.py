@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 
 import recollect
-from recollect import Memories, NewMemory, Ranking, View
+from recollect import Memories, NewMemory, View
 from recollect.lifecycle import decay
 from recollect.recall import ranking
 from recollect.stores.ram import RamStore
 from recollect.testing.builders import START
+from recollect.types import Ranking, RankingName
 from tests.unit.stand_ins import HandClock, Opener
 
 MODES = [mode.value for mode in Ranking]
@@ -35,7 +36,7 @@ def contents(results: recollect.Results) -> list[str]:
 
 @pytest.mark.req("L4", "H3")
 @pytest.mark.parametrize("mode", [*MODES, *Ranking])
-def test_every_ranking_finds_the_answer_with_scores_from_0_to_1(view: View, mode: str | Ranking) -> None:
+def test_every_ranking_finds_the_answer_with_scores_from_0_to_1(view: View, mode: RankingName | Ranking) -> None:
     view.add_many(["The user prefers dark mode", "The user lives in Rome", "Bread is baked at night"])
     results = view.search("Which mode does the user prefer?", ranking=mode, explain=True)
     assert results.hits[0].memory.content == "The user prefers dark mode"
@@ -248,7 +249,7 @@ def test_a_reranker_looks_at_the_best_hits_again() -> None:
 
 
 @pytest.mark.parametrize("mode", ["relevance", "precedence"])
-def test_a_full_page_still_names_what_says_the_same(view: View, mode: str) -> None:
+def test_a_full_page_still_names_what_says_the_same(view: View, mode: RankingName) -> None:
     first, again = view.add_many(["The user prefers dark mode", "The user prefers dark mode!"])
     [hit] = view.search("Which mode does the user prefer?", ranking=mode, limit=1)
     assert {hit.memory.id, *hit.duplicates} == {first.id, again.id}

@@ -10,6 +10,7 @@ import pytest
 from recollect import Filter, Hit, Layer, Memories, NewMemory, View
 from recollect.recall import ranking
 from recollect.testing.builders import START
+from recollect.types import RankingName
 from tests.unit.stand_ins import HandClock, Opener
 
 SUBJECTS = ("The gardener", "A sailor", "Our neighbour", "The baker", "My cousin", "The pilot", "A teacher")
@@ -129,7 +130,9 @@ def test_results_say_what_was_searched(memories: Memories) -> None:
 @pytest.mark.req("L4", "J6")
 @pytest.mark.parametrize("mode", ["best", "precedence"])
 @pytest.mark.parametrize("embedder", ["default", None])
-def test_the_parts_of_a_score_add_up_to_it(opener: Opener, clock: HandClock, mode: str, embedder: str | None) -> None:
+def test_the_parts_of_a_score_add_up_to_it(
+    opener: Opener, clock: HandClock, mode: RankingName, embedder: str | None
+) -> None:
     view = opener(clock=clock, embedder=embedder, name="explained").view(user="ada")
     said = ("Shall we go hiking on Sunday?", "I went hiking last week", "Hiking is fun", "The boots for hiking are new")
     for number, text in enumerate(said):

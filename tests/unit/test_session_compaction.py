@@ -8,23 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import (
-    DecayPolicy,
-    InvalidInput,
-    Memories,
-    MemoryType,
-    NotFound,
-    Operation,
-    Plan,
-    QuotaExceeded,
-    Session,
-    SessionConfig,
-    Sessions,
-    State,
-)
+from recollect import Memories, MemoryType
+from recollect.entitlements import Plan
+from recollect.errors import InvalidInput, NotFound, QuotaExceeded
 from recollect.events import MemoryForgotten, SessionCompacted
-from recollect.memories import compacting
+from recollect.memories import Session, Sessions, compacting
 from recollect.testing.builders import START, memory
+from recollect.types import DecayPolicy, Operation, SessionConfig, State
 from tests.unit.stand_ins import HandClock, Opener
 
 LIMIT = 4_000

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Memories, Session
+from recollect import Memories
+from recollect.errors import InvalidInput
+from recollect.memories import Session
 from recollect.testing.concurrency import at_once
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.test_validation import JSON

@@ -7,26 +7,14 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import (
-    Conflict,
-    Filter,
-    InvalidInput,
-    Memories,
-    Memory,
-    NotFound,
-    Operation,
-    Removal,
-    Session,
-    Sessions,
-    StoreFull,
-    Version,
-    View,
-    codec,
-)
+from recollect import Filter, Memories, Memory, View, codec
+from recollect.errors import Conflict, InvalidInput, NotFound, StoreFull
 from recollect.events import MemoryForgotten
+from recollect.memories import Session, Sessions
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START
+from recollect.types import Operation, Removal, Version
 from tests.unit.stand_ins import HandClock
 
 HOUR = timedelta(hours=1)

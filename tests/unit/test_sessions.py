@@ -5,31 +5,26 @@ from typing import Any
 
 import pytest
 
-from recollect import (
+from recollect import Layer, Memories, MemoryType, codec
+from recollect import open as open_database
+from recollect.entitlements import Plan
+from recollect.errors import (
     Conflict,
-    DecayPolicy,
     InvalidInput,
     InvalidLayer,
-    Layer,
-    Memories,
-    MemoryType,
     MissingIdentifier,
     NotFound,
-    Owner,
-    Plan,
     PlanRestriction,
     QuotaExceeded,
-    SessionConfig,
-    Sessions,
     StoreCorrupt,
     StoreFull,
-    codec,
 )
-from recollect import open as open_database
+from recollect.memories import Sessions
 from recollect.ports import Record, Store
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START
+from recollect.types import DecayPolicy, Owner, SessionConfig
 from tests.unit.stand_ins import HandClock, Opener
 
 ADA = Owner(Layer.USER, ("ada",))

@@ -14,7 +14,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporter, PeriodicExportingMetricReader
 
 import recollect
-from recollect import ConfigurationError, InvalidLayer, Memories, NotFound
+from recollect import Memories
+from recollect.errors import ConfigurationError, InvalidLayer, NotFound
 from recollect.logs import METADATA
 from recollect.telemetry import instrument
 from tests.unit.stand_ins import CountingEmbedder, Opener
@@ -89,7 +90,7 @@ def test_operations_errors_latency_and_results(memories: Memories, collected: Co
     view.search("tabs", min_score=0)
     view.search("tabs", limit=1, min_score=0)
     with pytest.raises(InvalidLayer):
-        view.add("x", layer="planet")
+        view.add("x", layer="planet")  # type: ignore[arg-type]
     with pytest.raises(NotFound):
         view.update("missing", title="x")
     total = {

@@ -1,10 +1,12 @@
 """Forgetting for a while, for good, and taking it back."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from recollect import Memories, Operation, State, View
+from recollect import Memories, View
+from recollect.types import Operation, State
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
 
 
@@ -95,7 +97,7 @@ def test_erased_memories_are_gone_for_good(opener: Opener, clock: HandClock, for
     (mark,) = view.history(memory.id)
     assert (mark.operation, mark.memory, mark.reason, mark.recorded_at) == (Operation.ERASED, None, "asked to", at)
     assert mark.sequence == last
-    assert "secret" not in repr(view.changes())
+    assert "secret" not in repr([asdict(version) for version in view.changes()])
     stats = view.stats()
     assert (stats.active, stats.forgotten, stats.top_tags) == (1, 0, ())
 

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Layer, Memories, MemoryType, NewMemory, TagUsage, Version, View, statistics
+from recollect import Layer, Memories, MemoryType, NewMemory, View, statistics
+from recollect.errors import InvalidInput
 from recollect.testing.builders import START
+from recollect.types import TagUsage, Version
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, Memories, Memory, NewMemory, Source, SourceType, View
+from recollect import Memories, Memory, NewMemory, View
+from recollect.errors import Conflict
+from recollect.types import LayerName, Source, SourceType
 from tests.unit.stand_ins import HandClock, sequence
 from tests.unit.test_view_adding import EVERYTHING
 
@@ -117,7 +119,7 @@ def test_the_same_key_of_other_owners_is_another_key(memories: Memories) -> None
         memories.view(agent="ada", user="ada"),
         memories.view(project="ada"),
     ]
-    layers = ["user", "user", "session", "agent", "project"]
+    layers: list[LayerName] = ["user", "user", "session", "agent", "project"]
     added = [
         view.add(f"of {n}", key="k", layer=layer) for n, (view, layer) in enumerate(zip(views, layers, strict=True))
     ]

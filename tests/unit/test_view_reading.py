@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Memories, State, View
+from recollect import Memories, View
 from recollect.testing.builders import START, plain
+from recollect.types import State
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Filter, InvalidInput, NewMemory, QueryTooLong, View
+from recollect import Filter, NewMemory, View
+from recollect.errors import InvalidInput, QueryTooLong
+from recollect.types import Layer
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
 
 
@@ -150,7 +152,8 @@ def test_of_equal_matches_the_more_important_comes_first(view: View) -> None:
 
 @pytest.mark.req("L4", "H4")
 def test_of_equal_scores_the_more_specific_layer_comes_first_and_then_the_newest(view: View) -> None:
-    for kind, layer in (("green", "user"), ("black", "project"), ("white", "user"), ("red", "project")):
+    user, project = Layer.USER, Layer.PROJECT
+    for kind, layer in (("green", user), ("black", project), ("white", user), ("red", project)):
         view.add(f"{kind} tea", layer=layer)
     hits = view.search("tea").hits
     assert len({hit.score for hit in hits}) == 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import InvalidInput
+from recollect.errors import InvalidInput
 from recollect.text import words
 from recollect.window import (
     Composition,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Layer
+from recollect import Layer
+from recollect.errors import InvalidInput
 from recollect.text.tokens import TokenCounter, by_characters
 from recollect.window import ContextItem, RecalledMemory, Role
 from recollect.window.items import checked_items, checked_memories

@@ -189,7 +189,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     connection.pragma("user_version", schema.LATEST + 1)
     connection.close()
     before = database.read_bytes()
-    with pytest.raises(recollect.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
+    with pytest.raises(recollect.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
         recollect.open(database)
     assert caught.value.hint
     assert caught.value.details["file"] == "memory.db"

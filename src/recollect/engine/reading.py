@@ -8,12 +8,12 @@ from typing import Any
 from recollect import codec, events, filters, layers, validation
 from recollect.engine.core import PAGE, Engine
 from recollect.engine.scope import Policies
-from recollect.engine.sealing import unseal
+from recollect.engine.sealing import unseal, version_of
 from recollect.errors import InvalidInput
 from recollect.filters import Where
 from recollect.lifecycle import decay
 from recollect.ports import Query, positions
-from recollect.types import Filter, Memory, Owners, Page, Place, Position, Sort, Stored
+from recollect.types import Changes, Filter, Memory, Owners, Page, Place, Position, Sort, Stored
 
 PAGE_LIMIT = 100
 Moment = datetime | str
@@ -84,6 +84,15 @@ def moment(engine: Engine, owners: Owners, as_of: Moment | None) -> tuple[Positi
         )
     last = positions.time_of(as_of)
     return Position(as_of), engine.clock() if last is None else codec.from_micros(last)
+
+
+def changes(engine: Engine, owners: Owners, after: str | None, limit: int) -> Changes:
+    """What was written behind a position, each version with its own."""
+    behind = None if after is None else Position(after)
+    page = engine.journal.versions(owners, after=behind, limit=limit)
+    places = positions.along(behind, page)
+    versions = tuple(version_of(one, place) for one, place in zip(page, places, strict=True))
+    return Changes(versions=versions, next=page.next, more=page.more)
 
 
 # -- filters ------------------------------------------------------------------------------------------------------

@@ -147,6 +147,9 @@ class AgentMemory:
             instrument.watch_over(self.context, engine.bus, self.agent_id)
         engine.agents[id(self)] = self
 
+    def __repr__(self) -> str:
+        return f"<AgentMemory {self.identity}>"
+
     def _permit(self, strategy: Strategy) -> None:
         """Refuse to summarise a context where the plan leaves that out."""
         if strategy.advanced:

@@ -25,7 +25,7 @@ from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.sessions.limits import SessionLimits
 from recollect.text.tokens import TokenCounter, by_characters
-from recollect.types import Identity, Layer, Owner
+from recollect.types import DurabilityName, Identity, Layer, Owner
 
 if TYPE_CHECKING:
     from recollect.events import Event
@@ -49,7 +49,7 @@ def open(
     embedder: Embedder | str | None = "default",
     reranker: Reranker | None = None,
     clock: Clock | None = None,
-    durability: str | None = None,
+    durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
@@ -180,6 +180,11 @@ class Memories:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def __repr__(self) -> str:
+        store = self._engine.store
+        path = getattr(store, "path", "")  # not every store has one
+        return f"<Memories {store.name}:{path}>"
 
     @property
     def plan(self) -> Plan | None:
@@ -337,7 +342,7 @@ class Memories:
         return {name: value for name, value in kept.items() if value and name not in _INTERNAL}
 
     @operation
-    def configure(self, *, durability: str) -> None:
+    def configure(self, *, durability: DurabilityName) -> None:
         """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
 
         >>> import recollect

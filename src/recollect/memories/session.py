@@ -18,7 +18,7 @@ from recollect.sessions import description as descriptions
 from recollect.sessions.description import Description
 from recollect.sessions.export import Contents, Format
 from recollect.sessions.records import SessionRecords
-from recollect.types import CompactionReport, Filter, Identity, Removal, SessionConfig, SessionStats
+from recollect.types import CompactionReport, ExportFormatName, Filter, Identity, Removal, SessionConfig, SessionStats
 
 
 class SessionPreferences:
@@ -257,7 +257,7 @@ class Session:
         return compaction.compact(self._engine, self.owner, self.config, dry_run=dry_run)
 
     @operation
-    def export(self, format: str = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
+    def export(self, format: Format | ExportFormatName = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 
         ``json`` is one object, ``jsonl`` one for each line. ``history=True`` adds every version.

@@ -27,11 +27,13 @@ from recollect.types import (
     Layer,
     Page,
     Ranking,
+    RankingName,
     Removal,
     Results,
     SessionConfig,
     SessionStats,
     Sort,
+    SortName,
     Stored,
     TagUsage,
 )
@@ -186,7 +188,7 @@ class Sessions:
         *,
         limit: int = 10,
         min_score: float | None = None,
-        ranking: Ranking | str = Ranking.BEST,
+        ranking: Ranking | RankingName = Ranking.BEST,
         filter: Filter | Mapping[str, Any] | None = None,
         as_of: Moment | None = None,
         asked_at: datetime | None = None,
@@ -212,7 +214,7 @@ class Sessions:
         cursor: str | None = None,
         offset: int = 0,
         filter: Filter | Mapping[str, Any] | None = None,
-        sort_by: Sort | str = Sort.NEWEST,
+        sort_by: Sort | SortName = Sort.NEWEST,
         as_of: Moment | None = None,
     ) -> Page:
         """One page of the memories of all sessions; see :meth:`View.list`.

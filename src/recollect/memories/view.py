@@ -16,7 +16,21 @@ from recollect.engine.scope import Policies, Scope
 from recollect.engine.sealing import version_of
 from recollect.entitlements import Feature
 from recollect.ports import Query
-from recollect.types import Changes, Identity, Layer, Memory, MemoryType, Position, Ranking, Sort
+from recollect.types import (
+    Changes,
+    Identity,
+    Layer,
+    LayerName,
+    Layers,
+    Memory,
+    MemoryType,
+    MemoryTypeName,
+    Position,
+    Ranking,
+    RankingName,
+    Sort,
+    SortName,
+)
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
@@ -45,6 +59,9 @@ class View:
         self._scope = Scope(identity) if scope is None else scope
         self._owners = self._scope.owners
 
+    def __repr__(self) -> str:
+        return f"<View {self.identity}>"
+
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers that can be seen, the most specific first: those that the identity has ids for."""
@@ -72,8 +89,8 @@ class View:
         self,
         content: str,
         *,
-        layer: Layer | str | None = None,
-        type: MemoryType | str = MemoryType.FACT,
+        layer: Layer | LayerName | None = None,
+        type: MemoryType | MemoryTypeName = MemoryType.FACT,
         importance: float = DEFAULT_IMPORTANCE,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -191,8 +208,8 @@ class View:
         cursor: str | None = None,
         offset: int = 0,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        layers: Iterable[Layer | str] | None = None,
-        sort_by: Sort | str = Sort.NEWEST,
+        layers: Layers | None = None,
+        sort_by: Sort | SortName = Sort.NEWEST,
         as_of: Moment | None = None,
     ) -> types.Page:
         """One page of the memories that match a filter.
@@ -221,7 +238,7 @@ class View:
     def _query(
         self,
         filter: types.Filter | Mapping[str, Any] | None,
-        wanted: Iterable[Layer | str] | None,
+        wanted: Layers | None,
         as_of: Moment | None,
     ) -> Query:
         """What a filter means to the journal: for these owners, at that moment."""
@@ -234,7 +251,7 @@ class View:
         self,
         *,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
         as_of: Moment | None = None,
     ) -> int:
         """How many memories match a filter.
@@ -250,7 +267,7 @@ class View:
         return self._engine.journal.count(query.owners, query.where, at=query.at)
 
     @long_term
-    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> types.Stats:
+    def stats(self, *, layers: Layers | None = None) -> types.Stats:
         """Counts, sizes, types and tags of the memories in view.
 
         >>> import recollect
@@ -288,11 +305,12 @@ class View:
         *,
         after: str | None = None,
         limit: int = 1_000,
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
     ) -> Changes:
         """What was written behind a position, the oldest first: a feed that can be resumed at any time.
 
-        Keep the ``next`` of what you handled and pass it as ``after``: nothing is told twice and nothing is left out.
+        Keep the ``position`` of the last version you handled, or the ``next`` of them all, and pass it as ``after``:
+        nothing is told twice and nothing is left out.
         Each owner's versions come in their order. Erased memories appear as erased. ``PositionLost`` if the store was
         restored from an older copy since.
 
@@ -305,12 +323,10 @@ class View:
         ['Likes cake']
         """
         validation.integer("limit", limit, 1, _CHANGES)
-        position = None if after is None else Position(after)
-        page = self._engine.journal.versions(self._scope.owners_in(layers), after=position, limit=limit)
-        return Changes(versions=tuple(map(version_of, page)), next=page.next, more=page.more)
+        return reading.changes(self._engine, self._scope.owners_in(layers), after, limit)
 
     @long_term
-    def position(self, *, at: datetime | None = None, layers: Iterable[Layer | str] | None = None) -> Position:
+    def position(self, *, at: datetime | None = None, layers: Layers | None = None) -> Position:
         """Where the journals of the view end now, or ended at a time: for ``as_of=`` and ``changes(after=)``.
 
         >>> import recollect
@@ -331,8 +347,8 @@ class View:
         *,
         limit: int = 10,
         min_score: float | None = None,
-        ranking: Ranking | str = Ranking.BEST,
-        layers: Iterable[Layer | str] | None = None,
+        ranking: Ranking | RankingName = Ranking.BEST,
+        layers: Layers | None = None,
         filter: types.Filter | Mapping[str, Any] | None = None,
         as_of: Moment | None = None,
         asked_at: datetime | None = None,
@@ -416,7 +432,7 @@ class View:
         self,
         *,
         filter: types.Filter | Mapping[str, Any],
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
         reason: str | None = None,
         permanent: bool = False,
         dry_run: bool = False,

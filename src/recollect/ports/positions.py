@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recollect import codec
 from recollect.errors import InvalidInput, PositionLost
-from recollect.types import Owner, Position, Stamp
+from recollect.types import JournalPage, Owner, Position, Stamp, Stored
 
 _SEQ = 2**62
 
@@ -49,6 +49,22 @@ def decode(position: object, epoch: str, field: str = "after") -> dict[Owner, Re
         return {codec.decode_owner(name): _reached(*one) for name, *one in kept}
     except (TypeError, ValueError) as error:
         raise nonsense(field) from error
+
+
+def along(after: Position | None, page: JournalPage[Stored]) -> list[Position]:
+    """The position right behind each version of a page that began behind a position."""
+    epoch, _ = _parsed(page.next, "after")
+    reached = {} if after is None else decode(after, epoch)
+    places = []
+    for one in page:
+        reached[one.owner] = reached_by(one)
+        places.append(encode(epoch, reached))
+    return places
+
+
+def reached_by(one: Stored) -> Reached:
+    """How far the journal of an owner is with one of its versions."""
+    return Reached(one.seq, check_of(one.stamp), one.recorded_at)
 
 
 def encode_feed(epoch: str, token: str) -> Position:

@@ -396,7 +396,7 @@ class InMemoryJournal(Journal):
             merged = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
             page = merged if limit is None else merged[:limit]
             last = {owner: one for owner, one in reached.items() if owner in owners}
-            last |= {one.owner: _reached_by(one) for one in page}
+            last |= {one.owner: positions.reached_by(one) for one in page}
             return JournalPage(page, positions.encode(self._epoch, last), more=len(merged) > len(page))
 
     @property
@@ -448,12 +448,12 @@ class InMemoryJournal(Journal):
                     place = bisect_right(log.versions, micros, key=_RECORDED)
                     if place:
                         one = log.versions[place - 1]
-                        reached[owner] = _reached_by(one)
+                        reached[owner] = positions.reached_by(one)
             return positions.encode(self._epoch, reached)
 
     def _position(self, owners: Owners) -> Position:
         logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
-        reached = {owner: _reached_by(log.versions[-1]) for owner, log in logs.items() if log.versions}
+        reached = {owner: positions.reached_by(log.versions[-1]) for owner, log in logs.items() if log.versions}
         return positions.encode(self._epoch, reached)
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:
@@ -505,10 +505,6 @@ def _stored(step: Step) -> Stored:
         facets={} if erased else codec.decode_json(codec.encode_json(write.facets)),
         payload=b"" if erased else write.payload,
     )
-
-
-def _reached_by(one: Stored) -> Reached:
-    return Reached(one.seq, positions.check_of(one.stamp), one.recorded_at)
 
 
 def _token(text: str) -> int:

@@ -1,4 +1,4 @@
-"""The change feed, awaited as a list or followed as it grows."""
+"""The change feed, awaited page by page or followed as it grows."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
@@ -13,6 +13,7 @@ from recollect.events import (
     MemoryStored,
     MemoryUpdated,
 )
+from recollect.types import Changes as Page
 from recollect.types import Version
 
 POLL_S = 1.0
@@ -50,7 +51,7 @@ class Feed:
 
 
 class Changes:
-    """What was written behind a sequence: ``await`` it for one list, or go through it with ``async for``.
+    """What was written behind a position: ``await`` it for one page, or go through it with ``async for``.
 
     >>> import asyncio, recollect.aio
     >>> async def main():
@@ -58,7 +59,7 @@ class Changes:
     ...         view = memories.view(user="ada")
     ...         await view.add_many(["Likes tea", "Likes cake"])
     ...         first = await view.changes(limit=1)
-    ...         async for version in view.changes(after=first[-1].sequence):
+    ...         async for version in view.changes(after=first.next):
     ...             print(version.memory.content)
     >>> asyncio.run(main())
     Likes cake
@@ -66,24 +67,22 @@ class Changes:
 
     def __init__(
         self,
-        read: Callable[[int], Awaitable[list[Version]]],
+        read: Callable[[str | None], Awaitable[Page]],
         feed: Feed,
         *,
-        after: int,
-        limit: int,
+        after: str | None,
         follow: bool,
         poll_s: float,
     ) -> None:
         self._read = read
         self._feed = feed
         self._after = after
-        self._limit = limit
         self._follow = follow
         self._poll_s = _checked(poll_s)
 
-    def __await__(self) -> Generator[Any, None, list[Version]]:
+    def __await__(self) -> Generator[Any, None, Page]:
         if self._follow:
-            raise _wrong("follow", "a feed that goes on has no list", "use `async for`, or leave follow out")
+            raise _wrong("follow", "a feed that goes on has no end", "use `async for`, or leave follow out")
         return self._read(self._after).__await__()
 
     async def __aiter__(self) -> AsyncIterator[Version]:
@@ -97,12 +96,12 @@ class Changes:
 
         stop = self._feed.follow(wake) if self._follow else None
         try:
-            page: list[Version] | None = await self._read(after)
+            page: Page | None = await self._read(after)
             while page is not None:
                 for version in page:
-                    after = version.sequence
                     yield version
-                if len(page) < self._limit:
+                after = page.next
+                if not page.more:
                     if not self._follow or self._feed.ended:
                         return
                     await self._pause(written)
@@ -112,7 +111,7 @@ class Changes:
             if stop is not None:
                 stop()
 
-    async def _more(self, after: int) -> list[Version] | None:
+    async def _more(self, after: str | None) -> Page | None:
         """The next versions; none at all if the database was closed meanwhile."""
         try:
             return await self._read(after)

@@ -1,18 +1,97 @@
-"""The sessions of a user, awaited."""
+"""What one identity can do, awaited: its memories, and the sessions of its user."""
+
+from __future__ import annotations
 
 from collections.abc import Coroutine
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
+from recollect.aio.changes import POLL_S, Changes
 from recollect.aio.facade import Facade, Opened, hop, hop_facing
-from recollect.aio.view import View
-from recollect.memories import session as sync
+from recollect.memories import session as sync_session
 from recollect.memories import sessions as sync_sessions
-from recollect.types import Owner, SessionConfig
+from recollect.memories import view as sync_view
+from recollect.types import Identity, Layer, Layers, Owner, SessionConfig
 
 
-class SessionPreferences(Facade[sync.SessionPreferences]):
+class View(Facade[sync_view.View]):
+    """The memories seen by one identity; ``Memories.view`` makes it. Every method does what that of
+    :class:`recollect.View` does.
+
+    >>> import asyncio, recollect.aio
+    >>> async def main():
+    ...     async with recollect.aio.open("ram:") as memories:
+    ...         ada, bob = memories.view(user="ada"), memories.view(user="bob")
+    ...         memory = await ada.add("Prefers tea")
+    ...         return (await ada.get(memory.id)).content, await bob.get(memory.id)
+    >>> asyncio.run(main())
+    ('Prefers tea', None)
+    """
+
+    add = hop(sync_view.View.add)
+    add_many = hop(sync_view.View.add_many)
+    get = hop(sync_view.View.get)
+    get_many = hop(sync_view.View.get_many)
+    list = hop(sync_view.View.list)
+    count = hop(sync_view.View.count)
+    stats = hop(sync_view.View.stats)
+    history = hop(sync_view.View.history)
+    search = hop(sync_view.View.search)
+    update = hop(sync_view.View.update)
+    forget = hop(sync_view.View.forget)
+    forget_many = hop(sync_view.View.forget_many)
+    restore = hop(sync_view.View.restore)
+
+    @property
+    def identity(self) -> Identity:
+        """The ids that the view was made for."""
+        return self._sync.identity
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of the user; ``MissingIdentifier`` if the identity names none."""
+        return Sessions(self._sync.sessions, self._opened)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers that the identity has ids for, the most specific first."""
+        return self._sync.layers
+
+    def changes(
+        self,
+        *,
+        after: str | None = None,
+        limit: int = 1_000,
+        layers: Layers | None = None,
+        follow: bool = False,
+        poll_s: float = POLL_S,
+    ) -> Changes:
+        """What was written behind a position, the oldest first: a page if awaited, all of it with ``async for``.
+
+        ``async for`` reads ``limit`` versions at a time. With ``follow`` it goes on until the database is closed: what
+        is written through this database comes at once, what other processes write within ``poll_s`` seconds. Remember
+        the ``position`` of the last version you handled, and pass it as ``after`` to go on another time.
+
+        >>> import asyncio, recollect.aio
+        >>> async def main():
+        ...     async with recollect.aio.open("ram:") as memories:
+        ...         view = memories.view(user="ada")
+        ...         await view.add("Likes tea")
+        ...         async for version in view.changes(follow=True):
+        ...             return version.memory.content
+        >>> asyncio.run(main())
+        'Likes tea'
+        """
+        wanted = layers if layers is None or isinstance(layers, str) else tuple(layers)
+
+        def read(behind: str | None) -> Coroutine[Any, Any, Page]:
+            return self._opened.workers.run(self._sync.changes, after=behind, limit=limit, layers=wanted)
+
+        return Changes(read, self._opened.feed, after=after, follow=follow, poll_s=poll_s)
+
+
+class SessionPreferences(Facade[sync_session.SessionPreferences]):
     """The preferences of a session, as they are in the store now; ``session.preferences`` gives them.
 
     >>> import asyncio, recollect.aio
@@ -25,11 +104,11 @@ class SessionPreferences(Facade[sync.SessionPreferences]):
     'de'
     """
 
-    all = hop(sync.SessionPreferences.all)
-    get = hop(sync.SessionPreferences.get)
-    set = hop(sync.SessionPreferences.set)
-    merge = hop(sync.SessionPreferences.merge)
-    remove = hop(sync.SessionPreferences.remove)
+    all = hop(sync_session.SessionPreferences.all)
+    get = hop(sync_session.SessionPreferences.get)
+    set = hop(sync_session.SessionPreferences.set)
+    merge = hop(sync_session.SessionPreferences.merge)
+    remove = hop(sync_session.SessionPreferences.remove)
 
     @property
     def language(self) -> Coroutine[Any, Any, str | None]:
@@ -47,7 +126,7 @@ class SessionPreferences(Facade[sync.SessionPreferences]):
         return self._opened.workers.run(lambda: self._sync.custom)
 
 
-class Session(Facade[sync.Session]):
+class Session(Facade[sync_session.Session]):
     """One session of a user; ``view.sessions`` makes and loads it. What it tells is read from the store: await it.
 
     >>> import asyncio, recollect.aio
@@ -60,15 +139,15 @@ class Session(Facade[sync.Session]):
     (1, False)
     """
 
-    configure = hop(sync.Session.configure)
-    stats = hop(sync.Session.stats)
-    close = hop(sync.Session.close)
-    reopen = hop(sync.Session.reopen)
-    forget = hop(sync.Session.forget)
-    compact = hop(sync.Session.compact)
-    export = hop(sync.Session.export)
+    configure = hop(sync_session.Session.configure)
+    stats = hop(sync_session.Session.stats)
+    close = hop(sync_session.Session.close)
+    reopen = hop(sync_session.Session.reopen)
+    forget = hop(sync_session.Session.forget)
+    compact = hop(sync_session.Session.compact)
+    export = hop(sync_session.Session.export)
 
-    def __init__(self, session: sync.Session, opened: Opened) -> None:
+    def __init__(self, session: sync_session.Session, opened: Opened) -> None:
         super().__init__(session, opened)
         self.id: str = session.id
         self.owner: Owner = session.owner
