@@ -12,6 +12,7 @@ from recollect.aio.facade import Facade, Opened, hop, hop_facing
 from recollect.memories import session as sync_session
 from recollect.memories import sessions as sync_sessions
 from recollect.memories import view as sync_view
+from recollect.types import Changes as Page
 from recollect.types import Identity, Layer, Layers, Owner, SessionConfig
 
 
