@@ -15,6 +15,7 @@ from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import ENTROPY, Entropy, uuid7
 from recollect.ports import Clock, Embedder, Lexicon, Reranker, Store
+from recollect.settings.schema import ListSettings, Settings
 from recollect.types import Identity, Layer, Memory, Owner
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ BEHIND = "behind"
 GIVEN = "given"
 """The embedder's name for vectors that callers bring along where no embedder is configured."""
 
-PAGE = 50
+PAGE = ListSettings().page_size
 """How many memories a page has unless somebody asks for more or fewer."""
 
 P = ParamSpec("P")
@@ -138,13 +139,14 @@ class Engine:
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
     plan: Plan | None = None
+    settings: Settings = field(default_factory=Settings)
     agents: "WeakValueDictionary[int, AgentMemory]" = field(default_factory=WeakValueDictionary)
     crowded: dict[Owner, int] = field(default_factory=dict)  # sessions that compaction cannot help until they hold more
 
     @property
     def defaults(self) -> "types.SessionConfig":
         """How sessions are configured unless they say otherwise."""
-        return self.store.session_defaults() or types.SessionConfig()
+        return self.settings.session_config(self.store.session_defaults() or types.SessionConfig())
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

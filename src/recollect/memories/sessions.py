@@ -13,7 +13,7 @@ from recollect.errors import Conflict, MissingIdentifier, StoreError
 from recollect.filters import Where
 from recollect.memories import changing, describing
 from recollect.memories.describing import Description
-from recollect.memories.engine import PAGE, Engine, verb
+from recollect.memories.engine import Engine, verb
 from recollect.memories.reach import Policies, Reach
 from recollect.memories.records import SessionRecords, missing
 from recollect.memories.session import Session, stats_of
@@ -207,7 +207,7 @@ class Sessions:
     def list_memories(
         self,
         *,
-        limit: int = PAGE,
+        limit: int | None = None,
         cursor: str | None = None,
         offset: int = 0,
         filter: Filter | Mapping[str, Any] | None = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from recollect import events, filters, types, validation
 from recollect.entitlements import Feature
 from recollect.memories import entitlements
-from recollect.memories.engine import PAGE, Engine
+from recollect.memories.engine import Engine
 from recollect.memories.entitlements import long_term
 from recollect.memories.reach import Reach
 from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
@@ -225,7 +225,7 @@ class View:
     def list(
         self,
         *,
-        limit: int = PAGE,
+        limit: int | None = None,
         cursor: str | None = None,
         offset: int = 0,
         filter: types.Filter | Mapping[str, Any] | None = None,
@@ -249,7 +249,8 @@ class View:
         """
         from recollect.memories import listing  # lazy: many processes never list
 
-        query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
+        size = self._engine.settings.lists.page_size if limit is None else limit
+        query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=size, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return listing.page(self._engine.store, query, cursor, policies)
 
