@@ -183,7 +183,7 @@ def test_reading_a_memory_loads_nothing_that_only_others_need(tmp_path: Path) ->
     content, *loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert content == "Likes tea"
     # What makes a start slow is making classes: those of others stay out.
-    others = {"events.kinds", "types.query", "types.reports", "types.sessions", "memories.adding", "watching"}
+    others = {"events.kinds", "types.query", "types.reports", "memories.adding", "watching"}
     assert {f"recollect.{one}" for one in others} & set(loaded) == set()
 
 

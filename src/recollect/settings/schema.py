@@ -72,7 +72,7 @@ class IdentitySettings(Section, at="identity"):
     company: str | None = _id("company")
 
 
-_COUNT = Number(0, 2**63 - 1, whole=True)
+_COUNT = Number(0, 1_000_000_000_000, whole=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class SessionSettings(Section, at="sessions"):
     """How sessions are configured unless they say otherwise. It overrides what a store's own file says."""
 
     limit_bytes: int | None = setting(
-        SESSION_BYTES, Number(1, 2**62, whole=True, none="unlimited"), "Bytes that the memories of a session may take."
+        SESSION_BYTES, Number(1, 10**15, whole=True, none="unlimited"), "Bytes that the memories of a session may take."
     )
     auto_compact: bool = setting(True, Flag(), "Whether a session that is nearly full is compacted before a write.")
     compaction_threshold: float = setting(0.9, Number(0, 1), "The share of the limit from which on it is compacted.")

@@ -20,7 +20,7 @@ FILE_BYTES = 1024 * 1024
 _PARTS = re.compile(r'"(?:\\.|[^"\\])*"|[^.]+')
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
-Layer = dict[Keys, tuple[Any, str]]
+Values = dict[Keys, tuple[Any, str]]
 """Values from one source, each with its origin."""
 
 
@@ -35,12 +35,12 @@ def load(
     >>> load(environment={"RECOLLECT_LIMITS_SCOPES": "7"}).limits.scopes
     7
     """
-    layers = [
-        _of_file(Path(config)) if config is not None else {},
+    by_precedence = [
+        {} if config is None else _of_file(config),
         _of_environment(os.environ if environment is None else environment),
         _of_program(given),
     ]
-    merged = {keys: one for layer in layers for keys, one in layer.items()}
+    merged = {keys: one for values in by_precedence for keys, one in values.items()}
     settings = built(Settings, {keys: value for keys, (value, _) in merged.items()})
     return replace(settings, origins={".".join(keys): origin for keys, (_, origin) in merged.items()})
 
@@ -85,7 +85,12 @@ def file_of(url: str) -> Path | None:
 # --- the three sources ----------------------------------------------------------------------------
 
 
-def _of_file(file: Path) -> Layer:
+def _of_file(config: object) -> Values:
+    if not isinstance(config, str | Path):
+        raise ConfigurationError(
+            f"config is a {type(config).__name__}", details={"field": "config"}, hint="pass the path of a file"
+        )
+    file = Path(config)
     text = read_text(file)
     if text is None:
         raise ConfigurationError(
@@ -100,9 +105,9 @@ def _of_file(file: Path) -> Layer:
     return {keys: (value, str(file)) for keys, value in found.items()}
 
 
-def _of_environment(environment: Mapping[str, str]) -> Layer:
+def _of_environment(environment: Mapping[str, str]) -> Values:
     """What variables say. An empty one counts as not set, as is usual."""
-    found: Layer = {}
+    found: Values = {}
     for name, one in declared(Settings).items():
         if text := environment.get(one.variable):
             value = one.kind.parse(text)
@@ -112,7 +117,7 @@ def _of_environment(environment: Mapping[str, str]) -> Layer:
     return found
 
 
-def _of_program(given: Settings | Mapping[str, Any] | None) -> Layer:
+def _of_program(given: Settings | Mapping[str, Any] | None) -> Values:
     if isinstance(given, Settings):
         names = {name for name, one in declared(Settings).items() if given.get(name) != one.default}
         names |= given.origins.keys()
@@ -129,14 +134,13 @@ def _of_program(given: Settings | Mapping[str, Any] | None) -> Layer:
 def read_text(file: Path) -> str | None:
     """What a file of settings says; ``None`` if there is none."""
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise _unreadable(file, "is not a file", "remove what stands in its place")
-        with file.open("rb") as stream:
-            content = stream.read(FILE_BYTES + 1).removeprefix(codecs.BOM_UTF8)
+        content = _content(file)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise _unreadable(file, "cannot be read", "check its permissions", errno=error.errno) from error
+    except (OSError, ValueError) as error:  # a ValueError is for a path with NUL
+        raise _unreadable(file, "cannot be read", "check the path and its permissions") from error
+    if content is None:
+        raise _unreadable(file, "is not a file", "remove what stands in its place")
     if len(content) > FILE_BYTES:
         raise _unreadable(file, f"has more than {FILE_BYTES} bytes", "this is no file of settings")
     try:
@@ -144,6 +148,14 @@ def read_text(file: Path) -> str | None:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise _unreadable(file, f"is not UTF-8 in line {line}", "save it as UTF-8", line=line) from None
+
+
+def _content(file: Path) -> bytes | None:
+    """As much of a file as its size is checked by; ``None`` of a folder or a device, which is never opened."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        return None
+    with file.open("rb") as stream:
+        return stream.read(FILE_BYTES + 1).removeprefix(codecs.BOM_UTF8)
 
 
 def _unreadable(file: Path, what: str, hint: str, **details: Any) -> ConfigurationError:
