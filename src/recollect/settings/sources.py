@@ -71,8 +71,8 @@ def _is_trusted(file: Path) -> bool:
 def file_of(url: str) -> Path | None:
     """The file of an embedded database; ``None`` if the URL names something else.
 
-    >>> file_of("sqlite:memory.db"), file_of("ram:")
-    (PosixPath('memory.db'), None)
+    >>> str(file_of("sqlite:memory.db")), file_of("ram:")
+    ('memory.db', None)
     """
     scheme, colon, rest = url.partition(":")
     if colon and scheme.lower() == "sqlite":
