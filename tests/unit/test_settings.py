@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def test_sections_know_their_names() -> None:
     named(Settings, ())
 
 
-def test_ids_are_those_of_an_identity_and_half_lives_those_of_decay() -> None:
+def test_defaults_are_those_of_the_values_that_they_configure() -> None:
     assert [one.name for one in fields(Identity)] == [
         name.removeprefix("identity.") for name in DECLARED if "identity" in name
     ]
@@ -79,6 +79,7 @@ def test_ids_are_those_of_an_identity_and_half_lives_those_of_decay() -> None:
         assert half_life == (None if hours is None else timedelta(hours=hours))
     assert len(fields(HalfLifeSettings)) == len(MemoryType)
     assert Settings().session_config(SessionConfig()) == SessionConfig()
+    assert Limits(**asdict(LimitSettings())) == Limits()
 
 
 def test_the_reference_is_current() -> None:

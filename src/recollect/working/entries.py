@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 
 from recollect import codec, ids, validation
 from recollect.errors import ContentTooLong, InvalidInput
-from recollect.settings.schema import LimitSettings
 from recollect.types import MemoryType
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 NO_METADATA = b""
 _PLACE = re.compile(r"`(\$[\w.\[\]]*)`$")
-_USUAL = LimitSettings()
 # What the codec raises for a value or a type that it cannot take. Its own errors are ValueErrors.
 REFUSALS = (ValueError, TypeError, OverflowError, RecursionError, NameError, AttributeError)
 
@@ -30,9 +28,9 @@ class Limits:
     100
     """
 
-    entries: int = _USUAL.entries
-    entry_bytes: int = _USUAL.entry_bytes
-    scopes: int = _USUAL.scopes
+    entries: int = 10_000
+    entry_bytes: int = 1024 * 1024
+    scopes: int = 100
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
