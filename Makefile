@@ -54,6 +54,7 @@ faults: $(VENV)/.dev
 docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py
 	$(BIN)/python tools/verbs_reference.py
+	$(BIN)/python tools/settings_reference.py
 	$(BIN)/python tools/library_reference.py
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of

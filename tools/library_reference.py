@@ -330,7 +330,8 @@ def operations(root: Path) -> list[str]:
     """The hook for the table of verbs: its page is written by the tool that imports it, and linked from here."""
     if not (root / "src" / PACKAGE / "operations").exists():
         return []
-    return ["", "The verbs of the command line and other surfaces: [Verbs](verbs.md)."]
+    settings = "Everything that can be configured: [Settings](settings.md)."
+    return ["", "The verbs of the command line and other surfaces: [Verbs](verbs.md).", "", settings]
 
 
 def slug(heading: str) -> str:

@@ -11,6 +11,7 @@ from recollect.embedders.hashing import HashingEmbedder
 from recollect.embedders.static import StaticEmbedder
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon, Store
+from recollect.settings.schema import DatabaseSettings, EmbedderSettings
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -25,6 +26,10 @@ OWN: Mapping[str, str] = MappingProxyType(
         "jsonl": "recollect.stores.jsonl:JsonlStore",
     }
 )
+AS_STORED = "default"
+"""The embedder that the store was filled with; for a new one, the built-in one."""
+
+NO_EMBEDDER = "none"
 DEFAULT_EMBEDDER = "static"
 OWN_EMBEDDERS: Mapping[str, str] = MappingProxyType(
     {
@@ -47,6 +52,24 @@ def open_store(url: str | Path, *, durability: str | None = None) -> Store:
     """
     scheme, place = _split(url)
     return _store_class(scheme).from_url(f"{scheme}:{place}", durability=durability)
+
+
+def configured_store(section: DatabaseSettings, url: str | Path | None, durability: str | None) -> Store:
+    """Open the store that a URL names, or the one of the settings.
+
+    A configured durability is for new databases on a disk: one that exists keeps its own.
+
+    >>> configured_store(DatabaseSettings(url="ram:", durability="full"), None, None).name
+    'ram'
+    """
+    place = section.url if url is None else url
+    if place is None:
+        raise ConfigurationError(
+            "no database was named", details={"field": "url"}, hint="pass a path or set RECOLLECT_DB"
+        )
+    if durability is None and section.durability and _split(place)[0] != "ram" and not is_there(place):
+        durability = section.durability
+    return open_store(place, durability=durability)
 
 
 def is_there(url: str | Path) -> bool:
@@ -130,6 +153,31 @@ def open_embedder(name: str) -> Embedder:
             hint="its entry point must name a class or function that gives what recollect.ports.Embedder describes",
         )
     return made
+
+
+def configured_embedder(section: EmbedderSettings, given: Embedder | str | None) -> Embedder | str | None:
+    """The embedder that was given, or the one of the settings where it is left to them.
+
+    >>> configured_embedder(EmbedderSettings(name="none"), "default") is None
+    True
+    """
+    if given != AS_STORED:
+        return given
+    if section.url is None:
+        return None if section.name == NO_EMBEDDER else section.name
+    if section.model is None:
+        raise ConfigurationError(
+            "embedder.url is set without embedder.model", details={"key": "embedder.model"}, hint="name the model"
+        )
+    from recollect.embedders.http import HttpEmbedder  # lazy: only for embedding servers
+
+    return HttpEmbedder(
+        section.url,
+        section.model,
+        dimension=section.dimension,
+        key_variable=section.key_variable,
+        timeout_s=section.timeout_s,
+    )
 
 
 def lexicon_of(embedder: Embedder | None) -> Lexicon | None:

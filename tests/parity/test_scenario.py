@@ -84,6 +84,7 @@ STEPS: list[Step] = [
     ("convert", {"source": "nowhere.db", "target": "copy.db"}),
     ("config", {}),
     ("config", {"durability": "vague"}),
+    ("config.check", {"file": "nowhere.toml"}),
     ("health", {}),
     ("doctor", {}),
     ("rebuild", {}),

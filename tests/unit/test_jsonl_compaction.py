@@ -203,7 +203,7 @@ def test_a_mistake_in_the_file_is_told_with_its_place(root: Path) -> None:
     (root / "config.json").write_text(text)
     with pytest.raises(ConfigurationError) as caught:
         opened(root)
-    assert (caught.value.details["line"], caught.value.details["column"]) == (7, 21)
+    assert caught.value.details == {"file": "config.json", "line": 7, "key": "storage.auto_compact"}
     assert caught.value.operation == "open"
 
 

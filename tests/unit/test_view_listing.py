@@ -174,7 +174,7 @@ def test_limits_offsets_and_totals(view: View) -> None:
 
 
 @pytest.mark.req("L5", "H3")
-@pytest.mark.parametrize("limit", [0, 101, -1, True, "5", None, 5.0])
+@pytest.mark.parametrize("limit", [0, 101, -1, True, "5", 5.0])
 def test_a_page_has_one_to_a_hundred(view: View, limit: Any) -> None:
     view.add("x")
     with pytest.raises(InvalidInput) as caught:

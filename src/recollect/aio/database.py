@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ from recollect.entitlements import Plan
 from recollect.events import Event
 from recollect.memories import database as sync
 from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.settings import Settings
 from recollect.types import DurabilityName
 
 WORKERS = 16
@@ -39,6 +40,8 @@ def open(
     clock: Clock | None = None,
     durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
     workers: int = WORKERS,
 ) -> Opening:
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -65,6 +68,8 @@ def open(
                 clock=clock,
                 durability=durability,
                 plan=plan,
+                settings=settings,
+                config=config,
             )
         )
         try:

@@ -18,6 +18,7 @@ from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
 from recollect.ids import ENTROPY, Entropy, StampClock, uuid7
 from recollect.ports import Clock, Embedder, Index, Journal, Lexicon, Records, Reranker, Store
+from recollect.settings.schema import ListSettings, Settings
 from recollect.types import Access, Identity, Layer, Memory, Owner, Quota, SessionConfig, Stored, Write
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ BEHIND = "behind"
 GIVEN = "given"
 """The embedder's name for vectors that callers bring along where no embedder is configured."""
 
-PAGE = 50
+PAGE = ListSettings().page_size
 """How many memories a page has unless somebody asks for more or fewer."""
 
 _BUFFERED = 1_000
@@ -190,6 +191,7 @@ class Engine:
     reranker: Reranker | None = None
     lexicon: Lexicon | None = None
     plan: Plan | None = None
+    settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
     agents: WeakValueDictionary[int, object] = field(default_factory=WeakValueDictionary)
@@ -214,7 +216,7 @@ class Engine:
     @property
     def defaults(self) -> SessionConfig:
         """How sessions are configured unless they say otherwise."""
-        return self.store.session_defaults() or SessionConfig()
+        return self.settings.session_config(self.store.session_defaults() or SessionConfig())
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

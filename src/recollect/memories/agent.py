@@ -25,7 +25,7 @@ from recollect.window import (
     WindowSnapshot,
 )
 from recollect.window.keeping import unkept
-from recollect.working import WorkingMemory, WorkingSnapshot
+from recollect.working import Limits, WorkingMemory, WorkingSnapshot
 
 CONTEXT_TOKENS = 8_000
 """What the context of an agent may hold, unless it is told otherwise."""
@@ -125,6 +125,7 @@ class AgentMemory:
         *,
         context_tokens: int = CONTEXT_TOKENS,
         counter: TokenCounter = by_characters,
+        limits: Limits | None = None,
     ) -> None:
         self.identity = identity = view.identity
         if identity.agent is None or identity.user is None:
@@ -132,7 +133,11 @@ class AgentMemory:
         self.agent_id = identity.agent
         self.user_id = identity.user
         self.long_term = view
-        self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
+        configured = engine.settings.limits
+        usual = Limits(entries=configured.entries, entry_bytes=configured.entry_bytes, scopes=configured.scopes)
+        self.working = WorkingMemory(
+            self.agent_id, clock=engine.clock, bus=engine.bus, limits=usual if limits is None else limits
+        )
         self.context = ContextWindow(
             context_tokens,
             counter=counter,

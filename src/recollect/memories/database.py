@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from recollect import entitlements, layers, logs, plugins, types, validation
 from recollect.engine import reembedding
@@ -24,15 +23,14 @@ from recollect.memories.agent import AgentMemory
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.sessions.limits import SessionLimits
+from recollect.settings import Settings
+from recollect.settings import load as load_settings
 from recollect.text.tokens import TokenCounter, by_characters
 from recollect.types import DurabilityName, Identity, Layer, Owner
+from recollect.working import Limits
 
 if TYPE_CHECKING:
     from recollect.events import Event
-
-DATABASE_VARIABLE = "RECOLLECT_DB"
-DEFAULT = "default"
-"""The embedder that the store was filled with; for a new one, the built-in one."""
 
 _INTERNAL = frozenset({"origin", "epoch", BEHIND})
 
@@ -51,6 +49,8 @@ def open(
     clock: Clock | None = None,
     durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -59,6 +59,8 @@ def open(
     one of your own; or ``None`` to go by words alone. A ``reranker`` looks at the best hits of a search again.
     ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
     A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
+    Whatever else is configurable is in ``settings``, such as ``{"limits": {"entries": 500}}``. What the arguments
+    leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -67,27 +69,28 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
-        allowed = entitlements.named(plan)
+        configured = load_settings(settings, config=config)
+        allowed = entitlements.named(configured.plan.name if plan is None else plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
                 details={"field": "store"},
                 hint="pass either a store that is open already, or what to open",
             )
-        opened = plugins.open_store(_named(url), durability=durability) if store is None else store
+        opened = plugins.configured_store(configured.database, url, durability) if store is None else store
     except RecollectError as error:
         error.operation = error.operation or "open"
         raise
     try:
-        chosen = _embedder(opened, embedder)
+        chosen = _embedder(opened, plugins.configured_embedder(configured.embedder, embedder))
     except RecollectError as error:
         error.operation = error.operation or "open"
         opened.close()
         raise
-    settings = opened.journal.settings()
+    kept = opened.journal.settings()
     engine = Engine(
         store=opened,
-        stamps=StampClock(settings["origin"]),
+        stamps=StampClock(kept["origin"]),
         accesses=AccessBuffer(opened.journal),
         session_limits=SessionLimits(),
         clock=clock or _now,
@@ -95,8 +98,9 @@ def open(
         reranker=reranker,
         lexicon=plugins.lexicon_of(chosen),
         plan=allowed,
+        settings=configured,
     )
-    engine.embeddings.behind = bool(settings.get(BEHIND))
+    engine.embeddings.behind = bool(kept.get(BEHIND))
     _log_if_asked(engine)
     return Memories(engine)
 
@@ -110,7 +114,7 @@ def _log_if_asked(engine: Engine) -> None:
 def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
     """The embedder to work with: by default the one whose vectors the store holds."""
     stored = store.journal.settings().get("embedder")
-    if wanted == DEFAULT:
+    if wanted == plugins.AS_STORED:
         return None if stored == GIVEN else _stored_embedder(stored)
     chosen = plugins.open_embedder(wanted) if isinstance(wanted, str) else wanted
     if chosen is not None:
@@ -131,15 +135,6 @@ def _stored_embedder(stored: str | None) -> Embedder:
         ) from error
     check_embedder(stored, chosen)
     return chosen
-
-
-def _named(url: str | Path | None) -> str | Path:
-    name = url if url is not None else os.environ.get(DATABASE_VARIABLE)
-    if name is None:
-        raise ConfigurationError(
-            "no database was named", details={"field": "url"}, hint=f"pass a path or set {DATABASE_VARIABLE}"
-        )
-    return name
 
 
 def _check_parts(store: object, embedder: object, reranker: object) -> None:
@@ -234,11 +229,13 @@ class Memories:
         company: str | None = None,
         context_tokens: int = 8_000,
         counter: TokenCounter | None = None,
+        limits: Limits | None = None,
     ) -> AgentMemory:
         """The handle of an agent: working memory, long-term memory and context.
 
         An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
-        ``counter`` counts them: characters divided by four, unless a counter is given.
+        ``counter`` counts them: characters divided by four, unless a counter is given. ``limits`` says how much its
+        working memory may hold; without it, the settings do.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -250,7 +247,11 @@ class Memories:
         validation.line("agent", agent, validation.ID_CHARACTERS)
         view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)
         return AgentMemory(
-            self._engine, view, context_tokens=context_tokens, counter=by_characters if counter is None else counter
+            self._engine,
+            view,
+            context_tokens=context_tokens,
+            counter=by_characters if counter is None else counter,
+            limits=limits,
         )
 
     def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect import validation
 from recollect.engine import writing
-from recollect.engine.core import PAGE, Engine, operation
+from recollect.engine.core import Engine, operation
 from recollect.engine.reading import Moment
 from recollect.engine.scope import Policies, Scope
 from recollect.errors import Conflict, MissingIdentifier, StoreError
@@ -210,7 +210,7 @@ class Sessions:
     def list_memories(
         self,
         *,
-        limit: int = PAGE,
+        limit: int | None = None,
         cursor: str | None = None,
         offset: int = 0,
         filter: Filter | Mapping[str, Any] | None = None,

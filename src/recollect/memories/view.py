@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from recollect import types, validation
 from recollect.engine import drafts, reading, writing
-from recollect.engine.core import PAGE, Engine, long_term
+from recollect.engine.core import Engine, long_term
 from recollect.engine.reading import Moment
 from recollect.engine.scope import Policies, Scope
 from recollect.engine.sealing import version_of
@@ -204,7 +204,7 @@ class View:
     def list(
         self,
         *,
-        limit: int = PAGE,
+        limit: int | None = None,
         cursor: str | None = None,
         offset: int = 0,
         filter: types.Filter | Mapping[str, Any] | None = None,
@@ -226,7 +226,8 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
-        query = reading.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
+        size = self._engine.settings.lists.page_size if limit is None else limit
+        query = reading.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=size, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return reading.page(self._engine, query, cursor, policies)
 
