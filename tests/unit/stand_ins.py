@@ -124,8 +124,9 @@ def somebody(memories: recollect.Memories) -> recollect.View:
 
 
 def sequence(memories: recollect.Memories) -> int:
-    """The number of the last write, whoever made it: tells whether anything changed."""
-    return memories._engine.store.sequence()
+    """How many versions were ever written, by all owners together: tells whether anything changed."""
+    journal = memories._engine.journal
+    return sum(mark.seq for mark in journal.marks(set(journal.owners())).values())
 
 
 def embedders(view: recollect.View) -> dict[str, str | None]:
