@@ -9,18 +9,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CHECKED := $(wildcard src tests tools examples benchmarks)
+# One worker per core. Tests of one group, such as those that measure time, run in one worker, one after another.
+PARALLEL := -n auto --dist loadgroup
 PYTEST_ARGS ?=
 DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench bench-aio bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
+.PHONY: demo test check lint bench bench-aio bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+
+# For the minutes between two edits: no slow tests, few examples of each property, and no groups, so that the tests
+# can be dealt out in larger portions.
+check: lint
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)
@@ -49,7 +56,7 @@ bench-working: $(VENV)/.dev
 	$(BIN)/python benchmarks/working.py
 
 faults: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/faults --long --timeout 3600 $(PYTEST_ARGS)
 
 docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py

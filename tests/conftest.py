@@ -14,6 +14,7 @@ IN_CI = os.environ.get("CI") == "true"
 
 # Deadlines are off: they measure how busy the machine is. Speed has its own benchmarks.
 settings.register_profile("default", deadline=None, derandomize=False, max_examples=60)
+settings.register_profile("quick", deadline=None, derandomize=False, max_examples=15)
 # The same examples in every run, so that a red build is red for whoever repeats it.
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=150, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
@@ -23,8 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run tests marked `long` as well")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out long tests, unless they are asked for."""
+    """Put serial tests into one group; leave out long tests, unless they are asked for."""
+    for item in items:
+        if item.get_closest_marker("serial"):
+            item.add_marker(pytest.mark.xdist_group("serial"))
     if config.getoption("--long"):
         return
     left_out = [item for item in items if item.get_closest_marker("long")]

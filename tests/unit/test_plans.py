@@ -14,7 +14,7 @@ from recollect.entitlements import PLANS, Feature
 MB = 1024**2
 
 
-@pytest.mark.req("L12", "P2", "P4", "C3")
+@pytest.mark.req("L12")
 @pytest.mark.parametrize(
     ("plan", "limit", "features"),
     [
