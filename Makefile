@@ -56,7 +56,7 @@ bench-working: $(VENV)/.dev
 	$(BIN)/python benchmarks/working.py
 
 faults: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/faults --long --timeout 3600 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
 
 docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py

@@ -1,15 +1,20 @@
-"""What all tests share: Hypothesis profiles, --long, and the handling of missing tools."""
+"""What all tests share: Hypothesis profiles, --long, limits of time, and the handling of missing tools."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from hypothesis import settings
 
+# Fault tests start processes one after another, each with a time limit of its own; with --long very many.
+FAULTS = Path(__file__).parent / "faults"
+FAULT_S = 600
+LONG_FAULT_S = 3600
 IN_CI = os.environ.get("CI") == "true"
 
 # Deadlines are off: they measure how busy the machine is. Speed has its own benchmarks.
@@ -26,8 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put serial tests into one group; leave out long tests, unless they are asked for."""
+    """Put serial tests into one group, give fault tests time, leave out long tests unless they are asked for."""
+    fault_s = LONG_FAULT_S if config.getoption("--long") else FAULT_S
     for item in items:
+        if item.path.is_relative_to(FAULTS):
+            item.add_marker(pytest.mark.timeout(fault_s))
         if item.get_closest_marker("serial"):
             item.add_marker(pytest.mark.xdist_group("serial"))
     if config.getoption("--long"):
