@@ -9,8 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CHECKED := $(wildcard src tests tools examples benchmarks)
-# One worker per core. Tests of one group, such as those that measure time, run in one worker, one after another.
-PARALLEL := -n auto --dist loadgroup
+# One worker per core. A worker takes whole files: fixtures of a module are made once, and the tests that measure time,
+# which stand in one file, never run beside each other.
+PARALLEL := -n auto --dist loadfile
 PYTEST_ARGS ?=
 DATA ?=
 BENCH_ARGS ?=
@@ -24,10 +25,9 @@ demo: $(VENV)/.runtime
 test: lint
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
-# For the minutes between two edits: no slow tests, few examples of each property, and no groups, so that the tests
-# can be dealt out in larger portions.
+# For the minutes between two edits: no slow tests, and few examples of each property.
 check: lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/unit $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)

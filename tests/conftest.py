@@ -29,15 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run tests marked `long` as well")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put serial tests into one group, give fault tests time, leave out long tests unless they are asked for."""
+    """Give fault tests time, and leave out long tests unless they are asked for."""
     fault_s = LONG_FAULT_S if config.getoption("--long") else FAULT_S
     for item in items:
         if item.path.is_relative_to(FAULTS):
             item.add_marker(pytest.mark.timeout(fault_s))
-        if item.get_closest_marker("serial"):
-            item.add_marker(pytest.mark.xdist_group("serial"))
     if config.getoption("--long"):
         return
     left_out = [item for item in items if item.get_closest_marker("long")]

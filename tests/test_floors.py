@@ -1,8 +1,7 @@
 """The speed that the sources of the requirements demand at least: one test for each of them.
 
-Every other speed is a benchmark. These limits are about ten times what a usual machine needs, and the tests carry
-the marker `serial`, so that a parallel run never measures two of them at once. They measure by the clock, with the
-disk.
+Every other speed is a benchmark. These limits are about ten times what a usual machine needs, by the clock and with
+the disk. The tests stand in one file, which one worker of a parallel run takes, so that no two of them measure at once.
 """
 
 from __future__ import annotations

@@ -39,9 +39,6 @@ SHOWN = [
 ]
 
 
-pytestmark = pytest.mark.xdist_group("the demo")  # so that one worker runs it, once
-
-
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     demo = subprocess.run(

@@ -29,9 +29,6 @@ def run(name: str, *args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-pytestmark = pytest.mark.xdist_group("the examples")  # so that one worker runs them, once
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("examples")

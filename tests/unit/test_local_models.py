@@ -26,8 +26,7 @@ installed = pytest.mark.skipif(
     bool(MISSING), reason=f"{', '.join(MISSING)} not installed: pip install 'recollect[local]'"
 )
 
-# The models are loaded once, by the worker that has the group.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("local models")]
+pytestmark = pytest.mark.slow  # models are loaded
 
 QUESTION = "What theme does the user prefer?"
 STATEMENTS = [
