@@ -199,7 +199,7 @@ def test_a_folder_that_may_not_be_written(commons: Path) -> None:
     assert list(commons.iterdir()) == []
 
 
-@pytest.mark.req("H10", "L11")
+@pytest.mark.req("H10")
 def test_a_file_of_somebody_else(commons: Path) -> None:
     database = commons / "memory.db"
     known = fill(database)

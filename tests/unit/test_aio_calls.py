@@ -108,6 +108,7 @@ def test_calls_see_the_context_of_their_caller() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3, 16])
 def test_a_thousand_concurrent_adds_lose_nothing(tmp_path: Path, workers: int) -> None:
     async def main() -> None:

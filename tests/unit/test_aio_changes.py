@@ -55,6 +55,7 @@ def test_a_follower_hears_at_once_of_what_is_written_here(write: Write) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.req("N10")
 def test_a_follower_misses_nothing_and_hears_nothing_twice(tmp_path: Path) -> None:
     async def main() -> None:
         async with aio.open(tmp_path / "m.db", embedder=None) as memories:

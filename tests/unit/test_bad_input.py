@@ -238,6 +238,7 @@ def judge(database: Memories) -> Judge:
     return Judge(database)
 
 
+@pytest.mark.slow
 @pytest.mark.req("L1", "H1", "H10")
 @pytest.mark.parametrize("name", sorted(NewMemory.__dataclass_fields__))
 def test_adding(ada: View, judge: Judge, name: str) -> None:
@@ -250,7 +251,7 @@ def test_adding(ada: View, judge: Judge, name: str) -> None:
     judge.check()
 
 
-@pytest.mark.req("L6", "H10", "H11")
+@pytest.mark.req("L6", "H10")
 @pytest.mark.parametrize("name", sorted({*ChangedFields.__annotations__, "vector", "if_version", "layer", "nonsense"}))
 def test_updating(ada: View, judge: Judge, name: str) -> None:
     id = ada.list().memories[0].id
@@ -265,7 +266,7 @@ def test_updating(ada: View, judge: Judge, name: str) -> None:
 OPERATIONS = sorted({operation for operation, _, _ in calls()})
 
 
-@pytest.mark.req("L3", "L4", "L5", "L7", "H3", "H10")
+@pytest.mark.req("H10")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_other_operations(ada: View, judge: Judge, operation: str) -> None:
     id = ada.list().memories[0].id

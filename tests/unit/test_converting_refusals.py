@@ -19,8 +19,6 @@ from recollect.testing.builders import memory, put
 from recollect.testing.records import record
 from tests.unit.converted import BOB, fill, seen
 
-pytestmark = pytest.mark.req("J1", "H5")
-
 
 def refused(source: Any, target: Any, kind: type[recollect.RecollectError]) -> recollect.RecollectError:
     with pytest.raises(kind) as caught:

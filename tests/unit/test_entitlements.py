@@ -105,7 +105,7 @@ def test_what_a_downgrade_hides_is_there_again_after_an_upgrade(file_opener: Ope
 # -- search by meaning ----------------------------------------------------------------------------
 
 
-@pytest.mark.req("L12", "L4")
+@pytest.mark.req("L12")
 @pytest.mark.parametrize("plan", ["writerpro", "teams", "enterprise", None])
 def test_search_by_meaning_begins_with_teams(opener: Opener, plan: str | None) -> None:
     embedder = CountingEmbedder()

@@ -188,7 +188,6 @@ def test_a_closed_database_has_no_size(memories: Memories) -> None:
     assert (caught.value.code, caught.value.operation) == ("STORE_CLOSED", "sizes")
 
 
-@pytest.mark.req("H15")
 def test_neither_opentelemetry_nor_logging_comes_in_unasked() -> None:
     script = (
         "import sys, recollect\n"

@@ -155,6 +155,7 @@ def test_a_crash_between_the_commit_and_the_exchange_is_made_good(root: Path, mo
     assert b"secret" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.req("J9")
 def test_readers_see_everything_that_stays_while_others_compact(root: Path) -> None:
     with opened(root) as memories, opened(root) as other:

@@ -71,6 +71,7 @@ def test_case_1_a_session_exactly_at_its_limit(root: Path) -> None:
         assert memories.view(user="ada").sessions.load("monday").stats().bytes_used == limit
 
 
+@pytest.mark.slow
 @pytest.mark.req("J3")
 def test_case_2_concurrent_writes_to_one_session(root: Path) -> None:
     with opened(root) as memories:

@@ -15,7 +15,7 @@ from recollect.errors import ConfigurationError, PlanRestriction
 MB = 1024**2
 
 
-@pytest.mark.req("L12", "P2", "P4", "C3")
+@pytest.mark.req("L12")
 @pytest.mark.parametrize(
     ("plan", "limit", "features"),
     [

@@ -105,7 +105,7 @@ def test_the_more_specific_layer_comes_first(shared: View) -> None:
     assert best[0] == "project"
 
 
-@pytest.mark.req("H4")
+@pytest.mark.req("H4", "N4")
 def test_what_is_overridden_is_left_out_and_named(shared: View) -> None:
     company = shared.add("We indent code with tabs", layer="company")
     team = shared.add("We indent code with eight spaces", layer="team")
@@ -125,7 +125,7 @@ def test_what_is_overridden_is_left_out_and_named(shared: View) -> None:
     assert (without.hits[0].memory.id, without.hits[0].overrides) == (team.id, (company.id,))
 
 
-@pytest.mark.req("H4")
+@pytest.mark.req("H4", "N4")
 def test_the_same_key_in_two_layers_is_the_same_thing(shared: View) -> None:
     company = shared.add("Releases go out on Fridays", layer="company", key="release-day")
     user = shared.add("Ship whenever tests of releases pass", layer="user", key="release-day")
@@ -231,7 +231,6 @@ class Shortest:
         return [20.0 - len(text) for text in texts]
 
 
-@pytest.mark.req("L4")
 def test_a_reranker_looks_at_the_best_hits_again() -> None:
     reranker = Shortest()
     with recollect.open(store=RamStore(), reranker=reranker, embedder=None, clock=HandClock()) as memories:

@@ -129,6 +129,7 @@ def test_threads_lose_nothing(session: Session) -> None:
     assert session.preferences.all() == {f"{thread}.{number}": number for thread in range(4) for number in range(10)}
 
 
+@pytest.mark.slow
 @pytest.mark.req("J2", "J3")
 def test_two_processes_lose_nothing(file_opener: Opener, tmp_path: Path) -> None:
     with file_opener() as memories:

@@ -211,7 +211,7 @@ def test_deleting_for_good(memories: Memories, sessions: Sessions, session: Sess
     assert sessions.create("monday").stats().entries == 0
 
 
-@pytest.mark.req("J8")
+@pytest.mark.req("J8", "N11")
 def test_an_export_holds_everything(sessions: Sessions, session: Session) -> None:
     changed = session.view.list(sort_by="oldest").memories[3]
     session.view.update(changed.id, content="two\nlines \u2028 and ü", metadata={"deep": [1, {"a": None}]})

@@ -212,7 +212,7 @@ def test_what_is_added_goes_to_the_session(memories: Memories, sessions: Session
     assert everything.count() == 3
 
 
-@pytest.mark.req("J2", "L11")
+@pytest.mark.req("J2")
 def test_a_session_reaches_no_other_layer(memories: Memories, sessions: Sessions) -> None:
     view = sessions.create("monday").view
     mine = memories.view(user="ada").add("Likes tea")

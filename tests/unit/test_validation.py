@@ -220,6 +220,7 @@ def nested(depth: int) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.slow
 def test_metadata_has_a_depth_and_a_size() -> None:
     assert v.metadata(nested(v.METADATA_DEPTH))
     for depth in (v.METADATA_DEPTH + 1, 100_000):
@@ -240,6 +241,7 @@ def packed(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+@pytest.mark.slow
 def test_metadata_that_holds_itself_many_times_is_refused_at_once() -> None:
     """Thirty lists, as JSON a billion."""
     value: list[Any] = []

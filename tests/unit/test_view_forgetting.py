@@ -112,7 +112,7 @@ def test_what_is_erased_cannot_be_touched_again(memories: Memories, view: View) 
     assert view.add("secret").id != memory.id
 
 
-@pytest.mark.req("L7")
+@pytest.mark.req("L7", "N7")
 def test_erased_content_is_in_no_file(file_opener: Opener, tmp_path: Any) -> None:
     with file_opener() as memories:
         view = memories.view(user="ada")

@@ -13,7 +13,7 @@ from tests.unit.stand_ins import HandClock, sequence
 from tests.unit.test_view_adding import EVERYTHING
 
 
-@pytest.mark.req("L1")
+@pytest.mark.req("L1", "N2")
 def test_the_same_again_is_stored_once(memories: Memories, view: View, clock: HandClock) -> None:
     first = view.add(**EVERYTHING)
     clock.forward(days=1)
@@ -54,7 +54,7 @@ DIFFERENT: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.req("L1")
+@pytest.mark.req("L1", "N2")
 @pytest.mark.parametrize("different", DIFFERENT, ids=lambda one: next(iter(one)))
 def test_something_else_under_the_same_key_is_a_conflict(
     memories: Memories, view: View, different: dict[str, Any]
@@ -134,7 +134,7 @@ def test_keys_are_compared_to_the_letter(view: View, keys: tuple[str, str]) -> N
     assert first.id != second.id
 
 
-@pytest.mark.req("L1", "L15")
+@pytest.mark.req("L1", "N2")
 def test_threads_that_race_store_one(memories: Memories) -> None:
     start = Barrier(8)
 
@@ -151,7 +151,7 @@ def test_threads_that_race_store_one(memories: Memories) -> None:
         assert len({answers[turn].id for answers in found}) == 1
 
 
-@pytest.mark.req("L1", "L15")
+@pytest.mark.req("L1", "N2")
 def test_threads_that_race_with_different_contents_store_one(memories: Memories) -> None:
     start = Barrier(8)
 

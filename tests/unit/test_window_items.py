@@ -150,7 +150,6 @@ def test_items_and_memories_come_out_in_one_form() -> None:
     )
 
 
-@pytest.mark.req("C2")
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
