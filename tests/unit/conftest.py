@@ -10,9 +10,11 @@ from recollect import Memories, View
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
 from recollect.transfer import comparison
-file=fill=None
+
+file = fill = None
 from tests.unit.stand_ins import HandClock, Opener
-Terminal=light_database=None
+
+Terminal = light_database = None
 
 
 @pytest.fixture(params=["ram", "sqlite", "jsonl"])
