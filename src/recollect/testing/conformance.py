@@ -5,6 +5,7 @@ from recollect.testing.capabilities import Capabilities
 from recollect.testing.concurrency import Concurrency
 from recollect.testing.embedding import Embedding
 from recollect.testing.isolation import Isolation
+from recollect.testing.machine import AnyOrder
 from recollect.testing.positions import Positions
 from recollect.testing.queries import Queries
 from recollect.testing.quotas import Guards, Quotas
@@ -23,6 +24,7 @@ class StoreConformance(
     Leases,
     Concurrency,
     Capabilities,
+    AnyOrder,
 ):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.
 
