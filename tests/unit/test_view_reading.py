@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Memories, State, View
+from recollect import Memories, View
 from recollect.testing.builders import START, plain
+from recollect.types import State
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
 
 
@@ -123,7 +124,7 @@ def test_everything_survives_closing(file_opener: Opener, clock: HandClock) -> N
     assert (view.list(), view.changes(), view.search("tea"), view.stats().bytes_used) == before
 
 
-@pytest.mark.req("L3", "L5")
+@pytest.mark.req("L3", "L5", "N6")
 def test_the_past_by_sequence_and_by_time(view: View, clock: HandClock) -> None:
     times = [clock.time - timedelta(seconds=1)]
     memory = view.add("Lives in Paris")

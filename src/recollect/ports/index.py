@@ -93,12 +93,14 @@ class Index(ABC):
         *,
         required: Sequence[int] = (),
     ) -> Sequence[Near]:
-        """The memories with the highest BM25 under the engine's weights, among those that have every required term."""
+        """The memories with the highest BM25 under the engine's weights, above 0; with required terms those that have
+        every one of them, whatever their BM25.
+        """
 
     @abstractmethod
-    def candidates(self, keys: Sequence[Key]) -> Candidates:
+    def candidates(self, keys: Sequence[Key], beside: Sequence[Key] = ()) -> Candidates:
         """What ranking reads of memories, in arrays: those asked for that are there, then their neighbours in the same
-        conversation.
+        conversation. The neighbours of those ``beside`` are candidates as well.
         """
 
     @abstractmethod

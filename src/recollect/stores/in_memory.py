@@ -397,7 +397,7 @@ class InMemoryJournal(Journal):
                     behind.append(log.versions[bisect_right(log.versions, since, key=_SEQ) :])
             merged = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
             page = merged if limit is None else merged[:limit]
-            last = reached | {one.owner: Reached(one.seq, positions.check_of(one.stamp)) for one in page}
+            last = reached | {one.owner: positions.reached_by(one) for one in page}
             return JournalPage(page, positions.encode(self._epoch, last), more=len(merged) > len(page))
 
     @property
@@ -453,16 +453,12 @@ class InMemoryJournal(Journal):
                     place = bisect_right(log.versions, micros, key=_RECORDED)
                     if place:
                         one = log.versions[place - 1]
-                        reached[owner] = Reached(one.seq, positions.check_of(one.stamp))
+                        reached[owner] = positions.reached_by(one)
             return positions.encode(self._epoch, reached)
 
     def _position(self, owners: Owners) -> Position:
         logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
-        reached = {
-            owner: Reached(log.counters.seq, positions.check_of(log.versions[-1].stamp))
-            for owner, log in logs.items()
-            if log.versions
-        }
+        reached = {owner: positions.reached_by(log.versions[-1]) for owner, log in logs.items() if log.versions}
         return positions.encode(self._epoch, reached)
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:
