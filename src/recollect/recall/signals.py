@@ -116,7 +116,7 @@ def measure(
     keyword = _keyword(found, times, weights)
     similar, embedded = _similarity(found, question)
     near = _nearness(found.occurred[: found.count], question.ranges)
-    rows = _chosen(similar, embedded, keyword, near, may, pool)
+    rows = _chosen(similar, embedded, keyword, near, may=may, pool=pool)
     signals = _quick(found, rows, question, similar=similar, keyword=keyword, near=near)
     if len(rows) > kept:
         those = best(ranking.total(ranking.weighed(signals, first)), kept)
@@ -269,9 +269,9 @@ def nearest_passages(found: Candidates, rows: Array, vector: Vector | None) -> A
 
 
 def _chosen(
-    similar: Array, embedded: Array, keyword: Array, near: Array | None, may: Array | None, pool: int
+    similar: Array, embedded: Array, keyword: Array, near: Array | None, *, may: Array | None, pool: int
 ) -> Array:
-    """The candidates that are worth a second look: the nearest, those that share most words, some of the dates named."""
+    """The candidates that are worth a second look: the nearest, those with most of the words, some of the dates."""
     wanted = np.zeros(len(keyword), np.bool_)
     reasons = [(embedded, similar, pool), (keyword > 0, keyword, pool)]
     if near is not None:
