@@ -1,5 +1,6 @@
 """Positions: every place in a journal can be resumed from, and every past state be read."""
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from recollect.types import JournalPage, Operation, Owner, Position, Sort, Store
 ADA, BOB, EVE = owner("ada"), owner("bob"), owner("eve")
 ALL = frozenset({ADA, BOB, EVE})
 NONSENSE = ("", "1", "0", "not a position", "e30", "WzEsMl0", "é", "x" * 5_000, "' OR 1=1 --", "W10=", "\x00")
+# What may stand beside the right epoch in a text that somebody changed.
+TAMPERED: tuple[object, ...] = (
+    *(None, 5, {"a": 1}, [[]], [1], ["ada"], [[1, 2, "", 0]], [["ada", 1, "", 0]], [['["nobody","ada"]', 1, "", 0]]),
+    *([['["user","ada"]', value, "", 0]] for value in (-1, 2**70, 1.5, "1", None)),
+    *([['["user","ada"]', 1, value, 0]] for value in (5, None)),
+    *(["-1"], ["1", "2"]),
+)
 
 Follow = Callable[[Position | None, int | None], JournalPage[Stored]]
 
@@ -160,6 +168,21 @@ class Positions(Subject):
     def test_nonsense_is_no_position(self, store: Store, writes: Writer, text: str) -> None:
         some_history(store, writes)
         self._refused(store, Position(text), Position(text), (InvalidInput,))
+
+    @pytest.mark.req("L13")
+    @pytest.mark.parametrize("inside", TAMPERED, ids=repr)
+    def test_a_position_that_was_tampered_with_is_refused(self, store: Store, writes: Writer, inside: object) -> None:
+        some_history(store, writes)
+        text = codec.encode_json([store.journal.settings()["epoch"], inside])
+        made_up = Position(base64.urlsafe_b64encode(text).decode().rstrip("="))
+        self._refused(store, made_up, made_up, (InvalidInput, PositionLost))
+
+    def test_a_page_can_be_resumed_behind_any_of_its_versions(self, store: Store, writes: Writer) -> None:
+        some_history(store, writes)
+        start = store.journal.versions(ALL, limit=2).next
+        page = store.journal.versions(ALL, after=start)
+        for number, place in enumerate(positions.along(start, page), start=1):
+            assert list(store.journal.versions(ALL, after=place)) == list(page)[number:]
 
     def test_positions_of_other_kinds_and_states_are_refused(self, store: Store, writes: Writer, place: Path) -> None:
         some_history(store, writes)
