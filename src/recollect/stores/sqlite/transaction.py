@@ -182,11 +182,11 @@ class Transaction:
     def _position(self, owners: Owners) -> Position:
         reached: dict[Owner, Reached] = {}
         for owner in owners:
-            seq = self._counters_of(owner).seq
+            counters = self._counters_of(owner)
             stamp = self._stamps.get(owner)
             if stamp is None:
-                stamp = self._connection.execute(_STAMP, (self.find_owner(owner), seq)).get
-            reached[owner] = Reached(seq, positions.check_of(stamp) if stamp else "")
+                stamp = self._connection.execute(_STAMP, (self.find_owner(owner), counters.seq)).get
+            reached[owner] = Reached(counters.seq, positions.check_of(stamp) if stamp else "", counters.last_at)
         return positions.encode(self._epoch, reached)
 
     # -- what stands before an append -------------------------------------------------------------------------
