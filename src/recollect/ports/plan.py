@@ -89,12 +89,14 @@ def plan(
     made = Plan(embedder=standing.embedder, dimension=standing.dimension)
     heads: dict[Key, Head] = {}
     holders: dict[Key, str | None] = {}
-    retried = _retried(writes, standing)
+    retried = _retried(writes, standing) if standing.heads else {}
     for number, write in enumerate(writes):
         place = (write.owner, write.id)
-        if number <= retried.get(place, -1):
+        if retried and number <= retried.get(place, -1):
             continue
-        before = heads.get(place) or standing.heads.get(place)
+        before = heads.get(place)
+        if before is None and standing.heads:
+            before = standing.heads.get(place)
         _check_version(write, before)
         _move_key(write, before, holders, standing)
         heads[place] = _append(write, before, made, standing)
@@ -124,22 +126,20 @@ def _append(write: Write, before: Head | None, made: Plan, standing: Standing) -
     old_vector = before.vector if before else 0
     vector = 0 if erases else old_vector if write.keeps_vector else _size(write.vector)
     size = 0 if erases else int(write.facets["bytes"])
+    # By position: naming the arguments would take as long as all the rest.
     head = Head(
-        version=write.version,
-        born=before.born if before else seq,
-        born_at=before.born_at if before else recorded_at,
-        stamp=write.stamp,
-        erased=erases,
-        key=None if erases else write.facets.get("key"),
-        size=size,
-        vector=vector,
+        write.version,
+        before.born if before else seq,
+        before.born_at if before else recorded_at,
+        write.stamp,
+        erases,
+        None if erases else write.facets.get("key"),
+        size,
+        vector,
     )
-    made.counters[write.owner] = Counters(
-        seq=seq,
-        memories=known.memories + (0 if erases else 1) - (1 if before else 0),
-        bytes_used=known.bytes_used + size + vector - (before.size + before.vector if before else 0),
-        last_at=recorded_at,
-    )
+    memories = known.memories + (0 if erases else 1) - (1 if before else 0)
+    used = known.bytes_used + size + vector - (before.size + before.vector if before else 0)
+    made.counters[write.owner] = Counters(seq, memories, used, recorded_at)
     made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before, head))
     return head
 

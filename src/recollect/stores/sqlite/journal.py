@@ -102,16 +102,15 @@ class SqliteJournal(Journal):
             if len(wanted) > 1:  # a single statement sees one state of the file by itself
                 connection.execute("BEGIN")
             for memory_id in wanted:
-                for row in _of_id(connection, statement, memory_id):
-                    owner = theirs.get(row[1])
-                    if owner is None:
-                        owner = self._file.owner(connection, row[1])
-                        if owner not in owners:
-                            continue
-                        theirs[row[1]] = owner
-                    if payload:
-                        rows.verify(row)
-                    found.append(rows.to_stored(row, owner))
+                row: Any = connection.execute(statement, (memory_id, statements.ANY_OWNER)).fetchone()
+                while row is not None:
+                    owner = theirs.get(row[1]) or self._its_owner(connection, row[1], owners, theirs)
+                    if owner is not None and row[9] != rows.ERASED:
+                        if payload:
+                            rows.verify(row)
+                        found.append(rows.to_stored(row, owner))
+                    # The last column tells whether another owner has a memory of the same id.
+                    row = connection.execute(statement, (memory_id, row[1])).fetchone() if row[-1] else None
         except RecollectError:
             raise
         except connections.UNREADABLE as error:
@@ -130,6 +129,16 @@ class SqliteJournal(Journal):
             if isinstance(owners, frozenset):  # any other set may become another one
                 self._asked = owners, theirs
         return theirs
+
+    def _its_owner(
+        self, connection: apsw.Connection, number: int, owners: Owners, theirs: dict[int, Owner]
+    ) -> Owner | None:
+        """The owner that has a number, if it is one of the owners asked for."""
+        owner = self._file.owner(connection, number)
+        if owner not in owners:
+            return None
+        theirs[number] = owner
+        return owner
 
     def _get_past(
         self, owners: Owners, ids: Sequence[str], at: Position, *, payload: bool, vectors: bool
@@ -365,17 +374,6 @@ class SqliteJournal(Journal):
         with self._file.snapshot() as connection:
             found = rows.fetch(connection, statements.UNEMBEDDED, (embedder, embedder, limit))
             return [rows.to_stored(row, self._file.owner(connection, row[1])) for row in found]
-
-
-def _of_id(connection: apsw.Connection, statement: str, memory_id: str) -> list[tuple[Any, ...]]:
-    """The newest versions of an id, one per owner, without tombstones. The last column tells whether there are more."""
-    row: Any = connection.execute(statement, (memory_id, statements.ANY_OWNER)).fetchone()
-    if row is None:
-        return []
-    found = [row]
-    while found[-1][-1]:
-        found.append(connection.execute(statement, (memory_id, found[-1][1])).fetchone())
-    return [row for row in found if row[9] != rows.ERASED]
 
 
 def _born_at(stored: Stored) -> int:
