@@ -62,7 +62,7 @@ def _projection(row: tuple[Any, ...], vector_bytes: int) -> Projection:
     place, owner, number, facets = row[0], row[1], row[5], codec.decode_json(row[13])
     size = int(facets["bytes"]) + vector_bytes
     return Projection(
-        head=rows.head_row(facets, rows.At(owner, number, place), row[7], size),
+        head=(owner, number, place, *rows.head_columns(facets, size), row[7]),
         tags=tuple((owner, tag, number) for tag in facets.get("tags", ())),
         keys=() if facets.get("key") is None else ((owner, facets["key"], number),),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
@@ -84,15 +84,7 @@ _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation
 ERASED = Operation.ERASED.value
 
 
-class At(NamedTuple):
-    """Where a version is in the file: the number of its owner, that of its memory, and its own place."""
-
-    owner: int
-    number: int
-    place: int
-
-
-def journal_row(step: Step, at: At) -> tuple[object, ...]:
+def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object, ...]:
     """A version as a row of the journal, with its checksum. Of an erased memory only the tombstone is kept."""
     write, seq, born, born_at, recorded_at, _, _ = step
     facets: str | None = None
@@ -104,12 +96,12 @@ def journal_row(step: Step, at: At) -> tuple[object, ...]:
         facets = codec.encode_json(rest).decode()
         payload = write.payload
     values = (
-        at.place,
-        at.owner,
+        place,
+        owner,
         write.id,
         write.version,
         seq,
-        at.number,
+        number,
         born,
         born_at,
         recorded_at,
@@ -181,13 +173,12 @@ def verify(row: tuple[Any, ...]) -> None:
         )
 
 
-def head_row(facets: Facets, at: At, born_at: int, size: int) -> tuple[object, ...]:
-    """The columns that filters and orders need of a memory as it is now. ``size`` includes the vector."""
+def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
+    """What filters and orders need of a memory as it is now: the columns of heads from ``state`` to ``bytes``. ``size``
+    includes the vector.
+    """
     get = facets.get
     return (
-        at.owner,
-        at.number,
-        at.place,
         facets["state"],
         facets["type"],
         facets["importance"],
@@ -198,7 +189,6 @@ def head_row(facets: Facets, at: At, born_at: int, size: int) -> tuple[object, .
         get("source_type"),
         get("has_pointer", False),
         size,
-        born_at,
     )
 
 

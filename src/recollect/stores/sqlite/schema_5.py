@@ -271,8 +271,8 @@ def _insert_head(connection: apsw.Connection, old: _Old) -> None:
     vector = connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (old.number,)).get or 0
     facets, _ = new_form(body, content, old.created_at)
     size = len(content.encode()) + len((old.body or "").encode()) + vector
-    head = rows.head_row(facets, rows.At(old.owner, old.number, old.sequence), 0, size)
-    rows.Insert(f"heads ({_OLD_HEAD})", 13).rows(connection, [head[:13]])
+    head = (old.owner, old.number, old.sequence, *rows.head_columns(facets, size))
+    rows.Insert(f"heads ({_OLD_HEAD})", 13).rows(connection, [head])
     rows.INTO_TAGS.rows(connection, [(old.owner, tag, old.number) for tag in body.get("tags", ())])
     if body.get("key") is not None:
         rows.INTO_KEYS.rows(connection, [(old.owner, body["key"], old.number)])

@@ -15,7 +15,6 @@ from recollect import codec
 from recollect.ports import Counters, Head, Plan, Standing, Step, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.sqlite import records, rows
-from recollect.stores.sqlite.rows import At
 from recollect.types import Guard, Operation, Owner, Owners, Position, Quota, Stamp, Write
 
 # Places of versions set aside as damaged are not given again: followers of the feed have passed them.
@@ -40,19 +39,32 @@ Key = tuple[Owner, str]
 
 
 class Kept(NamedTuple):
-    """What is stored of a memory, and what its projections were made from: its number in the file, and its tags."""
+    """A memory as the file has it: its head, its number in the file, and its tags."""
 
     head: Head
     number: int
-    tags: Sequence[str] = ()
+    tags: Sequence[str]
 
 
 class Row(NamedTuple):
     """A step of a plan with its place in the file, and what the step replaces."""
 
     step: Step
-    at: At
-    before: Kept | None
+    owner: int
+    number: int
+    place: int
+    before: Kept | Row | None
+
+    @property
+    def head(self) -> Head:
+        """The memory as the step leaves it."""
+        return self.step.after
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Its tags."""
+        found: Sequence[str] = self.step.write.facets.get("tags", ())
+        return found
 
 
 class Append:
@@ -84,7 +96,7 @@ class Transaction:
         self._owners = owners
         self._found: dict[Owner, int] = {}
         self._batch = _Batch(connection)
-        self._kept: dict[Key, Kept] = {}
+        self._kept: dict[Owner, dict[str, Kept | Row]] = {}  # by owner and id
         self._holders: dict[Key, str | None] = {}
         self._counters: dict[Owner, Counters] = {}
         self._counted: set[Owner] = set()  # whose counters are not in the table yet
@@ -126,19 +138,19 @@ class Transaction:
         """Hand the steps to the batch, each with its place in the file."""
         owner: Owner | None = None
         number_of_owner = 0
+        kept: dict[str, Kept | Row] = {}
         for place, step in enumerate(steps, self._last + 1):
             write, old, new = step.write, step.before, step.after
             if write.owner is not owner:  # mostly one owner writes much
                 owner, number_of_owner = write.owner, self.number_of(write.owner)
-            key = (owner, write.id)
-            before = self._kept.get(key) if old is not None else None
-            number = before.number if before else place
+                kept = self._kept.setdefault(owner, {})
             if old is not None and old.key is not None:
                 self._holders[owner, old.key] = None
             if new.key is not None:
                 self._holders[owner, new.key] = write.id
-            self._kept[key] = Kept(new, number, write.facets.get("tags", ()))
-            row = Row(step, At(number_of_owner, number, place), before)
+            before = None if old is None else kept[write.id]
+            row = Row(step, number_of_owner, place if before is None else before.number, place, before)
+            kept[write.id] = row
             if new.erased:
                 self._batch.erase(row)
             else:
@@ -184,12 +196,11 @@ class Transaction:
         absent, known = self._absent, self._kept
         for write in writes:
             owners.add(write.owner)
-            place = (write.owner, write.id)
-            kept = known.get(place) if known else None
+            kept = known[write.owner].get(write.id) if write.owner in known else None
             if kept is None and write.id not in absent:
-                kept = self._look_up(place)
+                kept = self._look_up(write.owner, write.id)
             if kept is not None:
-                heads[place] = kept.head
+                heads[write.owner, write.id] = kept.head
             if (key := write.facets.get("key")) is not None and (holder := self._holder(write.owner, key)) is not None:
                 holders[write.owner, key] = holder
         for quota in quotas:
@@ -204,10 +215,10 @@ class Transaction:
             leases=records.tokens(self._connection, guards) if guards else {},
         )
 
-    def _look_up(self, place: Key) -> Kept | None:
+    def _look_up(self, owner: Owner, memory_id: str) -> Kept | None:
         """The newest version of a memory. A damaged one is refused: building on it would hide the damage."""
-        owner = self.find_owner(place[0])
-        found = rows.fetch(self._connection, _HEAD, (place[1], owner)) if owner else ()
+        number = self.find_owner(owner)
+        found = rows.fetch(self._connection, _HEAD, (memory_id, number)) if number else ()
         if not found:
             return None
         *row, vector = found[0]
@@ -223,7 +234,8 @@ class Transaction:
             size=int(facets.get("bytes", 0)),
             vector=vector or 0,
         )
-        kept = self._kept[place] = Kept(head, row[5], facets.get("tags", ()))
+        kept = Kept(head, row[5], facets.get("tags", ()))
+        self._kept.setdefault(owner, {})[memory_id] = kept
         return kept
 
     def _holder(self, owner: Owner, key: str) -> str | None:
@@ -291,17 +303,17 @@ class _Batch:
         connection = self._connection
         if row.before is not None:
             self._remove(row, row.before, keeps_vector=False)
-            connection.execute("DELETE FROM accesses WHERE number = ?", (row.at.number,))
-            place = (row.step.write.id, row.at.owner)
+            connection.execute("DELETE FROM accesses WHERE number = ?", (row.number,))
+            place = (row.step.write.id, row.owner)
             connection.execute("DELETE FROM journal WHERE id = ? AND owner = ?", place)
             connection.execute("DELETE FROM damaged WHERE id = ? AND owner = ?", place)
-            connection.execute("DELETE FROM images WHERE owner = ?", (row.at.owner,))
-        rows.INTO_JOURNAL.rows(connection, [rows.journal_row(row.step, row.at)])
+            connection.execute("DELETE FROM images WHERE owner = ?", (row.owner,))
+        rows.INTO_JOURNAL.rows(connection, [_journal_row(row)])
 
-    def _remove(self, row: Row, before: Kept, *, keeps_vector: bool) -> None:
+    def _remove(self, row: Row, before: Kept | Row, *, keeps_vector: bool) -> None:
         """Take a memory's projections away, by their full keys: no table is searched."""
         self.flush()
-        owner, number, _ = row.at
+        owner, number = row.owner, row.number
         self._connection.execute("DELETE FROM heads WHERE owner = ? AND number = ?", (owner, number))
         for tag in before.tags:
             self._connection.execute(
@@ -319,9 +331,9 @@ class _Batch:
         if not collected:
             return
         connection = self._connection
-        rows.INTO_JOURNAL.rows(connection, [rows.journal_row(step, at) for step, at, _ in collected])
-        rows.INTO_HEADS.rows(connection, [_head_row(step, at) for step, at, _ in collected])
-        facets = [(at.owner, at.number, step.write.facets) for step, at, _ in collected]
+        rows.INTO_JOURNAL.rows(connection, [_journal_row(row) for row in collected])
+        rows.INTO_HEADS.rows(connection, [_head_row(row) for row in collected])
+        facets = [(row.owner, row.number, row.step.write.facets) for row in collected]
         rows.INTO_TAGS.rows(
             connection, [(owner, tag, number) for owner, number, one in facets for tag in one.get("tags", ())]
         )
@@ -332,16 +344,21 @@ class _Batch:
         rows.INTO_VECTORS.rows(
             connection,
             [
-                rows.vector_row(at.number, write.vector, write.digest)
-                for step, at, _ in collected
-                if (write := step.write).vector is not None and not write.keeps_vector
+                rows.vector_row(row.number, write.vector, write.digest)
+                for row in collected
+                if (write := row.step.write).vector is not None and not write.keeps_vector
             ],
         )
 
 
-def _head_row(step: Step, at: At) -> tuple[object, ...]:
-    after = step.after
-    return rows.head_row(step.write.facets, at, after.born_at, after.size + after.vector)
+def _journal_row(row: Row) -> tuple[object, ...]:
+    return rows.journal_row(row.step, row.owner, row.number, row.place)
+
+
+def _head_row(row: Row) -> tuple[object, ...]:
+    after = row.step.after
+    head = rows.head_columns(row.step.write.facets, after.size + after.vector)
+    return (row.owner, row.number, row.place, *head, after.born_at)
 
 
 def _last_stamps(planned: Plan) -> dict[Owner, Stamp]:
