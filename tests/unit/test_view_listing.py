@@ -71,7 +71,7 @@ def test_conditions(view: View, wanted: dict[str, Any], met: bool) -> None:
         assert [found.id for found in page] == expected
         assert page.total == view.count(filter=filter) == len(expected)
         assert [hit.memory.id for hit in view.search("postgresql", filter=filter)] == expected
-        assert [found.id for found in view.list(filter=filter, as_of=1)] == expected
+        assert [found.id for found in view.list(filter=filter, as_of=view.position())] == expected
 
 
 def test_every_condition_is_tried() -> None:
@@ -148,7 +148,7 @@ def test_orders(view: View, clock: HandClock, sort: SortName, order: str) -> Non
     assert pages == order
     assert "".join(m.content for m in view.list(sort_by=sort, offset=1, limit=3)) == order[1:4]
     if sort in ("newest", "oldest", "important"):
-        assert "".join(m.content for m in view.list(sort_by=sort, as_of=5)) == order
+        assert "".join(m.content for m in view.list(sort_by=sort, as_of=view.position())) == order
 
 
 @pytest.mark.req("L5")
