@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import codec
-from recollect.cli import own
+from recollect.cli import builtins
 from recollect.operations import EVERYWHERE, EXIT_CODES, LISTED, VERBS, Takes, Verb, asked, failure_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,7 +112,7 @@ def _type(kind: Any) -> str:
 
 def schema() -> str:
     """The form of every answer, and of the input of every verb."""
-    kinds = {**{verb.name: verb.output for verb in VERBS.values()}, **own.ANSWERS}
+    kinds = {**{verb.name: verb.output for verb in VERBS.values()}, **builtins.ANSWERS}
     outputs, parts = codec.json_schemas(list(kinds.values()))
     inputs, more = codec.json_schemas([verb.input for verb in VERBS.values()])
     definitions = {name: _without_examples(part) for name, part in sorted({**parts, **more}.items())}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recollect.cli.names import DATABASE_VARIABLE, IDS, OPENING, OWN, variable_of
+from recollect.cli.constants import DATABASE_VARIABLE, IDS, OPENING, OWN, variable_of
 from recollect.operations import EXIT_CODES, VERBS, family
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")

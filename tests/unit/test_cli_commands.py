@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.cli.rendering import RENDERERS, field_by_field, renderer
+from recollect.cli.renderers import RENDERERS, field_by_field, renderer
 from recollect.cli.screen import screen_of
 from recollect.operations import VERBS, Takes, asked
-from recollect.operations.keeping import Reembedded
+from recollect.operations.maintenance import Reembedded
 from tests.unit.stand_ins import Named
 from tests.unit.terminal import Terminal
 

@@ -88,10 +88,10 @@ def test_help_and_add_load_nothing_that_they_do_not_need(folder: Path) -> None:
         return set(done.stderr.decode().split())
 
     assert (
-        loaded("--help") & {"msgspec", "apsw", "numpy", "rich", "recollect.memories", "recollect.operations.adding"}
+        loaded("--help") & {"msgspec", "apsw", "numpy", "rich", "recollect.memories", "recollect.operations.add"}
         == set()
     )
-    assert loaded("add", "--help") & {"msgspec", "apsw", "numpy", "rich", "recollect.operations.searching"} == set()
+    assert loaded("add", "--help") & {"msgspec", "apsw", "numpy", "rich", "recollect.operations.search"} == set()
     assert loaded("add", "Likes tea", "--db", "new.db") & {"numpy"} == set()
     assert loaded("add", "Likes tea") & {"rich", "recollect.memories.searching", "recollect.memories.agent"} == set()
 

@@ -19,13 +19,13 @@ import pytest
 import recollect
 from recollect import errors
 from recollect.cli.app import Commands
-from recollect.cli.params import kind_of
+from recollect.cli.parameters import kind_of
 from recollect.cli.screen import standard_screens
 from recollect.errors import RecollectError
 from recollect.memories.session import Session
 from recollect.memories.sessions import Sessions
 from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, asked, failure_of
-from recollect.operations.looking import periods
+from recollect.operations.stats import periods
 from tests.unit.terminal import Terminal, environment
 from tools import verbs_reference
 

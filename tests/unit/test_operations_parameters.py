@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.cli.names import OPENING
+from recollect.cli.constants import OPENING
 from recollect.memories.exporting import Format
 from recollect.memories.session import Session, SessionPreferences
 from recollect.memories.sessions import Sessions

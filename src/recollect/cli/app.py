@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from recollect.cli import params, shared
-from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
+from recollect.cli import global_options, parameters
+from recollect.cli.constants import COMPLETION_VARIABLE, OWN, PROGRAM
 from recollect.cli.screen import Screen, one_line, standard_screens
 from recollect.errors import RecollectError
 from recollect.operations import LISTED, VERBS, Verb, asked, failure_of, family
@@ -38,19 +38,19 @@ class VerbCommand(click.Command):
         super().__init__(
             verb.name.rpartition(".")[2],
             callback=self._call,
-            params=[*params.params_of(verb), *_extras(verb), *shared.options()],
+            params=[*parameters.params_of(verb), *_extras(verb), *global_options.options()],
             help="\n\n".join(filter(None, (LISTED[verb.name].summary, verb.description))),
             **more,
         )
         self._out, self._notes = out, notes
 
     def _call(self, **values: Any) -> int:
-        from recollect.cli.running import run_verb  # lazy: help needs none of it
+        from recollect.cli.execution import run_verb  # lazy: help needs none of it
 
         context = click.get_current_context()
         if context.invoked_subcommand:
             return 0  # that one follows
-        agrees = run_verb(self.verb, shared.asking(context), values, self._out, self._notes)
+        agrees = run_verb(self.verb, global_options.asking(context), values, self._out, self._notes)
         return 0 if agrees else ANSWERED_NO
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -61,7 +61,7 @@ class VerbCommand(click.Command):
             if isinstance(param, click.Argument):
                 records["Arguments"].append((param.metavar or "", fields[param.name or ""]))
             elif record := param.get_help_record(ctx):
-                heading = "Where, as whom, and how" if shared.is_shared(param.name) else "Options"
+                heading = "Where, as whom, and how" if global_options.is_shared(param.name) else "Options"
                 records[heading].append(record)
         for heading, rows in records.items():
             if rows:
@@ -152,7 +152,7 @@ class Commands(click.Group):
         super().__init__(
             PROGRAM,
             help=_ABOUT,
-            params=[*shared.options(), click.Option(["--version"], is_flag=True, help=OWN["version"])],
+            params=[*global_options.options(), click.Option(["--version"], is_flag=True, help=OWN["version"])],
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
             invoke_without_command=True,
             callback=self._alone,
@@ -179,9 +179,9 @@ class Commands(click.Group):
         return self._own(cmd_name) if cmd_name in OWN else None
 
     def _own(self, name: str) -> click.Command:
-        from recollect.cli import own  # lazy: verbs need none of it
+        from recollect.cli import builtins  # lazy: verbs need none of it
 
-        return own.COMMANDS[name](self._out)
+        return builtins.COMMANDS[name](self._out)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
         """Find a command, and note which it is."""

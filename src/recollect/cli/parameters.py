@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from recollect.cli.kinds import to_moment, to_pair, to_value
+from recollect.cli.converters import to_moment, to_pair, to_value
 from recollect.errors import InvalidInput
 from recollect.operations import Asked, Takes, Verb, asked
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, variable_of
+from recollect.cli.constants import DATABASE, DATABASE_VARIABLE, IDS, variable_of
 
 if TYPE_CHECKING:
-    from recollect.cli.finding import Found
+    from recollect.cli.discovery import Found
 
 _NAMES = (DATABASE, *IDS, "json")
 
@@ -38,7 +38,7 @@ class Asking(NamedTuple):
 
     def find(self) -> "Found":
         """The database and the identity."""
-        from recollect.cli.finding import find  # lazy: help needs neither
+        from recollect.cli.discovery import find  # lazy: help needs neither
 
         return find(self.flags)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 
-from recollect.cli import pictures
-from recollect.cli.kinds import local_now
+from recollect.cli import charts
+from recollect.cli.converters import local_now
 from recollect.cli.screen import Screen, one_line
 
 _LEAST = 20  # columns: below this, a value stands below its name
@@ -56,11 +56,11 @@ def bars(screen: Screen, title: str, counts: Mapping[str, int]) -> None:
     names = min(max(len(name) for name in counts), max(8, screen.width // 3))
     room = max(5, min(40, screen.width - names - 12))
     for name, count in ordered:
-        label = pictures.cut(one_line(name), names)
-        drawn = screen.styled(pictures.bar(count / max(1, most), room, plain=screen.plain), "cyan")
+        label = charts.cut(one_line(name), names)
+        drawn = screen.styled(charts.bar(count / max(1, most), room, plain=screen.plain), "cyan")
         screen.line(f"  {label.ljust(names)} {drawn} {count}")
 
 
 def time(moment: datetime) -> str:
     """A time, and how long ago it was."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M} ({pictures.ago(moment, local_now())})"
+    return f"{moment.astimezone():%Y-%m-%d %H:%M} ({charts.ago(moment, local_now())})"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.errors import EmbeddingFailed, InvalidLayer, QueryTooLong, RateLimited
-from recollect.operations.narrowing import Narrowed
+from recollect.operations.conditions import Narrowed
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
 from recollect.types import Ranking, Results
 

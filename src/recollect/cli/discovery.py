@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from recollect.cli.names import DATABASE, DATABASE_VARIABLE, IDS, OPENING, variable_of
+from recollect.cli.constants import DATABASE, DATABASE_VARIABLE, IDS, OPENING, variable_of
 from recollect.errors import ConfigurationError
 from recollect.types import Identity
 

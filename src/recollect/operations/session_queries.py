@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.errors import EmbeddingFailed, QueryTooLong, RateLimited
-from recollect.operations.narrowing import Conditions
+from recollect.operations.conditions import Conditions
 from recollect.operations.sessions import Listing
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
 from recollect.types import Page, Ranking, Results, Sort, TagUsage

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import ConfigurationError, Identity
-from recollect.cli import finding
-from recollect.cli.finding import Config, Found, config_file, read_config, settle, user_folder
-from recollect.cli.names import IDS, variable_of
+from recollect.cli import discovery
+from recollect.cli.constants import IDS, variable_of
+from recollect.cli.discovery import Config, Found, config_file, read_config, settle, user_folder
 from tests.unit.terminal import Terminal
 
 NAMES = st.none() | st.sampled_from(["ada", "bob", "a/b", "ünï"])
@@ -135,7 +135,7 @@ def test_a_wrong_file_is_named_with_what_is_wrong(text: bytes, named: str, tmp_p
 
 
 def test_where_tells_what_is_used_and_why(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    (terminal.folder / finding.FILE).write_text('[identity]\nuser = "ada"\nproject = "api"\n', encoding="utf-8")
+    (terminal.folder / discovery.FILE).write_text('[identity]\nuser = "ada"\nproject = "api"\n', encoding="utf-8")
     monkeypatch.setenv("RECOLLECT_PROJECT", "web")
     told = terminal.json("--team", "core", "where")
     assert told["identity"] == {"user": "ada", "project": "web", "team": "core"}

@@ -6,14 +6,14 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import parts, pictures
-from recollect.cli.kinds import local_now
+from recollect.cli import charts, widgets
+from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from recollect.operations.across import Topics
+    from recollect.operations.session_queries import Topics
     from recollect.operations.sessions import Details, Exported, Listing, Preferred
     from recollect.types import CompactionReport, Removal, SessionStats
 
@@ -39,9 +39,7 @@ def listing(screen: Screen, answer: Listing, _: Any) -> None:
         state = f"  {screen.styled(_state(one), 'yellow')}" if _state(one) else ""
         screen.line(f"{screen.styled(one_line(one.id), 'bold')}  {entries}{state}")
         screen.line(f"   {screen.styled(_bar(screen, one), _style(one))} {_used(one)}")
-        screen.line(
-            f"   created {pictures.ago(one.created_at, now)}, used {pictures.ago(one.last_accessed, now)}", "dim"
-        )
+        screen.line(f"   created {charts.ago(one.created_at, now)}, used {charts.ago(one.last_accessed, now)}", "dim")
 
 
 def _row(one: SessionStats) -> tuple[str, ...]:
@@ -68,13 +66,13 @@ def _table(screen: Screen, sessions: tuple[SessionStats, ...], now: datetime) ->
     table.add_column("", no_wrap=True, style="yellow")
     for one in sessions:
         used = Text.assemble((_bar(screen, one), _style(one)), f" {_used(one)}")
-        when = (pictures.ago(one.created_at, now), pictures.ago(one.last_accessed, now))
+        when = (charts.ago(one.created_at, now), charts.ago(one.last_accessed, now))
         table.add_row(Text(one_line(one.id)), str(one.entries), used, *when, _state(one))
     return table
 
 
 def _bar(screen: Screen, one: SessionStats) -> str:
-    return pictures.bar(one.percent_used / 100, _BAR, plain=screen.plain, rest="░")
+    return charts.bar(one.percent_used / 100, _BAR, plain=screen.plain, rest="░")
 
 
 def _style(one: SessionStats) -> str:
@@ -82,8 +80,8 @@ def _style(one: SessionStats) -> str:
 
 
 def _used(one: SessionStats) -> str:
-    limit = f" of {pictures.size(one.bytes_limit)}" if one.bytes_limit else ", no limit"
-    return pictures.size(one.bytes_used) + limit
+    limit = f" of {charts.size(one.bytes_limit)}" if one.bytes_limit else ", no limit"
+    return charts.size(one.bytes_used) + limit
 
 
 def _state(one: SessionStats) -> str:
@@ -99,30 +97,30 @@ def details(screen: Screen, answer: Details, _: Any) -> None:
         ("session", stats.id),
         ("state", _state(stats) or "open"),
         ("entries", f"{stats.entries}" + (f" ({stats.forgotten} forgotten)" if stats.forgotten else "")),
-        ("created", parts.time(stats.created_at)),
-        ("last used", parts.time(stats.last_accessed)),
+        ("created", widgets.time(stats.created_at)),
+        ("last used", widgets.time(stats.last_accessed)),
     ]
     if stats.closed_at:
-        rows.append(("closed", parts.time(stats.closed_at)))
+        rows.append(("closed", widgets.time(stats.closed_at)))
     half = "as its type says" if decay.half_life_hours is None else f"half in {decay.half_life_hours:g} hours"
     rows.append(("fades", f"{half}, to {decay.min_decay_factor:g} at least" if decay.enabled else "never"))
     own = {kind.value: hours for kind, hours in decay.by_type_hours.items()} if decay.enabled else {}
     rows += [(f"fades {kind}", "never" if hours is None else f"half in {hours:g} hours") for kind, hours in own.items()]
     room = f"when it is {answer.config.compaction_threshold:.0%} full" if answer.config.auto_compact else "when asked"
     rows.append(("compacts", room))
-    rows += [(f"prefers {name}", parts.shown(value)) for name, value in answer.preferences.items()]
-    rows += [(f"meta.{name}", parts.shown(value)) for name, value in answer.metadata.items()]
+    rows += [(f"prefers {name}", widgets.shown(value)) for name, value in answer.preferences.items()]
+    rows += [(f"meta.{name}", widgets.shown(value)) for name, value in answer.metadata.items()]
     rows.insert(3, ("used", f"{_bar(screen, stats)} {_used(stats)}" if screen.terminal else _used(stats)))
-    parts.pairs(screen, rows)
+    widgets.pairs(screen, rows)
     if screen.terminal:
-        parts.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
+        widgets.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
 
 
 def preferences(screen: Screen, answer: Preferred, _: Any) -> None:
     """Names and values."""
     if screen.terminal and not (answer.preferences or answer.missing):
         screen.line("No preferences.", "yellow")
-    parts.pairs(screen, [(name, parts.shown(value)) for name, value in answer.preferences.items()])
+    widgets.pairs(screen, [(name, widgets.shown(value)) for name, value in answer.preferences.items()])
     for name in answer.missing:
         screen.line(f"not set  {one_line(name)}", "yellow")
 
@@ -148,10 +146,10 @@ def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
         screen.line("Nothing to take.", "yellow")
     limit = answer.bytes_limit or answer.bytes_before or 1
     for name, used in (("before", answer.bytes_before), ("after", answer.bytes_after)):
-        share = pictures.bar(used / limit, 2 * _BAR, plain=screen.plain, rest="░")
+        share = charts.bar(used / limit, 2 * _BAR, plain=screen.plain, rest="░")
         style = "red" if 100 * used / limit >= _FULL else "cyan"
-        of = f" of {pictures.size(answer.bytes_limit)}" if answer.bytes_limit else ""
-        screen.line(f"{name:<6}  {screen.styled(share, style)} {pictures.size(used)}{of}")
+        of = f" of {charts.size(answer.bytes_limit)}" if answer.bytes_limit else ""
+        screen.line(f"{name:<6}  {screen.styled(share, style)} {charts.size(used)}{of}")
     reasons = Counter(one.reason for one in answer.dropped)
     if reasons:
         told = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
@@ -171,4 +169,4 @@ def topics(screen: Screen, answer: Topics, _: Any) -> None:
     elif not answer.topics:
         screen.line("No topics: no memory of a session has a tag.", "yellow")
     else:
-        parts.bars(screen, "", {one.tag: one.count for one in answer.topics})
+        widgets.bars(screen, "", {one.tag: one.count for one in answer.topics})

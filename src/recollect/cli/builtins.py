@@ -8,9 +8,9 @@ from types import MappingProxyType
 import click
 
 from recollect import __version__
-from recollect.cli import shared
-from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
-from recollect.cli.running import as_json
+from recollect.cli import global_options
+from recollect.cli.constants import COMPLETION_VARIABLE, OWN, PROGRAM
+from recollect.cli.execution import as_json
 from recollect.cli.screen import Screen, one_line
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -41,12 +41,12 @@ def version(out: Screen) -> click.Command:
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
         found = Release(recollect=__version__, python=sys.version.split()[0], platform=sys.platform)
-        if shared.asking(context).json:
+        if global_options.asking(context).json:
             out.line(as_json("version", found))
         else:
             out.line(f"recollect {found.recollect} (Python {found.python} on {found.platform})")
 
-    return click.Command("version", callback=show, params=shared.options(), help=OWN["version"])
+    return click.Command("version", callback=show, params=global_options.options(), help=OWN["version"])
 
 
 def where(out: Screen) -> click.Command:
@@ -54,7 +54,7 @@ def where(out: Screen) -> click.Command:
 
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
-        asked = shared.asking(context)
+        asked = global_options.asking(context)
         found = asked.find()
         ids = {name: value for name in found.origins if (value := getattr(found.identity, name, None))}
         place = Place(database=found.database, identity=ids, opening=found.opening, origins=found.origins)
@@ -64,7 +64,7 @@ def where(out: Screen) -> click.Command:
         for name, value in {"database": place.database, **place.identity, **place.opening}.items():
             out.line(f"{name.ljust(9)} {one_line(value)}  {out.styled('from ' + place.origins[name], 'dim')}")
 
-    return click.Command("where", callback=show, params=shared.options(), help=OWN["where"])
+    return click.Command("where", callback=show, params=global_options.options(), help=OWN["where"])
 
 
 def completion(out: Screen) -> click.Command:
@@ -80,7 +80,9 @@ def completion(out: Screen) -> click.Command:
         out.line(kind(context.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE).source())
 
     argument = click.Argument(["shell"], type=click.Choice(_SHELLS))
-    return click.Command("completion", callback=show, params=[argument, *shared.options()], help=OWN["completion"])
+    return click.Command(
+        "completion", callback=show, params=[argument, *global_options.options()], help=OWN["completion"]
+    )
 
 
 ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "version": Release})

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from recollect.errors import InvalidInput, InvalidLayer
-from recollect.operations.narrowing import Conditions
+from recollect.operations.conditions import Conditions
 from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
 from recollect.types import Layer, Operation
 

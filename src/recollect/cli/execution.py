@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recollect.cli import params
-from recollect.cli.names import DATABASE
+from recollect.cli import parameters
+from recollect.cli.constants import DATABASE
+from recollect.cli.global_options import Asking
 from recollect.cli.screen import Screen, one_line
-from recollect.cli.shared import Asking
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
 from recollect.operations import Caller, Needs, Progress, Verb
 
 if TYPE_CHECKING:
-    from recollect.cli.finding import Found
+    from recollect.cli.discovery import Found
     from recollect.memories.database import Memories
 
 
 def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out: Screen, notes: Screen) -> bool:
     """Run a verb and show its answer; whether the answer is yes."""
-    given = params.filled(verb, values, whole=bool(values.get("whole")))
+    given = parameters.filled(verb, values, whole=bool(values.get("whole")))
     found = asked.find()
     with opened(verb, found) as memories:
         caller = Caller(memories=memories, identity=found.identity)
         if not values.get("yes"):
             _ask_first(verb.asks(caller, given), notes)
         if verb.live and not values.get("once"):
-            from recollect.cli import watching  # lazy: one command needs it
+            from recollect.cli import change_feed  # lazy: one command needs it
 
-            return watching.follow(verb, caller, given, out, json=asked.json, interval_s=values["interval"])
+            return change_feed.follow(verb, caller, given, out, json=asked.json, interval_s=values["interval"])
         with _progress(notes, verb.name) as told:
             answer = verb.run(caller._replace(progress=told), given)
     answer_with(out, verb.name, answer, given, json=asked.json, values=values)
@@ -43,9 +43,9 @@ def answer_with(
 ) -> None:
     """Show an answer: as JSON, as a picture in a file, or for people."""
     if values and values.get("output"):
-        from recollect.cli import files  # lazy: one option of one command needs it
+        from recollect.cli import output_files  # lazy: one option of one command needs it
 
-        files.write_private(values["output"], answer.text, force=values["force"])
+        output_files.write_private(values["output"], answer.text, force=values["force"])
         if not json:
             out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
             return
@@ -55,12 +55,12 @@ def answer_with(
     elif json:
         out.line(as_json(name, answer))
     elif values and values.get("svg"):
-        from recollect.cli import drawing  # lazy: one option of one command needs it
+        from recollect.cli import graph_views  # lazy: one option of one command needs it
 
-        values["svg"].write(drawing.svg(answer))
+        values["svg"].write(graph_views.svg(answer))
         out.line(f"{len(answer.nodes)} memories drawn into {values['svg'].name}")
     else:
-        from recollect.cli.rendering import render  # lazy: programs need none of it
+        from recollect.cli.renderers import render  # lazy: programs need none of it
 
         render(out, name, answer, given)
 

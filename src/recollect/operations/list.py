@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from recollect.errors import InvalidLayer
-from recollect.operations.narrowing import Narrowed
+from recollect.operations.conditions import Narrowed
 from recollect.operations.verb import Caller, Example, Needs, Verb, option
 from recollect.types import Page, Sort
 

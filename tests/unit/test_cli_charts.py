@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from recollect import MemoryType
-from recollect.cli import drawing, pictures
+from recollect.cli import charts, graph_views
 from recollect.cli.screen import one_line, safe, screen_of
-from recollect.operations.looking import Edge, Graph, Node
+from recollect.operations.graph import Edge, Graph, Node
 
 NUMBERS = st.floats(allow_nan=False)
 
 
 @given(NUMBERS, st.integers(0, 60), st.booleans())
 def test_a_bar_is_as_wide_as_it_is_told(fraction: float, width: int, plain: bool) -> None:
-    drawn = pictures.bar(fraction, width, plain=plain)
+    drawn = charts.bar(fraction, width, plain=plain)
     assert len(drawn) == width
     assert drawn.isascii() or not plain
     if fraction >= 1:
@@ -33,12 +33,12 @@ def test_a_bar_is_as_wide_as_it_is_told(fraction: float, width: int, plain: bool
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_more_is_never_a_shorter_bar(one: float, other: float) -> None:
     low, high = sorted([one, other])
-    assert len(pictures.bar(low, 20).rstrip()) <= len(pictures.bar(high, 20).rstrip())
+    assert len(charts.bar(low, 20).rstrip()) <= len(charts.bar(high, 20).rstrip())
 
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(-1e9, 1e9)), st.integers(1, 30))
 def test_every_part_of_a_score_has_a_bar(parts: dict[str, float], width: int) -> None:
-    found = pictures.signed_bars(parts, width)
+    found = charts.signed_bars(parts, width)
     assert {name: value for name, _, value in found} == parts
     assert all(len(drawn) == width for _, drawn, _ in found)
     sizes = [abs(value) for *_, value in found]
@@ -47,7 +47,7 @@ def test_every_part_of_a_score_has_a_bar(parts: dict[str, float], width: int) ->
 
 @given(st.lists(st.integers(0, 10**9)), st.booleans())
 def test_a_timeline_has_a_letter_for_each_period_and_shows_what_is_not_nothing(counts: list[int], plain: bool) -> None:
-    drawn = pictures.sparkline(counts, plain=plain)
+    drawn = charts.sparkline(counts, plain=plain)
     assert [letter == " " for letter in drawn] == [count == 0 for count in counts]
     assert drawn.isascii() or not plain
 
@@ -57,12 +57,12 @@ def test_a_timeline_has_a_letter_for_each_period_and_shows_what_is_not_nothing(c
 )
 def test_times_are_told_as_people_do(seconds: float, says: str) -> None:
     now = datetime(2030, 1, 8, tzinfo=UTC)
-    assert pictures.ago(now - timedelta(seconds=seconds), now) == says
+    assert charts.ago(now - timedelta(seconds=seconds), now) == says
 
 
 @given(st.integers(0, 10**18))
 def test_sizes_are_short(count: int) -> None:
-    assert len(pictures.size(count)) <= 12
+    assert len(charts.size(count)) <= 12
 
 
 @given(st.text())
@@ -85,7 +85,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 @given(graphs(), st.booleans())
 def test_a_tree_shows_every_memory_and_every_reference(graph: Graph, plain: bool) -> None:
-    branches = list(drawing.tree(graph, plain=plain))
+    branches = list(graph_views.tree(graph, plain=plain))
     opened = [branch.node.id for branch in branches if not branch.repeated]
     assert sorted(opened) == sorted(node.id for node in graph.nodes)
     indented = [branch for branch in branches if branch.prefix]
@@ -94,7 +94,7 @@ def test_a_tree_shows_every_memory_and_every_reference(graph: Graph, plain: bool
 
 @given(graphs())
 def test_a_picture_is_svg_with_every_memory_and_every_reference(graph: Graph) -> None:
-    root = ElementTree.fromstring(drawing.svg(graph))
+    root = ElementTree.fromstring(graph_views.svg(graph))
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f"{space}g")) == len(graph.nodes)
     assert len(root.findall(f"{space}path")) == len(graph.edges)
@@ -108,13 +108,13 @@ def test_long_chains_of_references_can_be_drawn() -> None:
     nodes = tuple(Node(id=str(number), label="x", type=MemoryType.FACT) for number in range(3_000))
     edges = tuple(Edge(source=str(number), target=str(number + 1)) for number in range(2_999))
     graph = Graph(nodes=nodes, edges=edges)
-    assert len(list(drawing.tree(graph))) == len(nodes)
-    assert len(drawing.columns(graph)) == len(nodes)
+    assert len(list(graph_views.tree(graph))) == len(nodes)
+    assert len(graph_views.columns(graph)) == len(nodes)
 
 
 @given(st.text(st.sampled_from("ab 日本e\u0301…"), max_size=40), st.integers(1, 30))
 def test_what_is_cut_fits_and_is_the_beginning(text: str, room: int) -> None:
-    short = pictures.cut(text, room)
+    short = charts.cut(text, room)
     assert cell_len(short) <= room
     assert short == text or (short[-1] == "…" and text.startswith(short[:-1]) and cell_len(text) > room)
 
@@ -129,14 +129,14 @@ def test_what_is_cut_fits_and_is_the_beginning(text: str, room: int) -> None:
     ],
 )
 def test_references_lead_from_box_to_box(start: tuple[int, int], end: tuple[int, int], begins: str, ends: str) -> None:
-    path = drawing._curve(start, end)
+    path = graph_views._curve(start, end)
     assert f'd="{begins}C' in path
     assert f' {ends}" fill' in path
 
 
 def test_a_reference_past_a_box_goes_around_it() -> None:
-    assert "66" in drawing._curve((0, 0), (620, 0))
-    assert "66" not in drawing._curve((0, 0), (310, 0))
+    assert "66" in graph_views._curve((0, 0), (620, 0))
+    assert "66" not in graph_views._curve((0, 0), (310, 0))
 
 
 @pytest.mark.parametrize(("told", "width"), [("", 80), ("120", 120), ("3", 20), ("wide", 80), ("0", 80), ("-5", 80)])

@@ -7,16 +7,16 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import parts, pictures
+from recollect.cli import charts, widgets
 from recollect.cli.screen import Screen, one_line, safe
 
 if TYPE_CHECKING:
-    from recollect.operations.adding import Added
-    from recollect.operations.composing import Prompt
-    from recollect.operations.counting import Count
-    from recollect.operations.forgetting import Forgotten, Restored
-    from recollect.operations.keeping import Reembedded, Settings
-    from recollect.operations.looking import Statistics
+    from recollect.operations.add import Added
+    from recollect.operations.count import Count
+    from recollect.operations.forget import Forgotten, Restored
+    from recollect.operations.maintenance import Reembedded, Settings
+    from recollect.operations.prompt import Prompt
+    from recollect.operations.stats import Statistics
     from recollect.types import ConversionReport, Diagnosis, Health
 
 _MEMORIES = 10
@@ -69,7 +69,7 @@ def prompt(screen: Screen, answer: "Prompt", _: Any) -> None:
         return
     screen.line(safe(answer.text) or "Nothing here seems to be about that.")
     room = max(10, min(40, screen.width - 30))
-    filled = pictures.bar(answer.total_tokens / max(1, answer.budget_tokens), room, plain=screen.plain)
+    filled = charts.bar(answer.total_tokens / max(1, answer.budget_tokens), room, plain=screen.plain)
     screen.line()
     screen.line(f"{filled} {answer.total_tokens} of {answer.budget_tokens} tokens", "cyan")
     shares = [f"{part} {tokens}" for part, tokens in answer.tokens_by_part.items() if tokens]
@@ -83,20 +83,20 @@ def statistics(screen: Screen, answer: "Statistics", _: Any) -> None:
     pairs = [
         ("active", str(stats.active)),
         ("forgotten", str(stats.forgotten)),
-        ("size", pictures.size(stats.bytes_used)),
+        ("size", charts.size(stats.bytes_used)),
     ]
     if stats.bytes_limit:
-        pairs.append(("of", f"{pictures.size(stats.bytes_limit)} ({stats.percent_used:.0f} %)"))
+        pairs.append(("of", f"{charts.size(stats.bytes_limit)} ({stats.percent_used:.0f} %)"))
     if stats.oldest and stats.newest:
-        pairs += [("oldest", parts.time(stats.oldest)), ("newest", parts.time(stats.newest))]
-    parts.pairs(screen, pairs)
-    parts.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
-    parts.bars(screen, "Tags", {use.tag: use.count for use in stats.top_tags})
+        pairs += [("oldest", widgets.time(stats.oldest)), ("newest", widgets.time(stats.newest))]
+    widgets.pairs(screen, pairs)
+    widgets.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
+    widgets.bars(screen, "Tags", {use.tag: use.count for use in stats.top_tags})
     if answer.timeline:
         screen.line()
         screen.line("Recorded", "bold")
         screen.line(
-            "  " + screen.styled(pictures.sparkline([one.count for one in answer.timeline], plain=screen.plain), "cyan")
+            "  " + screen.styled(charts.sparkline([one.count for one in answer.timeline], plain=screen.plain), "cyan")
         )
         first, last = answer.timeline[0], answer.timeline[-1]
         most = max(one.count for one in answer.timeline)
@@ -109,7 +109,7 @@ def health(screen: Screen, answer: "Health", _: Any) -> None:
     """The state, and that of the parts."""
     style = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}[answer.status.value]
     screen.line(f"{screen.styled(answer.status.value, style)} ({answer.latency_ms:.1f} ms)")
-    parts.pairs(screen, list(answer.components.items()))
+    widgets.pairs(screen, list(answer.components.items()))
 
 
 def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:
@@ -123,7 +123,7 @@ def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:
             screen.line(f"       to mend it: {safe(finding.repair)}", "dim")
     if any(not finding.repaired for finding in answer.findings):
         screen.line("recollect doctor --repair mends what can be mended", "yellow")
-    parts.pairs(screen, list(answer.facts.items()))
+    widgets.pairs(screen, list(answer.facts.items()))
 
 
 def rebuilt(screen: Screen, _: None, __: Any) -> None:
@@ -144,58 +144,58 @@ def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
     done = f"{answer.copied} versions copied" if answer.copied else "nothing new to copy"
     screen.line(f"{done} into {one_line(given.target)}", "green")
     rows = [("memories", f"{answer.memories} of {answer.owners} owners"), ("versions", str(answer.versions))]
-    parts.pairs(screen, [*rows, ("compared", f"the same on both sides, checksum {answer.checksum}")])
+    widgets.pairs(screen, [*rows, ("compared", f"the same on both sides, checksum {answer.checksum}")])
 
 
 def settings(screen: Screen, answer: "Settings", _: Any) -> None:
     """Name and value."""
-    parts.pairs(screen, sorted(answer.settings.items()))
+    widgets.pairs(screen, sorted(answer.settings.items()))
 
 
 def field_by_field(screen: Screen, answer: Any, _: Any) -> None:
     """Any answer: the names of its fields and what they hold."""
     if not is_dataclass(answer):
-        screen.line(one_line(parts.shown(answer)))
+        screen.line(one_line(widgets.shown(answer)))
         return
-    parts.pairs(screen, [(one.name, parts.shown(getattr(answer, one.name))) for one in fields(answer)])
+    widgets.pairs(screen, [(one.name, widgets.shown(getattr(answer, one.name))) for one in fields(answer)])
 
 
 RENDERERS: Mapping[str, str] = MappingProxyType(
     {
-        "add": "rendering:added",
-        "update": "listing:memory",
-        "forget": "rendering:forgotten",
-        "restore": "rendering:restored",
-        "search": "listing:results",
-        "list": "listing:page",
-        "show": "listing:memory",
-        "count": "rendering:counted",
-        "context": "rendering:prompt",
-        "history": "listing:history",
-        "watch": "listing:changes",
-        "stats": "rendering:statistics",
-        "graph": "listing:graph",
-        "sessions": "rooms:listing",
-        "sessions.create": "rooms:details",
-        "sessions.show": "rooms:details",
-        "sessions.preferences": "rooms:preferences",
-        "sessions.configure": "rooms:details",
-        "sessions.close": "rooms:details",
-        "sessions.reopen": "rooms:details",
-        "sessions.delete": "rooms:deleted",
-        "sessions.restore": "rooms:details",
-        "sessions.export": "rooms:exported",
-        "sessions.topics": "rooms:topics",
-        "sessions.about": "rooms:listing",
-        "sessions.search": "listing:results",
-        "sessions.memories": "listing:page",
-        "compact": "rooms:compacted",
-        "health": "rendering:health",
-        "doctor": "rendering:diagnosis",
-        "rebuild": "rendering:rebuilt",
-        "reembed": "rendering:reembedded",
-        "convert": "rendering:converted",
-        "config": "rendering:settings",
+        "add": "renderers:added",
+        "update": "show_memories:memory",
+        "forget": "renderers:forgotten",
+        "restore": "renderers:restored",
+        "search": "show_memories:results",
+        "list": "show_memories:page",
+        "show": "show_memories:memory",
+        "count": "renderers:counted",
+        "context": "renderers:prompt",
+        "history": "show_memories:history",
+        "watch": "show_memories:changes",
+        "stats": "renderers:statistics",
+        "graph": "show_memories:graph",
+        "sessions": "show_sessions:listing",
+        "sessions.create": "show_sessions:details",
+        "sessions.show": "show_sessions:details",
+        "sessions.preferences": "show_sessions:preferences",
+        "sessions.configure": "show_sessions:details",
+        "sessions.close": "show_sessions:details",
+        "sessions.reopen": "show_sessions:details",
+        "sessions.delete": "show_sessions:deleted",
+        "sessions.restore": "show_sessions:details",
+        "sessions.export": "show_sessions:exported",
+        "sessions.topics": "show_sessions:topics",
+        "sessions.about": "show_sessions:listing",
+        "sessions.search": "show_memories:results",
+        "sessions.memories": "show_memories:page",
+        "compact": "show_sessions:compacted",
+        "health": "renderers:health",
+        "doctor": "renderers:diagnosis",
+        "rebuild": "renderers:rebuilt",
+        "reembed": "renderers:reembedded",
+        "convert": "renderers:converted",
+        "config": "renderers:settings",
     }
 )
 """The module and the function that show the answer of a verb; a command loads only its own."""

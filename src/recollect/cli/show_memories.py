@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import parts, pictures
-from recollect.cli.kinds import local_now
+from recollect.cli import charts, widgets
+from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
 from recollect.types import Operation
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from recollect.operations.looking import Graph, Versions
+    from recollect.operations.graph import Graph
+    from recollect.operations.history import Versions
     from recollect.types import Hit, Memory, Page, Results, Version
 
 _EXCERPT = 280
@@ -48,7 +49,7 @@ def results(screen: Screen, answer: Results, given: Any) -> None:
 
 
 def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
-    score = pictures.bar(hit.score, 10, plain=screen.plain)
+    score = charts.bar(hit.score, 10, plain=screen.plain)
     fits = screen.width >= _ID_FITS
     id = f"  {screen.styled(hit.memory.id, 'dim')}" if fits else ""
     screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}{id}")
@@ -62,7 +63,7 @@ def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
         screen.line(f"   {len(hit.duplicates)} more say the same", "magenta")
     names = max(map(len, hit.reasons), default=0)
     room = max(5, min(24, screen.width - names - 12))
-    for name, drawn, value in pictures.signed_bars(hit.reasons, room, plain=screen.plain):
+    for name, drawn, value in charts.signed_bars(hit.reasons, room, plain=screen.plain):
         style = "green" if value >= 0 else "red"
         screen.line(f"   {name.replace('_', ' ').ljust(names)} {screen.styled(drawn, style)} {value:+.2f}")
     screen.line()
@@ -110,7 +111,7 @@ def _indented(text: str, style: str) -> Any:
 
 def _facts(memory: Memory, now: datetime) -> str:
     owner = f"{memory.layer.value} {'/'.join(memory.owner.ids)}"
-    parts = [memory.type.value, owner, memory.author or "", pictures.ago(memory.occurred_at, now), *memory.tags]
+    parts = [memory.type.value, owner, memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
     return one_line(" · ".join(filter(None, parts)))
 
 
@@ -154,7 +155,7 @@ def _table(memories: Iterable[Memory], now: datetime) -> Table:
     for one in memories:
         content = Text(one_line(excerpt(one.content, None)), style="" if one.state.value == "active" else "strike dim")
         tags = one_line(", ".join(one.tags))
-        table.add_row(pictures.ago(one.created_at, now), one.type.value, content, Text(tags), one.id)
+        table.add_row(charts.ago(one.created_at, now), one.type.value, content, Text(tags), one.id)
     return table
 
 
@@ -190,7 +191,7 @@ def memory(screen: Screen, answer: Memory, _: Any) -> None:
     ]
     screen.line(safe(answer.content) if screen.terminal else answer.content)
     screen.line()
-    parts.pairs(screen, [(name, str(value)) for name, value in pairs if value not in (None, "")])
+    widgets.pairs(screen, [(name, str(value)) for name, value in pairs if value not in (None, "")])
 
 
 def _moment(moment: datetime | None) -> str:
@@ -251,13 +252,13 @@ def graph(screen: Screen, answer: Graph, _: Any) -> None:
         return
     if not answer.edges:
         screen.line("No references.", "yellow")
-    from recollect.cli import drawing  # lazy: one command needs it
+    from recollect.cli import graph_views  # lazy: one command needs it
 
-    for branch in drawing.tree(answer, plain=screen.plain):
+    for branch in graph_views.tree(answer, plain=screen.plain):
         again = " (see above)" if branch.repeated else ""
         id = f"  {branch.node.id}" if screen.width >= NARROW else ""
         room = max(10, screen.width - len(branch.prefix) - len(again) - len(id))
-        label = pictures.cut(one_line(branch.node.label), room)
+        label = charts.cut(one_line(branch.node.label), room)
         screen.line(f"{branch.prefix}{label}{screen.styled(again + id, 'dim')}")
     if not answer.complete:
         screen.line("There are more; --limit shows them.", "yellow")

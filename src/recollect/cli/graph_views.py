@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 
-from recollect.cli import pictures
-from recollect.operations.looking import Graph, Node
+from recollect.cli import charts
+from recollect.operations.graph import Graph, Node
 from recollect.types import MemoryType
 
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 240, 44, 70, 18, 40
@@ -142,7 +142,7 @@ def _curve(start: Sequence[int], end: Sequence[int]) -> str:
 def _box(node: Node, place: Sequence[int]) -> str:
     x, y = place
     label = "".join(letter if letter.isprintable() else "�" for letter in node.label)
-    short = pictures.cut(label, _LETTERS)
+    short = charts.cut(label, _LETTERS)
     return (
         f"<g><title>{escape(label)} ({escape(node.id)})</title>"
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="{_COLOURS[node.type]}"'

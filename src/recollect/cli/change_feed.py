@@ -5,10 +5,10 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-from recollect.cli.running import answer_with
+from recollect.cli.execution import answer_with
 from recollect.cli.screen import Screen
 from recollect.operations import Caller, Verb
-from recollect.operations.looking import Versions
+from recollect.operations.history import Versions
 
 _SHOWN = 1_000
 
@@ -33,7 +33,7 @@ def _behind(given: Any, answer: Versions) -> Any:
 def _live(verb: Verb[Any, Any], caller: Caller, given: Any, out: Screen, interval_s: float) -> bool:
     from rich.live import Live  # lazy: only for people
 
-    from recollect.cli.listing import live_table  # lazy: as above
+    from recollect.cli.show_memories import live_table  # lazy: as above
 
     latest: deque[Any] = deque(maxlen=_SHOWN)
     total = 0
