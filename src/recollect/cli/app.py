@@ -3,18 +3,20 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import click
 
+from recollect import codec
 from recollect.cli import global_options, parameters
 from recollect.cli.constants import COMPLETION_VARIABLE, OWN, PROGRAM
 from recollect.cli.screen import Screen, one_line, standard_screens
-from recollect.errors import RecollectError
-from recollect.operations import LISTED, VERBS, Verb, asked, failure_of, family
-from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, UNEXPECTED, USAGE
+from recollect.errors import InvalidInput, RecollectError
+from recollect.operations import LISTED, VERBS, Report, Verb, family, report
+from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, USAGE
 
 _ABOUT = """The memory of your agents: one file, no server, no LLM.
 
@@ -55,11 +57,11 @@ class VerbCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The verb's own arguments and options first."""
-        fields = {one.name: asked(one).help for one in self.verb.fields}
+        described = {slot.key: slot.parameter.description for slot in parameters.slots_of(self.verb)}
         records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Where, as whom, and how": []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Argument):
-                records["Arguments"].append((param.metavar or "", fields[param.name or ""]))
+                records["Arguments"].append((param.metavar or "", described[param.name or ""]))
             elif record := param.get_help_record(ctx):
                 heading = "Where, as whom, and how" if global_options.is_shared(param.name) else "Options"
                 records[heading].append(record)
@@ -233,14 +235,13 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
         return end.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else PROGRAM
-        return told.error("USAGE", error.format_message(), f"see {path} --help", USAGE)
+        return told.error(_said("USAGE", error.format_message(), f"see {path} --help", USAGE))
     except click.ClickException as error:
-        return told.error("USAGE", error.format_message(), "", USAGE)
+        return told.error(_said("USAGE", error.format_message(), "", USAGE))
     except RecollectError as error:
-        hint = _HINTS.get(error.code, error.hint)
-        return told.error(error.code, error.message, hint, failure_of(error).exit_code, error)
+        return told.error(replace(report(error), hint=_HINTS.get(error.code, error.hint)))
     except (KeyboardInterrupt, click.Abort):
-        return told.error("INTERRUPTED", "stopped", _when_stopped(commands.named), INTERRUPTED)
+        return told.error(_said("INTERRUPTED", "stopped", _when_stopped(commands.named), INTERRUPTED))
     except BrokenPipeError:
         raise
     except Exception as error:  # reason: whatever happens, a terminal gets one line and a code  # noqa: BLE001
@@ -248,16 +249,18 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
             import traceback  # lazy: only for who looks for a mistake of ours
 
             traceback.print_exc()
-        message = f"{type(error).__name__}: {error}"
-        return told.error("INTERNAL", message[:500], "please report it; RECOLLECT_DEBUG=1 shows more", UNEXPECTED)
+        message = f"{type(error).__name__}: {error}"[:500]
+        hint = "please report it; RECOLLECT_DEBUG=1 shows more"
+        return told.error(replace(report(error), message=message, hint=hint))
 
 
 def _when_stopped(name: str) -> str:
     return VERBS[name].interrupted if name in VERBS else ""
 
 
-def _simple(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | None) else str(value)
+def _said(code: str, message: str, hint: str, exit_code: int) -> Report:
+    """What to tell of an error of the command line itself."""
+    return replace(report(InvalidInput(message, hint=hint)), code=code, exit_code=exit_code)
 
 
 class _Told:
@@ -266,23 +269,15 @@ class _Told:
     def __init__(self, json: Screen | None, notes: Screen, commands: Commands) -> None:
         self._json, self._notes, self._commands = json, notes, commands
 
-    def error(self, code: str, message: str, hint: str, exit_code: int, error: RecollectError | None = None) -> int:
-        """Tell of an error; the exit code."""
+    def error(self, told: Report) -> int:
+        """Tell of an error; returns its exit code."""
         if self._json is None:
-            said = one_line(message).rstrip(".")
-            text = f"{said}{' ' if said.endswith('?') else '; '}{one_line(hint)}" if hint else said
+            said = one_line(told.message).rstrip(".")
+            text = f"{said}{' ' if said.endswith('?') else '; '}{one_line(told.hint)}" if told.hint else said
             self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
-            return exit_code
-        from recollect import codec  # lazy: brings in msgspec
-
-        described = {
-            "code": code,
-            "message": message,
-            "hint": hint,
-            "retryable": bool(error and error.retryable),
-            "details": {name: _simple(value) for name, value in error.details.items()} if error else {},
-            "exit_code": exit_code,
-        }
+            return told.exit_code
+        names = ("code", "message", "hint", "retryable", "details", "exit_code")
+        described = {name: getattr(told, name) for name in names}
         failed = {"ok": False, "operation": self._commands.named, "error": described}
         self._json.line(codec.encode_json(failed).decode())
-        return exit_code
+        return told.exit_code

@@ -1,8 +1,8 @@
-"""Commands that are the terminal's own: they ask nothing of a database."""
+"""Commands of the command line itself, which need no database: where, completion, version."""
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import click
@@ -12,31 +12,36 @@ from recollect.cli import global_options
 from recollect.cli.constants import COMPLETION_VARIABLE, OWN, PROGRAM
 from recollect.cli.execution import as_json
 from recollect.cli.screen import Screen, one_line
+from recollect.fields import LINE
+from recollect.operations.verb import result
+from recollect.types.bounds import Bounds
 
 _SHELLS = ("bash", "zsh", "fish")
+_PATH = Bounds(max_length=4_096)
+_BY_NAME = Bounds(max_length=100, each=_PATH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What runs here."""
+    """The versions of what runs here."""
 
-    recollect: str
-    python: str
-    platform: str
+    recollect: str = result("The version of Recollect.", bounds=LINE)
+    python: str = result("The version of Python.", bounds=LINE)
+    platform: str = result("The operating system.", bounds=LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The database and the identity that commands would use here, what it is opened with, and who said so."""
+    """The database and the identity that commands would use here, the options to open it, and where each comes from."""
 
-    database: str
-    identity: Mapping[str, str] = field(default_factory=dict)
-    opening: Mapping[str, str] = field(default_factory=dict)
-    origins: Mapping[str, str] = field(default_factory=dict)
+    database: str = result("The path or URL of the database.", bounds=_PATH)
+    identity: Mapping[str, str] = result("The ids of the identity.", {}, bounds=_BY_NAME)
+    opening: Mapping[str, str] = result("The options that the database is opened with.", {}, bounds=_BY_NAME)
+    origins: Mapping[str, str] = result("Where each of these values comes from.", {}, bounds=_BY_NAME)
 
 
 def version(out: Screen) -> click.Command:
-    """Which release this is."""
+    """The command that shows the version."""
 
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
@@ -50,7 +55,7 @@ def version(out: Screen) -> click.Command:
 
 
 def where(out: Screen) -> click.Command:
-    """Which database and identity would be used here, and why."""
+    """The command that shows which database and identity would be used here, and why."""
 
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
@@ -68,14 +73,14 @@ def where(out: Screen) -> click.Command:
 
 
 def completion(out: Screen) -> click.Command:
-    """The script that lets a shell complete commands and options."""
+    """The command that prints the completion script of a shell."""
 
     @click.pass_context
     def show(context: click.Context, /, shell: str, **_: object) -> None:
         from click.shell_completion import get_completion_class  # lazy: one command needs it
 
         kind = get_completion_class(shell)
-        if kind is None:  # unreachable by the choice above, and for the type checker
+        if kind is None:  # unreachable by the choice below; for the type checker
             raise click.UsageError(f"no completion for {shell}")
         out.line(kind(context.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE).source())
 
@@ -86,7 +91,7 @@ def completion(out: Screen) -> click.Command:
 
 
 ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "version": Release})
-"""What those of them that answer in JSON answer."""
+"""The answers of those that answer in JSON."""
 
 COMMANDS: Mapping[str, Callable[[Screen], click.Command]] = MappingProxyType(
     {"where": where, "completion": completion, "version": version}

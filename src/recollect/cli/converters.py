@@ -1,20 +1,22 @@
-"""What a text on the command line becomes: times, numbers of the journal, fields of one's own, values as JSON."""
+"""Converters from text on the command line to values: times, sequences of the journal, custom fields, JSON."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import click
 
+from recollect import filters
 from recollect.errors import InvalidInput
 
 _SEQUENCE_DIGITS = 19
 
 
 def moment(text: str, now: datetime, *, ahead: bool = False) -> datetime:
-    """A time from a date, a date and time, ``now``, or a span such as ``7d`` or ``last week``, which lies back.
+    """A time from a date, a date and time, ``now``, or a span such as ``7d`` or ``last week`` before now.
 
-    A time without a zone is meant in the zone of ``now``.
+    With ``ahead``, the span lies after now. A time without a zone is in the zone of ``now``.
 
     >>> moment("2030-01-07", datetime(2030, 1, 8, tzinfo=UTC)).isoformat()
     '2030-01-07T00:00:00+00:00'
@@ -32,8 +34,6 @@ def moment(text: str, now: datetime, *, ahead: bool = False) -> datetime:
 
 
 def _span(text: str) -> timedelta:
-    from recollect import filters  # lazy: most times are dates
-
     try:
         return filters.relative(text)
     except InvalidInput:
@@ -41,12 +41,12 @@ def _span(text: str) -> timedelta:
 
 
 def local_now() -> datetime:
-    """The time in the zone of this machine."""
+    """The time now, in the time zone of this machine."""
     return datetime.now(UTC).astimezone()
 
 
 def to_moment(*, ahead: bool = False, sequences: bool = False) -> Callable[[str], datetime | int]:
-    """Reads times for an option; with ``sequences``, also numbers of the journal."""
+    """Reads times for an option; with ``sequences``, also sequences of the journal."""
 
     def read(value: str) -> datetime | int:
         if sequences and value.isascii() and value.isdigit() and len(value) < _SEQUENCE_DIGITS:
@@ -60,7 +60,7 @@ def to_moment(*, ahead: bool = False, sequences: bool = False) -> Callable[[str]
 
 
 def to_pair(value: str) -> tuple[str, Any]:
-    """Reads ``name=value`` for an option; the value is JSON if it can be read so, and otherwise a text.
+    """Reads ``name=value`` for an option; the value is JSON if it parses as JSON, and otherwise a text.
 
     >>> to_pair("pages=3"), to_pair("city=Rome")
     (('pages', 3), ('city', 'Rome'))
@@ -68,8 +68,6 @@ def to_pair(value: str) -> tuple[str, Any]:
     name, sign, text = value.partition("=")
     if not sign or not name:
         raise click.BadParameter("write it as name=value, such as pages=3 or city=Rome")
-    import json  # lazy: few commands have fields of their own
-
     try:
         return name, json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError):
@@ -80,16 +78,22 @@ def _refused(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def to_value(kind: type) -> Callable[[str], Any]:
-    """Reads the JSON of one of our values for an option."""
+def to_json(value: str) -> Any:
+    """Reads JSON for an option.
 
-    def read(value: str) -> Any:
-        from recollect import codec  # lazy: brings in msgspec
+    >>> to_json('{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        return json.loads(value, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"not JSON: {str(error)[:200]}") from None
 
-        decode = cast("Callable[[str, type], Any]", codec.decode_as)
-        try:
-            return decode(value, kind)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise click.BadParameter(f"not the JSON of a {kind.__name__}: {str(error)[:200]}") from None
 
-    return read
+def to_word(value: str) -> str:
+    """Reads the name of a field or a setting for an option, with hyphens or underscores.
+
+    >>> to_word("limit-bytes")
+    'limit_bytes'
+    """
+    return value.replace("-", "_")

@@ -1,19 +1,20 @@
-"""Running a verb for somebody at a terminal or for a program: ask, open, run, show."""
+"""Running a verb: open the database, ask for confirmation, call the dispatcher, show the answer."""
 
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from recollect import codec
 from recollect.cli import parameters
 from recollect.cli.constants import DATABASE
 from recollect.cli.global_options import Asking
 from recollect.cli.screen import Screen, one_line
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
-from recollect.operations import Caller, Needs, Progress, Verb
+from recollect.operations import Caller, Progress, Verb, request
+from recollect.types import Need
 
 if TYPE_CHECKING:
     from recollect.cli.discovery import Found
@@ -21,27 +22,27 @@ if TYPE_CHECKING:
 
 
 def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out: Screen, notes: Screen) -> bool:
-    """Run a verb and show its answer; whether the answer is yes."""
-    given = parameters.filled(verb, values, whole=bool(values.get("whole")))
+    """Run a verb and show its answer; returns whether the answer is a yes."""
+    payload = parameters.payload_of(verb, values, whole=bool(values.get("whole")))
     found = asked.find()
-    with opened(verb, found) as memories:
-        caller = Caller(memories=memories, identity=found.identity)
+    with opened(verb, found) as memories, _progress(notes, verb.name) as progress:
+        caller = Caller(memories=memories, identity=found.identity, progress=progress)
+        call = request(verb.name, caller, payload)
         if not values.get("yes"):
-            _ask_first(verb.asks(caller, given), notes)
+            _confirm(call.question(), notes)
         if verb.live and not values.get("once"):
             from recollect.cli import change_feed  # lazy: one command needs it
 
-            return change_feed.follow(verb, caller, given, out, json=asked.json, interval_s=values["interval"])
-        with _progress(notes, verb.name) as told:
-            answer = verb.run(caller._replace(progress=told), given)
-    answer_with(out, verb.name, answer, given, json=asked.json, values=values)
+            return change_feed.follow(verb.name, caller, payload, out, json=asked.json, interval_s=values["interval"])
+        answer = call.run()
+    answer_with(out, verb.name, answer, call.input, json=asked.json, values=values)
     return verb.agrees(answer)
 
 
 def answer_with(
     out: Screen, name: str, answer: Any, given: Any, *, json: bool, values: Mapping[str, Any] | None = None
 ) -> None:
-    """Show an answer: as JSON, as a picture in a file, or for people."""
+    """Show an answer: as JSON, as a file, or for people."""
     if values and values.get("output"):
         from recollect.cli import output_files  # lazy: one option of one command needs it
 
@@ -50,8 +51,8 @@ def answer_with(
             out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
             return
     if json and name == "watch":
-        for version in answer.versions:
-            out.line(as_json(name, replace(answer, versions=(version,), last=version.sequence)))
+        for one in answer.one_by_one():
+            out.line(as_json(name, one))
     elif json:
         out.line(as_json(name, answer))
     elif values and values.get("svg"):
@@ -66,25 +67,23 @@ def answer_with(
 
 
 def as_json(operation: str, result: Any) -> str:
-    """An answer in the form that programs rely on."""
-    from recollect import codec  # lazy: brings in msgspec
-
+    """An answer as JSON for programs."""
     return codec.encode_json({"ok": True, "operation": operation, "result": result}).decode()
 
 
-def _ask_first(taken: str, notes: Screen) -> None:
-    """Before something is taken away, whoever sits there is asked; a program must have said that it is sure."""
+def _confirm(taken: str, notes: Screen) -> None:
+    """Ask a person before something is taken away; without a terminal, the flag ``--yes`` is required instead."""
     if not taken:
         return
     if not (sys.stdin.isatty() and notes.terminal):
-        raise click.UsageError(f"this would {one_line(taken)}, and nobody can be asked here: pass --yes if it shall be")
+        raise click.UsageError(f"this would {one_line(taken)}; there is no terminal to confirm it, so pass --yes")
     click.confirm(f"{one_line(taken[0].upper() + taken[1:])}?", abort=True, err=True)
 
 
 @contextmanager
 def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
-    """The database. One that is not there is made by the verbs that begin one, and by no other."""
-    import recollect  # lazy: the engine is loaded here, after all that can be refused without it
+    """The open database. Only verbs that create a database make one that does not exist."""
+    import recollect  # lazy: the engine, which is not needed to refuse a command line
 
     if verb.standalone:
         with recollect.open("ram:", embedder=None) as nothing:
@@ -96,25 +95,25 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
             raise ConfigurationError(
                 f"there is no database at {path} (from {found.origins[DATABASE]})",
                 details={"path": str(path)},
-                hint="recollect add makes one; --db names another",
+                hint="recollect add creates one; --db names another",
             )
         if found.origins[DATABASE] == "the default":
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         memories = recollect.open(found.database, **found.options)
     except EmbedderMismatch:
-        if verb.needs is Needs.WRITE and EmbeddingFailed in verb.errors:
+        if verb.needs is Need.WRITE and EmbeddingFailed in verb.errors:
             raise
         memories = recollect.open(
             found.database, **{**found.options, "embedder": None}
-        )  # what needs no new vectors goes by words alone
+        )  # a verb that needs no new vectors works by words alone
     with memories:
         yield memories
 
 
 @contextmanager
 def _progress(notes: Screen, name: str) -> Iterator[Progress | None]:
-    """A bar for whoever is watching, from the first step that is told of."""
+    """A progress bar on a terminal, shown from the first step that is reported."""
     if not notes.terminal:
         yield None
         return

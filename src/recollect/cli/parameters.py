@@ -1,22 +1,23 @@
-"""From the fields of a verb's input to options and arguments, and from what was typed to the input."""
+"""From the fields of a verb's input to options and arguments, and from what was typed to a payload."""
 
 import dataclasses
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from recollect.cli.converters import to_moment, to_pair, to_value
+from recollect.cli.converters import to_json, to_moment, to_pair, to_word
 from recollect.errors import InvalidInput
-from recollect.operations import Asked, Takes, Verb, asked
+from recollect.operations import Parameter, Takes, Verb, parameter_of
+from recollect.operations.properties import PROPERTIES
 
 STDIN = "-"
-_PLAIN = types.MappingProxyType({str: "TEXT", int: "NUMBER", float: "NUMBER"})
+_METAVARS = types.MappingProxyType({str: "TEXT", int: "NUMBER", float: "NUMBER"})
 
 
 class Kind(NamedTuple):
@@ -46,26 +47,63 @@ def kind_of(annotation: Any) -> Kind:
     return Kind(Mapping, optional, mapping=True) if typing.get_origin(base) is not None else Kind(base, optional)
 
 
+class Slot(NamedTuple):
+    """A field that the command line can fill: of the input itself, or of a group in it."""
+
+    group: str
+    name: str
+    kind: Kind
+    default: Any
+    parameter: Parameter
+
+    @property
+    def key(self) -> str:
+        """The name of the parameter in click."""
+        return f"{self.group}__{self.name}" if self.group else self.name
+
+    @property
+    def flag(self) -> str:
+        """The name of the option."""
+        return f"--{self.parameter.flag or self.name.replace('_', '-')}"
+
+
+def slots_of(verb: Verb[Any, Any]) -> Iterator[Slot]:
+    """The fields of a verb's input, with the fields of its groups in their place."""
+    for one in verb.fields:
+        parameter, kind = parameter_of(one), kind_of(one.type)
+        if parameter.takes is not Takes.GROUP:
+            yield Slot("", one.name, kind, one.default, parameter)
+            continue
+        for inner in dataclasses.fields(kind.base):
+            if kind.base in PROPERTIES:  # a public value: its options carry the name of the group
+                described = PROPERTIES[kind.base][inner.name]
+                flag = f"{one.name}-{inner.name}".replace("_", "-")
+                parameter = Parameter(description=described.description, flag=flag)
+            else:
+                parameter = parameter_of(inner)
+            yield Slot(one.name, inner.name, kind_of(inner.type), inner.default, parameter)
+
+
 def params_of(verb: Verb[Any, Any]) -> list[click.Parameter]:
     """The arguments and options of a verb."""
-    return [_param(one, asked(one)) for one in verb.fields]
+    return [_param(slot) for slot in slots_of(verb)]
 
 
-def _param(one: "dataclasses.Field[Any]", how: Asked) -> click.Parameter:
-    kind = kind_of(one.type)
+def _param(slot: Slot) -> click.Parameter:
+    how, kind = slot.parameter, slot.kind
+    required = slot.default is dataclasses.MISSING
     if how.takes is not Takes.OPTION:
         return click.Argument(
-            [one.name],
+            [slot.key],
             nargs=1 if how.takes is Takes.ONE else -1,
-            required=one.default is dataclasses.MISSING,
-            metavar=_metavar(one.name, how) if one.default is dataclasses.MISSING else f"[{_metavar(one.name, how)}]",
+            required=required,
+            metavar=_metavar(slot) if required else f"[{_metavar(slot)}]",
         )
-    name = f"--{how.flag or one.name.replace('_', '-')}"
-    names = [*([f"-{how.short}"] if how.short else []), name, one.name]
+    names = [*([f"-{how.short}"] if how.short else []), slot.flag, slot.key]
     if kind.base is bool:
-        flags = f"{name}/--no-{name[2:]}" if kind.optional else name
-        return click.Option([*names[:-2], flags, one.name], is_flag=True, default=one.default, help=how.help)
-    default = one.default.value if isinstance(one.default, Enum) else one.default
+        flags = f"{slot.flag}/--no-{slot.flag[2:]}" if kind.optional else slot.flag
+        return click.Option([*names[:-2], flags, slot.key], is_flag=True, default=slot.default, help=how.description)
+    default = slot.default.value if isinstance(slot.default, Enum) else slot.default
     has_default = default not in (dataclasses.MISSING, None, ())
     type_, metavar = _type(kind, how)
     return click.Option(
@@ -75,62 +113,64 @@ def _param(one: "dataclasses.Field[Any]", how: Asked) -> click.Parameter:
         multiple=kind.many or kind.mapping,
         default=default if has_default else None,
         show_default=has_default,
-        help=how.help,
+        help=how.description,
     )
 
 
-def _type(kind: Kind, how: Asked) -> tuple[Any, str | None]:
+def _type(kind: Kind, how: Parameter) -> tuple[Any, str | None]:
     """What reads the text, and what stands for it in the help."""
+    words = how.bounds.words or (how.bounds.each.words if how.bounds.each else ())
+    if words:
+        return to_word, "WORD" if len(words) > 4 else f"[{'|'.join(words)}]"
     if kind.mapping:
         return to_pair, "NAME=VALUE"
     if kind.base is datetime:
         return to_moment(ahead=how.ahead, sequences=kind.sequences), "TIME"
     if isinstance(kind.base, type) and issubclass(kind.base, Enum):
         return click.Choice([member.value for member in kind.base], case_sensitive=False), None
-    if kind.base in _PLAIN:
-        return kind.base, _PLAIN[kind.base]
-    return to_value(kind.base), "JSON"
+    if kind.base in _METAVARS:
+        return kind.base, _METAVARS[kind.base]
+    return to_json, "JSON"
 
 
-def _metavar(name: str, how: Asked) -> str:
-    if how.takes is Takes.ONE:
-        return name.upper()
-    return f"{name.upper()}..." if how.takes is Takes.WORDS else f"{name.removesuffix('s').upper()}..."
+def _metavar(slot: Slot) -> str:
+    name = slot.name.upper()
+    if slot.parameter.takes is Takes.ONE:
+        return name
+    return f"{name}..." if slot.parameter.takes is Takes.WORDS else f"{name.removesuffix('S')}..."
 
 
-def filled(verb: Verb[Any, Any], values: Mapping[str, Any], *, whole: bool = False) -> Any:
-    """The input of a verb from what was typed; a single ``-`` stands for what comes in by the pipe."""
-    given: dict[str, Any] = {}
-    for one in verb.fields:
-        value, kind, how = values.get(one.name), kind_of(one.type), asked(one)
-        if how.takes in (Takes.WORDS, Takes.EACH):
-            given[one.name] = _placed(value or (), how, many=kind.many, whole=whole)
-        elif kind.mapping:
-            given[one.name] = dict(value or ())
-        elif kind.many:
-            given[one.name] = tuple(_member(kind, each) for each in value) if value else one.default
-        elif value is not None:
-            given[one.name] = _member(kind, value)
-    return verb.input(**given)
+def payload_of(verb: Verb[Any, Any], values: Mapping[str, Any], *, whole: bool = False) -> dict[str, Any]:
+    """The payload of a call from what was typed; a single ``-`` stands for the standard input."""
+    payload: dict[str, Any] = {}
+    for slot in slots_of(verb):
+        value = values.get(slot.key)
+        if slot.parameter.takes in (Takes.WORDS, Takes.EACH):
+            value = _placed(value or (), slot, whole=whole)
+        elif slot.kind.mapping:
+            value = dict(value or ())
+        elif slot.kind.many:
+            value = list(value or ())
+        if value in (None, [], {}):
+            continue
+        target = payload.setdefault(slot.group, {}) if slot.group else payload
+        target[slot.name] = value
+    return payload
 
 
-def _member(kind: Kind, value: Any) -> Any:
-    return kind.base(value) if isinstance(kind.base, type) and issubclass(kind.base, Enum) else value
-
-
-def _placed(typed: tuple[str, ...], how: Asked, *, many: bool, whole: bool) -> str | tuple[str, ...]:
+def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[str]:
     if typed == (STDIN,):
         text = read_text(sys.stdin.buffer)
-        parts = (text,) if whole or not many else lines_of(text)
-    elif how.takes is Takes.WORDS:
-        parts = (" ".join(typed),)
+        parts = [text] if whole or not slot.kind.many else list(lines_of(text))
+    elif slot.parameter.takes is Takes.WORDS:
+        parts = [" ".join(typed)]
     else:
-        parts = typed
-    return parts if many else parts[0]
+        parts = list(typed)
+    return parts if slot.kind.many else parts[0]
 
 
 def read_text(stream: BinaryIO) -> str:
-    """Everything that comes in, as UTF-8; a byte that is not, is named by its place."""
+    """The whole stream as UTF-8; an error names the first byte that is not."""
     content = stream.read()
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
@@ -144,7 +184,7 @@ def read_text(stream: BinaryIO) -> str:
 
 
 def lines_of(text: str) -> tuple[str, ...]:
-    """The lines that say something.
+    """The lines that are not blank, without surrounding spaces.
 
     >>> lines_of("Likes tea\\r\\n\\n  Lives in Rome \\n")
     ('Likes tea', 'Lives in Rome')

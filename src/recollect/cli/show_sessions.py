@@ -1,4 +1,4 @@
-"""Sessions on a screen."""
+"""Sessions on the screen."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from recollect.operations.session_queries import Topics
-    from recollect.operations.sessions import Details, Exported, Listing, Preferred
+    from recollect.operations.sessions import Details, Exported, Preferred, SessionList
     from recollect.types import CompactionReport, Removal, SessionStats
 
 _BAR = 10
 _FULL = 90  # percent
 
 
-def listing(screen: Screen, answer: Listing, _: Any) -> None:
+def listing(screen: Screen, answer: SessionList, _: Any) -> None:
     """A table, or cards where there is no room for one."""
     if not screen.terminal:
         screen.rows(_row(one) for one in answer.sessions)

@@ -1,18 +1,19 @@
-"""The verb that makes room in a session: compact."""
+"""The verb that frees space in a session: compact."""
 
 from dataclasses import dataclass
 
 from recollect.errors import NotFound
-from recollect.operations.verb import Caller, Example, Needs, Verb, argument, option
-from recollect.types import CompactionReport
+from recollect.operations.sessions import SESSION_ID
+from recollect.operations.verb import Caller, Example, Verb, argument, option
+from recollect.types import CompactionReport, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compact:
     """Which session."""
 
-    id: str = argument("the id of the session")
-    dry_run: bool = option("only say what would go", False, short="n")
+    id: str = argument("The id of the session.", bounds=SESSION_ID)
+    dry_run: bool = option("Only report what would be erased; change nothing.", False, short="n")
 
 
 def _compact(caller: Caller, given: Compact) -> CompactionReport:
@@ -32,13 +33,13 @@ COMPACT = Verb(
     input=Compact,
     output=CompactionReport,
     run=_compact,
-    needs=Needs.ERASE,
+    needs=Need.ERASE,
     errors=(NotFound,),
     asks=_taken_away,
-    description="What was forgotten or has expired is erased; what hardly counts any more, if the session is full."
-    " Pinned memories stay.",
+    description="Erases forgotten and expired memories, and the least relevant ones if the session is full. Pinned"
+    " memories stay.",
     examples=(
-        Example(line="recollect compact monday --dry-run", says="what would go, and how much room it makes"),
+        Example(line="recollect compact monday --dry-run", says="what would be erased, and how much space it frees"),
         Example(line="recollect compact monday --yes", says="without being asked"),
     ),
 )

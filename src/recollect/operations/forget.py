@@ -1,12 +1,13 @@
-"""Verbs that take memories away and bring them back: forget, restore."""
+"""Verbs that forget and erase memories and restore forgotten ones: forget, restore."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recollect import fields
 from recollect.errors import InvalidInput, InvalidLayer
-from recollect.operations.conditions import Conditions
-from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import Layer, Operation
+from recollect.operations.conditions import IDS, MANY_IDS, Conditions, layers_field
+from recollect.operations.verb import Caller, Example, Takes, Verb, argument, group, option, result
+from recollect.types import Layer, Need, Operation
 
 if TYPE_CHECKING:
     from recollect.memories.view import View
@@ -14,32 +15,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """The ids that were forgotten (or would be: ``dry_run``), and those where there was nothing to forget."""
+    """The ids that were forgotten (or would be, in a dry run), and those for which there was nothing to forget."""
 
-    ids: tuple[str, ...]
-    missing: tuple[str, ...]
-    permanent: bool
-    dry_run: bool
+    ids: tuple[str, ...] = result("Ids of the memories that were forgotten, or would be.", bounds=MANY_IDS)
+    missing: tuple[str, ...] = result("Ids for which there was nothing to forget.", bounds=MANY_IDS)
+    permanent: bool = result("Whether the memories were erased.")
+    dry_run: bool = result("Whether nothing was changed.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forget(Conditions):
+class Forget:
     """What to forget, by ids or by conditions, and whether for good."""
 
     ids: tuple[str, ...] = argument(
-        "the ids of the memories; without any, all for which the conditions hold", (), takes=Takes.EACH
+        "Ids of the memories to forget; without ids, the filter and the layers say which.",
+        (),
+        takes=Takes.EACH,
+        bounds=IDS,
     )
-    layers: tuple[Layer, ...] = option("only of this layer", (), flag="layer", short="l")
-    permanent: bool = option("erase them with all their versions; nothing brings them back", False, needs=Needs.ERASE)
-    reason: str | None = option("why, for the history")
-    dry_run: bool = option("only say what would be forgotten", False, short="n")
+    filter: Conditions = group("Forget the memories for which these conditions hold.", Conditions)
+    layers: tuple[Layer, ...] = layers_field()
+    permanent: bool = option(
+        "Erase the memories with all their versions; this cannot be undone.", False, needs=Need.ERASE
+    )
+    reason: str | None = option("The reason, kept in the history.", bounds=fields.LINE)
+    dry_run: bool = option("Only report what would be forgotten; change nothing.", False, short="n")
 
     @property
     def conditions(self) -> list[str]:
-        """The names of the conditions that were given."""
-        every = [one for one in fields(Conditions) if one.name != "max_depth"]
-        given = [one.name for one in every if getattr(self, one.name) not in (None, (), {})]
-        return [*given, *(["layers"] if self.layers else [])]
+        """The names of the conditions that are set."""
+        return [*(f"filter.{name}" for name in self.filter.given), *(["layers"] if self.layers else [])]
 
 
 def _forget(caller: Caller, given: Forget) -> Forgotten:
@@ -49,14 +54,14 @@ def _forget(caller: Caller, given: Forget) -> Forgotten:
 
 
 def _check(given: Forget) -> None:
-    """Ids or conditions, one of the two: what was forgotten to be said must not take everything."""
+    """Either ids or conditions: a call that gives neither by mistake must not forget everything."""
     if bool(given.ids) == bool(given.conditions):
         both = bool(given.ids)
         raise InvalidInput(
             "both ids and conditions were given" if both else "neither an id nor a condition was given",
             operation="forget",
             details={"field": given.conditions[0] if both else "ids"},
-            hint="give ids, or conditions such as a tag; a layer alone takes all that is in it",
+            hint="give ids, or conditions such as a tag; a layer alone selects everything in it",
         )
 
 
@@ -74,7 +79,7 @@ def _by_ids(view: "View", given: Forget) -> tuple[list[str], list[str]]:
 
 def _by_conditions(view: "View", given: Forget, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
     removal = view.forget_many(
-        filter=given.filter(),
+        filter=given.filter.to_filter(),
         layers=given.layers or None,
         reason=given.reason,
         permanent=given.permanent,
@@ -84,14 +89,14 @@ def _by_conditions(view: "View", given: Forget, *, dry_run: bool = False) -> tup
 
 
 def _forgettable(view: "View", id: str, *, permanent: bool) -> bool:
-    """Whether there is something to forget. The history tells, and unlike reading counts as no access."""
+    """Whether there is something to forget. Reads the history, because reading the memory would count as an access."""
     versions = view.history(id)
     gone = {Operation.ERASED} if permanent else {Operation.ERASED, Operation.FORGOTTEN}
     return bool(versions) and versions[-1].operation not in gone
 
 
 def _taken_away(caller: Caller, given: Forget) -> str:
-    """What somebody should be asked about: what cannot be undone, and what nobody counted."""
+    """What a person should confirm: what cannot be undone, and what conditions select."""
     if given.dry_run or (given.ids and not given.permanent):
         return ""
     _check(given)
@@ -110,12 +115,12 @@ FORGET = Verb(
     input=Forget,
     output=Forgotten,
     run=_forget,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(InvalidLayer,),
     asks=_taken_away,
     agrees=_none_missing,
-    description="A forgotten memory is left out of everything and can be restored. A permanent one is erased."
-    " By conditions all go together, or none.",
+    description="A forgotten memory is left out of everything and can be restored; with permanent it is erased."
+    " Memories selected by conditions are forgotten together: all of them, or none.",
     examples=(
         Example(line="recollect forget $ID --reason outdated", says="restore brings it back"),
         Example(line="recollect forget --tag personal --before 2026-01-01 --dry-run", says="how many it would be"),
@@ -128,17 +133,17 @@ FORGET = Verb(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The ids that are back, and those where nothing was forgotten."""
+    """The ids that were restored, and those for which there was nothing to restore."""
 
-    ids: tuple[str, ...]
-    missing: tuple[str, ...]
+    ids: tuple[str, ...] = result("Ids of the memories that were restored.", bounds=MANY_IDS)
+    missing: tuple[str, ...] = result("Ids for which there was nothing to restore.", bounds=MANY_IDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """What to bring back."""
+    """What to restore."""
 
-    ids: tuple[str, ...] = argument("the ids of the memories", takes=Takes.EACH)
+    ids: tuple[str, ...] = argument("Ids of the memories to restore.", takes=Takes.EACH, bounds=IDS)
 
 
 def _restore(caller: Caller, given: Restore) -> Restored:
@@ -155,7 +160,7 @@ RESTORE = Verb(
     input=Restore,
     output=Restored,
     run=_restore,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     agrees=_none_missing,
     examples=(Example(line="recollect restore $ID", says="as if it had not been forgotten"),),
 )

@@ -4,9 +4,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recollect.errors import InvalidInput, NotFound
-from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import Memory, MemoryType
+from recollect import fields
+from recollect.errors import NotFound
+from recollect.operations.conditions import IDS, MANY
+from recollect.operations.verb import Caller, Example, Takes, Verb, argument, option, result
+from recollect.types import Memory, MemoryType, Need
+from recollect.types.bounds import Bounds
 
 if TYPE_CHECKING:
     from recollect.memories.view import View
@@ -19,48 +22,43 @@ _LABEL = 60
 class Node:
     """A memory in a graph."""
 
-    id: str
-    label: str
-    type: MemoryType
+    id: str = result("The id of the memory.", bounds=fields.ID)
+    label: str = result("The title of the memory, or the beginning of its content.", bounds=fields.LINE)
+    type: MemoryType = result("The type of the memory.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """A reference from one memory to another."""
 
-    source: str
-    target: str
+    source: str = result("The id of the memory that refers to another.", bounds=fields.ID)
+    target: str = result("The id of the memory that is referred to.", bounds=fields.ID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """Memories and the references between them. ``complete`` is false if there were more than asked for."""
 
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    complete: bool = True
+    nodes: tuple[Node, ...] = result("The memories.", bounds=MANY)
+    edges: tuple[Edge, ...] = result("The references between the memories.", bounds=MANY)
+    complete: bool = result("Whether all memories are included; false if there were more than the limit.", True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """Where to start, and how far to go."""
+class Walk:
+    """Where to start, and how far to follow references."""
 
     ids: tuple[str, ...] = argument(
-        "start here; without any, everything that refers to something", (), takes=Takes.EACH
+        "Ids of the memories to start from; without ids, all memories that refer to others.",
+        (),
+        takes=Takes.EACH,
+        bounds=IDS,
     )
-    depth: int = option("how many references to follow", 3)
-    limit: int = option("at most so many memories", 200, short="n")
+    depth: int = option("How many references to follow.", 3, bounds=Bounds(minimum=1, maximum=10))
+    limit: int = option("The largest number of memories.", 200, bounds=Bounds(minimum=1, maximum=10_000), short="n")
 
 
-def _graph(caller: Caller, given: Drawn) -> Graph:
-    for name, value, most in (("depth", given.depth, 10), ("limit", given.limit, 10_000)):
-        if not 1 <= value <= most:
-            raise InvalidInput(
-                f"{name} is {value}, not between 1 and {most}",
-                operation="graph",
-                details={"field": name},
-                hint="choose one in between",
-            )
+def _graph(caller: Caller, given: Walk) -> Graph:
     view = caller.view
     found, complete = _reached(view, given) if given.ids else _referring(view, given.limit)
     edges = [
@@ -73,7 +71,7 @@ def _graph(caller: Caller, given: Drawn) -> Graph:
     return Graph(nodes=tuple(nodes), edges=tuple(edges), complete=complete)
 
 
-def _reached(view: "View", given: Drawn) -> tuple[dict[str, Memory], bool]:
+def _reached(view: "View", given: Walk) -> tuple[dict[str, Memory], bool]:
     found = view.get_many(given.ids)
     if len(found) < len(set(given.ids)):
         missing = next(id for id in given.ids if id not in found)
@@ -122,10 +120,10 @@ def _label(memory: Memory) -> str:
 
 GRAPH = Verb(
     name="graph",
-    input=Drawn,
+    input=Walk,
     output=Graph,
     run=_graph,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(NotFound,),
     examples=(
         Example(line="recollect graph $ID --depth 2", says="what a memory refers to, as a tree"),

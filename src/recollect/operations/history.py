@@ -1,25 +1,40 @@
 """Verbs that read the journal: history, watch."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from recollect import fields
 from recollect.errors import InvalidLayer, NotFound
-from recollect.operations.verb import Caller, Example, Needs, Verb, argument, option
-from recollect.types import Layer, Version
+from recollect.operations.conditions import AS_OF, MANY, layers_field
+from recollect.operations.verb import Caller, Example, Verb, argument, option, result
+from recollect.types import Layer, Need, Version
+from recollect.types.bounds import Bounds
+
+_CHANGES = Bounds(minimum=1, maximum=10_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """Versions, the oldest first. ``last`` is the sequence to go on from; what was given if there are none."""
+    """Versions, the oldest first. ``last`` is the sequence to continue after; the one given if there are none."""
 
-    versions: tuple[Version, ...]
-    last: int
+    versions: tuple[Version, ...] = result("The versions, the oldest first.", bounds=MANY)
+    last: int = result("The sequence to continue after.", bounds=AS_OF)
+
+    def one_by_one(self) -> "Iterator[Versions]":
+        """The same versions, each in an answer of its own."""
+        return (Versions(versions=(one,), last=_position(one)) for one in self.versions)
+
+
+def _position(version: Version) -> int:
+    """Where to continue after a version."""
+    return version.sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Whose history."""
+    """Which memory."""
 
-    id: str = argument("the id of the memory")
+    id: str = argument("The id of the memory.", bounds=fields.ID)
 
 
 def _history(caller: Caller, given: History) -> Versions:
@@ -31,7 +46,7 @@ def _history(caller: Caller, given: History) -> Versions:
             details={"memory_id": given.id[:64]},
             hint="check the id and the identity",
         )
-    return Versions(versions=found, last=found[-1].sequence)
+    return Versions(versions=found, last=_position(found[-1]))
 
 
 HISTORY = Verb(
@@ -39,7 +54,7 @@ HISTORY = Verb(
     input=History,
     output=Versions,
     run=_history,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(NotFound,),
     examples=(Example(line="recollect history $ID", says="the oldest first; erased ones say only that they were"),),
 )
@@ -47,16 +62,16 @@ HISTORY = Verb(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """From where to go on."""
+    """Which versions."""
 
-    after: int = option("what was written behind this sequence", 0)
-    limit: int = option("at most so many at once", 1_000, short="n")
-    layers: tuple[Layer, ...] = option("only of this layer", (), flag="layer", short="l")
+    after: int = option("Only versions written after this sequence.", 0, bounds=AS_OF)
+    limit: int = option("The largest number of versions.", 1_000, bounds=_CHANGES, short="n")
+    layers: tuple[Layer, ...] = layers_field()
 
 
 def _watch(caller: Caller, given: Watch) -> Versions:
     found = tuple(caller.view.changes(after=given.after, limit=given.limit, layers=given.layers or None))
-    return Versions(versions=found, last=found[-1].sequence if found else given.after)
+    return Versions(versions=found, last=_position(found[-1]) if found else given.after)
 
 
 WATCH = Verb(
@@ -64,10 +79,10 @@ WATCH = Verb(
     input=Watch,
     output=Versions,
     run=_watch,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(InvalidLayer,),
     live=True,
-    interrupted="go on with --after and the last sequence you saw",
+    interrupted="continue with --after and the last sequence you saw",
     examples=(
         Example(line="recollect watch --once", says="what was written so far"),
         Example(line="recollect watch --once --after 120 --json", says="a line of JSON for each change since"),

@@ -1,11 +1,14 @@
-"""Verbs for whoever looks after a database: health, doctor, rebuild, reembed, config."""
+"""Verbs that keep a database in order: health, doctor, rebuild, reembed, config."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from recollect import fields
 from recollect.errors import EmbeddingFailed, RateLimited
-from recollect.operations.verb import Caller, Example, Needs, Verb, option
-from recollect.types import Diagnosis, Health, Status
+from recollect.operations.conditions import TEXT
+from recollect.operations.verb import Caller, Example, Verb, option, result
+from recollect.types import Diagnosis, Health, Need, Status
+from recollect.types.bounds import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +29,7 @@ HEALTH = Verb(
     input=Nothing,
     output=Health,
     run=_health,
-    needs=Needs.READ,
+    needs=Need.READ,
     agrees=_works,
     examples=(Example(line="recollect health", says="quick; doctor looks at everything"),),
 )
@@ -34,10 +37,10 @@ HEALTH = Verb(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doctor:
-    """Whether to mend, and whether to take over what people edited."""
+    """Whether to repair, and whether to accept what people edited."""
 
-    repair: bool = option("mend what can be mended", False)
-    accept: bool = option("take over lines that were edited by hand, as new versions", False)
+    repair: bool = option("Repair what can be repaired.", False)
+    accept: bool = option("Accept lines that were edited by hand, as new versions.", False)
 
 
 def _doctor(caller: Caller, given: Doctor) -> Diagnosis:
@@ -53,13 +56,13 @@ DOCTOR = Verb(
     input=Doctor,
     output=Diagnosis,
     run=_doctor,
-    needs=Needs.ADMIN,
+    needs=Need.ADMIN,
     errors=(EmbeddingFailed,),
     agrees=_is_healthy,
     examples=(
         Example(line="recollect doctor", says="ends with 1 if something is wrong"),
-        Example(line="recollect doctor --repair", says="mends what can be mended"),
-        Example(line="recollect doctor --accept", says="what was edited in a folder of JSON Lines is what holds"),
+        Example(line="recollect doctor --repair", says="repairs what can be repaired"),
+        Example(line="recollect doctor --accept", says="accepts what was edited in a folder of JSON Lines"),
     ),
 )
 
@@ -73,7 +76,7 @@ REBUILD: Verb[Nothing, None] = Verb(
     input=Nothing,
     output=type(None),
     run=_rebuild,
-    needs=Needs.ADMIN,
+    needs=Need.ADMIN,
     interrupted="nothing was changed; run it again",
     description="Heads, tags, keys and the index come from the journal. Nothing that was written is lost.",
     examples=(Example(line="recollect rebuild", says="if doctor asks for it"),),
@@ -82,17 +85,19 @@ REBUILD: Verb[Nothing, None] = Verb(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reembedded:
-    """How many memories got a vector, and of which embedder."""
+    """How many memories were embedded, and by which embedder."""
 
-    embedded: int
-    embedder: str
+    embedded: int = result("How many memories were embedded.", bounds=fields.COUNT)
+    embedder: str = result("The name of the embedder.", bounds=fields.LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reembed:
-    """Which embedder to go over to."""
+    """Which embedder to change to."""
 
-    embedder: str | None = option("go over to this embedder, such as static or bge; without it, fill what is missing")
+    embedder: str | None = option(
+        "Change to this embedder, such as static or bge; without it, embed only what has no vector.", bounds=fields.ID
+    )
 
 
 def _reembed(caller: Caller, given: Reembed) -> Reembedded:
@@ -105,29 +110,35 @@ REEMBED = Verb(
     input=Reembed,
     output=Reembedded,
     run=_reembed,
-    needs=Needs.ADMIN,
+    needs=Need.ADMIN,
     errors=(EmbeddingFailed, RateLimited),
-    interrupted="what was embedded stays; run it again to go on",
-    description="The database can be read, searched and written meanwhile. It can be stopped and taken up again.",
+    interrupted="what was embedded stays; run it again to continue",
+    description="The database can be read, searched and written meanwhile. It can be stopped and continued.",
     examples=(
-        Example(line="recollect reembed", says="fill in what is missing"),
-        Example(line="recollect reembed --embedder hashing-64", says="go over to another embedder"),
+        Example(line="recollect reembed", says="embed what has no vector"),
+        Example(line="recollect reembed --embedder hashing-64", says="change to another embedder"),
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the database keeps about itself."""
+    """What the database stores about itself."""
 
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = result(
+        "The settings that the database stores, by name.", {}, bounds=Bounds(max_length=1_000, each=TEXT)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What to change."""
 
-    durability: str | None = option("full or relaxed, for whoever opens it from now on", needs=Needs.ADMIN)
+    durability: str | None = option(
+        "How durable writes are from the next opening on: full or relaxed.",
+        bounds=Bounds(words=("full", "relaxed")),
+        needs=Need.ADMIN,
+    )
 
 
 def _config(caller: Caller, given: Config) -> Settings:
@@ -141,7 +152,7 @@ CONFIG = Verb(
     input=Config,
     output=Settings,
     run=_config,
-    needs=Needs.READ,
+    needs=Need.READ,
     examples=(
         Example(line="recollect config", says="embedder, dimension, durability"),
         Example(line="recollect config --durability relaxed", says="faster; a power loss may take the last moments"),

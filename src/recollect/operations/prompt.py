@@ -1,52 +1,70 @@
-"""The verb that composes a prompt."""
+"""The verb that composes a prompt: context."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from recollect import fields
 from recollect.errors import EmbeddingFailed, QueryTooLong, RateLimited
-from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
+from recollect.operations.conditions import MANY, MANY_IDS, QUERY, RESULTS, TEXT
+from recollect.operations.verb import Caller, Example, Takes, Verb, argument, option, result
+from recollect.types import Need
+from recollect.types.bounds import Bounds
+
+_ROLES = ("system", "user", "assistant", "tool")
+_BUDGET = Bounds(minimum=1, maximum=fields.COUNT_MAX)
+_TOKENS = fields.COUNT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """A message as the clients of language models take it."""
 
-    role: str
-    content: str
+    role: str = result("The role of the message.", bounds=fields.ID)
+    content: str = result("The text of the message.", bounds=TEXT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omitted:
-    """A memory that stayed out of a prompt, and why."""
+    """A memory that was left out of a prompt, and why."""
 
-    id: str
-    reason: str
+    id: str = result("The id of the memory.", bounds=fields.ID)
+    reason: str = result("Why the memory was left out.", bounds=fields.LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What goes into the next call of a language model, and what it takes of the budget."""
+    """What goes into the next call of a language model, and how much of the budget it takes."""
 
-    text: str
-    messages: tuple[Message, ...]
-    budget_tokens: int
-    total_tokens: int
-    tokens_by_part: Mapping[str, int] = field(default_factory=dict)
-    included: tuple[str, ...] = ()
-    left_out: tuple[Omitted, ...] = ()
+    text: str = result("The prompt as one text.", bounds=TEXT)
+    messages: tuple[Message, ...] = result("The prompt as messages for a chat model.", bounds=MANY)
+    budget_tokens: int = result("The number of tokens that the prompt was allowed to take.", bounds=fields.COUNT)
+    total_tokens: int = result("The number of tokens that the prompt takes.", bounds=fields.COUNT)
+    tokens_by_part: Mapping[str, int] = result(
+        "The number of tokens by part: pinned, recalled, recent.",
+        {},
+        bounds=Bounds(max_length=100, each=fields.COUNT),
+    )
+    included: tuple[str, ...] = result("Ids of the memories in the prompt.", (), bounds=MANY_IDS)
+    left_out: tuple[Omitted, ...] = result("The memories that were left out, and why.", (), bounds=MANY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the next call of a language model is about, and how much room there is."""
+    """What the next call of a language model is about, and how large the prompt may be."""
 
-    query: str = argument("what the next call is about", takes=Takes.WORDS)
-    budget_tokens: int = option("what the prompt may take", 2_000, flag="budget", short="b")
-    limit: int = option("at most so many memories", 20, short="n")
-    message_tokens: int = option("what a message takes beside its content", 4)
-    recalled_role: str = option("as whose word the memories are given", "user", flag="role")
-    encoding: str | None = option("count as this vocabulary does, such as o200k_base; needs recollect[tokens]")
+    query: str = argument("What the next call is about.", takes=Takes.WORDS, bounds=QUERY)
+    budget_tokens: int = option(
+        "The largest number of tokens that the prompt may take.", 2_000, bounds=_BUDGET, flag="budget", short="b"
+    )
+    limit: int = option("The largest number of memories.", 20, bounds=RESULTS, short="n")
+    message_tokens: int = option("The tokens that a message takes in addition to its content.", 4, bounds=_TOKENS)
+    recalled_role: str = option(
+        "The role of the message that holds the memories.", "user", bounds=Bounds(words=_ROLES), flag="role"
+    )
+    encoding: str | None = option(
+        "Count tokens by this vocabulary, such as o200k_base; needs recollect[tokens].", bounds=fields.ID
+    )
 
 
 def _context(caller: Caller, given: Context) -> Prompt:
@@ -83,7 +101,7 @@ CONTEXT = Verb(
     input=Context,
     output=Prompt,
     run=_context,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(QueryTooLong, EmbeddingFailed, RateLimited),
     examples=(
         Example(line="recollect context what theme does she like --budget 500", says="at most 500 tokens"),

@@ -1,36 +1,22 @@
 """The verb that searches."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from recollect.errors import EmbeddingFailed, InvalidLayer, QueryTooLong, RateLimited
-from recollect.operations.conditions import Narrowed
-from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import Ranking, Results
+from recollect.operations.conditions import ScopedSearch, layers_field
+from recollect.operations.verb import Caller, Example, Verb
+from recollect.types import Layer, Need, Results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search(Narrowed):
-    """What to look for."""
+class Search(ScopedSearch):
+    """What to search for, and where."""
 
-    query: str = argument("what to look for, in your own words", takes=Takes.WORDS)
-    limit: int = option("at most so many", 10, short="n")
-    min_score: float | None = option("only with this score or more; 0 gives whatever comes nearest")
-    ranking: Ranking = option("what puts one hit before another", Ranking.BEST)
-    asked_at: datetime | None = option("when it was asked, for words such as yesterday")
-    explain: bool = option("say what each signal added to the score", False, short="x")
+    layers: tuple[Layer, ...] = layers_field()
 
 
 def _search(caller: Caller, given: Search) -> Results:
-    return caller.view.search(
-        given.query,
-        limit=given.limit,
-        min_score=given.min_score,
-        ranking=given.ranking,
-        asked_at=given.asked_at,
-        explain=given.explain,
-        **given.wanted(),
-    )
+    return caller.view.search(given.query, **given.arguments())
 
 
 SEARCH = Verb(
@@ -38,9 +24,9 @@ SEARCH = Verb(
     input=Search,
     output=Results,
     run=_search,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(InvalidLayer, QueryTooLong, EmbeddingFailed, RateLimited),
-    description="Scores go from 0 to 1. If nothing seems to be about the question, nothing is found.",
+    description="Scores range from 0 to 1. If no memory seems to be about the question, the answer is empty.",
     examples=(
         Example(line="recollect search what theme does she like", says="by meaning and by words"),
         Example(line="recollect search theme --explain", says="why each memory was found, as bars"),

@@ -1,21 +1,22 @@
 """The verb that shows one memory."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
+from recollect import fields
 from recollect.errors import NotFound
-from recollect.operations.verb import Caller, Example, Needs, Verb, argument, option
-from recollect.types import Memory
+from recollect.operations.conditions import AS_OF, AsOf
+from recollect.operations.verb import Caller, Example, Verb, argument, option
+from recollect.types import Memory, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
     """Which memory to show."""
 
-    id: str = argument("the id of the memory")
-    as_of: datetime | int | None = option("as it was then: a time, or a sequence of the journal")
-    include_forgotten: bool = option("even if it is forgotten", False, flag="forgotten")
-    include_vector: bool = option("with its vector", False, flag="vector")
+    id: str = argument("The id of the memory.", bounds=fields.ID)
+    as_of: AsOf | None = option("Read as of this time, or as of this sequence of the journal.", bounds=AS_OF)
+    include_forgotten: bool = option("Show it even if it is forgotten.", False, flag="forgotten")
+    include_vector: bool = option("Include its embedding.", False, flag="vector")
 
 
 def _show(caller: Caller, given: Show) -> Memory:
@@ -40,7 +41,7 @@ SHOW = Verb(
     input=Show,
     output=Memory,
     run=_show,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(NotFound,),
     examples=(
         Example(line="recollect show $ID", says="as it is"),

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from recollect import fields
 from recollect.errors import InvalidLayer
-from recollect.operations.verb import Caller, Example, Needs, Verb, option
-from recollect.types import Filter, Layer, Stats
+from recollect.operations.conditions import MANY, layers_field
+from recollect.operations.verb import Caller, Example, Verb, result
+from recollect.types import Filter, Layer, Need, Stats
 
 _PERIODS = 30
 _STEPS = (timedelta(hours=1), timedelta(days=1), timedelta(weeks=1), timedelta(days=30), timedelta(days=365))
@@ -15,24 +17,26 @@ _STEPS = (timedelta(hours=1), timedelta(days=1), timedelta(weeks=1), timedelta(d
 class Period:
     """How many memories were recorded from ``start`` until ``end``."""
 
-    start: datetime
-    end: datetime
-    count: int
+    start: datetime = result("When the period begins.")
+    end: datetime = result("When the period ends.")
+    count: int = result("How many memories were recorded in the period.", bounds=fields.COUNT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """The statistics of a view, and when its memories were recorded."""
 
-    stats: Stats
-    timeline: tuple[Period, ...] = ()
+    stats: Stats = result("Counts and sizes of the memories.")
+    timeline: tuple[Period, ...] = result(
+        "How many memories were recorded in each of some equal periods.", (), bounds=MANY
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Of which memories."""
+    """Which memories."""
 
-    layers: tuple[Layer, ...] = option("only of this layer", (), flag="layer", short="l")
+    layers: tuple[Layer, ...] = layers_field()
 
 
 def _stats(caller: Caller, given: Summary) -> Statistics:
@@ -48,7 +52,7 @@ def _stats(caller: Caller, given: Summary) -> Statistics:
 
 
 def periods(oldest: datetime, newest: datetime) -> list[tuple[datetime, datetime]]:
-    """Equal periods that hold both times: hours, days, weeks, months or years, as many as can be looked at.
+    """Equal periods that contain both times: hours, days, weeks, months or years, at most thirty of them.
 
     >>> from datetime import UTC
     >>> len(periods(datetime(2030, 1, 1, 9, tzinfo=UTC), datetime(2030, 1, 7, 8, tzinfo=UTC)))
@@ -71,7 +75,7 @@ STATS = Verb(
     input=Summary,
     output=Statistics,
     run=_stats,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(InvalidLayer,),
     examples=(Example(line="recollect stats --layer user", says="with a timeline, and bars for types and tags"),),
 )

@@ -6,6 +6,7 @@ from recollect import exports
 
 if TYPE_CHECKING:
     from recollect.types.fields import ChangedFields, NewFields
+    from recollect.types.grants import Grant, Need
     from recollect.types.hits import Hit, Results
     from recollect.types.memory import (
         KnowledgePointer,
@@ -48,6 +49,7 @@ __all__ = [
     "DroppedMemory",
     "Filter",
     "Finding",
+    "Grant",
     "Health",
     "Hit",
     "Identity",
@@ -56,6 +58,7 @@ __all__ = [
     "LayerSize",
     "Memory",
     "MemoryType",
+    "Need",
     "NewFields",
     "NewMemory",
     "Operation",
@@ -84,6 +87,7 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
         __name__,
         {
             "fields": "ChangedFields NewFields",
+            "grants": "Grant Need",
             "hits": "Hit Results",
             "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector",
             "new": "NewMemory",
