@@ -5,7 +5,7 @@ release can add fields. ``docs/file-format.md`` describes the form.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
@@ -265,16 +265,6 @@ def reader(kind: type[T]) -> Callable[[bytes], T]:
     {'a': 1}
     """
     return msgspec.json.Decoder(kind).decode
-
-
-def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """The JSON schemas of types, and those that they refer to by ``#/$defs/`` and their name.
-
-    >>> json_schemas([int])
-    ([{'type': 'integer'}], {})
-    """
-    found, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    return list(found), parts
 
 
 def checksum(text: str) -> bytes:

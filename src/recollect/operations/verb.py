@@ -1,6 +1,7 @@
 """What an entry in the table of verbs says, and how the fields of its input are declared."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from datetime import datetime
@@ -223,7 +224,7 @@ class Verb(NamedTuple, Generic[Input, Output]):
     @property
     def fields(self) -> "tuple[dataclasses.Field[Any], ...]":
         """The fields of the input: those that a command line gives by position, the input's own, inherited ones."""
-        own = [name for kind in self.input.__mro__ for name in kind.__dict__.get("__annotations__", {})]
+        own = [name for kind in self.input.__mro__ for name in inspect.get_annotations(kind)]
         every = dataclasses.fields(self.input)  # type: ignore[arg-type]  # every input is a dataclass; a test says so
         return tuple(
             sorted(every, key=lambda one: (parameter_of(one).takes in (Takes.OPTION, Takes.GROUP), own.index(one.name)))
