@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+import recollect
 from recollect import fields
 from recollect.errors import InvalidInput
 from recollect.fields import MEMORY, MemoryField
-from recollect.memories import drafts
 from recollect.operations import VERBS, parameter_of
 from recollect.operations.memory_fields import OptionalFields
 from recollect.types import ChangedFields, Memory, NewFields, NewMemory
@@ -50,12 +50,6 @@ def test_an_update_takes_the_fields_that_may_change() -> None:
             assert NoneType in typing.get_args(hint), f"{name} can be cleared"
 
 
-def test_the_engine_checks_the_fields_of_the_table() -> None:
-    assert set(drafts._CHECKS) == {*fields.CHANGEABLE} - {"tags", "metadata"}  # these two are merged
-    assert set(drafts._REQUEST) == set(fields.COMPARED)
-    assert set(drafts._OPTIONAL) < set(fields.SETTABLE)
-
-
 @pytest.mark.parametrize("verb", ["add", "update"])
 def test_verbs_declare_the_fields_of_a_memory_as_the_table_does(verb: str) -> None:
     hints = typing.get_type_hints(VERBS[verb].input)
@@ -82,23 +76,40 @@ def test_every_field_is_explained_in_a_sentence(one: MemoryField) -> None:
     assert one.description.endswith(".")
 
 
+def out_of_bounds(one: MemoryField) -> Any:
+    """A value that the field must refuse."""
+    if one.bounds.maximum is not None:
+        return one.bounds.maximum + 1
+    if one.bounds.each is not None:
+        return [str(number) for number in range((one.bounds.max_length or 0) + 1)]
+    if one.name == "metadata":
+        return ["no", "mapping"]
+    if one.bounds.max_length is not None:
+        return "x" * (one.bounds.max_length + 1)
+    return datetime(2030, 1, 7) if datetime in without_none(one.kind) else "nothing of ours"  # noqa: DTZ001  # naive
+
+
 @every_settable
 def test_a_check_refuses_what_is_out_of_bounds_and_names_the_field(one: MemoryField) -> None:
     assert one.check is not None
-    wrong: Any
-    if one.bounds.maximum is not None:
-        wrong = one.bounds.maximum + 1
-    elif one.bounds.each is not None:
-        wrong = [str(number) for number in range((one.bounds.max_length or 0) + 1)]
-    elif one.name == "metadata":
-        wrong = ["no", "mapping"]
-    elif one.bounds.max_length is not None:
-        wrong = "x" * (one.bounds.max_length + 1)
-    else:
-        wrong = datetime(2030, 1, 7) if datetime in without_none(one.kind) else "nothing of ours"  # noqa: DTZ001  # naive
     with pytest.raises(InvalidInput) as refused:
-        one.check(wrong)
+        one.check(out_of_bounds(one))
     assert refused.value.details["field"] == one.name
+
+
+@every_settable
+def test_the_engine_makes_the_checks_of_the_table(one: MemoryField) -> None:
+    wrong: dict[str, Any] = {one.name: out_of_bounds(one)}
+    with recollect.open("ram:", embedder=None) as memories:
+        view = memories.view(user="ada")
+        memory = view.add("Likes tea")
+        with pytest.raises(InvalidInput) as refused:
+            view.add(**{"content": "Likes coffee", **wrong})
+        assert refused.value.details["field"] == one.name
+        with pytest.raises(InvalidInput) as refused:
+            view.update(memory.id, **wrong)
+        assert refused.value.details["field"] == one.name
+        assert view.list().memories == (memory,)
 
 
 def test_what_can_be_cleared_may_be_none() -> None:
