@@ -9,7 +9,7 @@ import click
 
 from recollect import __version__
 from recollect.cli import global_options
-from recollect.cli.constants import COMPLETION_VARIABLE, OWN, PROGRAM
+from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
 from recollect.cli.execution import as_json
 from recollect.cli.screen import Screen, one_line
 from recollect.fields import LINE
@@ -46,12 +46,12 @@ def version(out: Screen) -> click.Command:
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
         found = Release(recollect=__version__, python=sys.version.split()[0], platform=sys.platform)
-        if global_options.asking(context).json:
+        if global_options.given(context).json:
             out.line(as_json("version", found))
         else:
             out.line(f"recollect {found.recollect} (Python {found.python} on {found.platform})")
 
-    return click.Command("version", callback=show, params=global_options.options(), help=OWN["version"])
+    return click.Command("version", callback=show, params=global_options.options(), help=BUILTINS["version"])
 
 
 def where(out: Screen) -> click.Command:
@@ -59,7 +59,7 @@ def where(out: Screen) -> click.Command:
 
     @click.pass_context
     def show(context: click.Context, /, **_: object) -> None:
-        asked = global_options.asking(context)
+        asked = global_options.given(context)
         found = asked.find()
         ids = {name: value for name in found.origins if (value := getattr(found.identity, name, None))}
         place = Place(database=found.database, identity=ids, opening=found.opening, origins=found.origins)
@@ -69,7 +69,7 @@ def where(out: Screen) -> click.Command:
         for name, value in {"database": place.database, **place.identity, **place.opening}.items():
             out.line(f"{name.ljust(9)} {one_line(value)}  {out.styled('from ' + place.origins[name], 'dim')}")
 
-    return click.Command("where", callback=show, params=global_options.options(), help=OWN["where"])
+    return click.Command("where", callback=show, params=global_options.options(), help=BUILTINS["where"])
 
 
 def completion(out: Screen) -> click.Command:
@@ -86,7 +86,7 @@ def completion(out: Screen) -> click.Command:
 
     argument = click.Argument(["shell"], type=click.Choice(_SHELLS))
     return click.Command(
-        "completion", callback=show, params=[argument, *global_options.options()], help=OWN["completion"]
+        "completion", callback=show, params=[argument, *global_options.options()], help=BUILTINS["completion"]
     )
 
 

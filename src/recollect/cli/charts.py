@@ -1,4 +1,4 @@
-"""Numbers as bars and lines of letters: pure functions, so that what people see can be tested."""
+"""Bars, sparklines, ages and sizes as text: pure functions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ _SIZES = ("B", "KB", "MB", "GB", "TB")
 
 
 def bar(fraction: float, width: int, *, plain: bool = False, rest: str = " ") -> str:
-    """A bar that fills a part of its width; always as wide as it is told, and never empty for more than nothing.
+    """A bar of a fixed width that is filled by a fraction; any fraction above 0 shows at least a sliver.
 
     >>> bar(0.5, 4), bar(0.5, 4, rest="░"), bar(0.5, 4, plain=True)
     ('██  ', '██░░', '##..')
@@ -26,7 +26,7 @@ def bar(fraction: float, width: int, *, plain: bool = False, rest: str = " ") ->
 
 
 def signed_bars(parts: Mapping[str, float], width: int, *, plain: bool = False) -> list[tuple[str, str, float]]:
-    """Each part with its bar, the largest first; a part that takes away has its sign with its value.
+    """Each part with its bar and its signed value, the largest first.
 
     >>> signed_bars({"words": 2.0, "age": -1.0}, 4, plain=True)
     [('words', '####', 2.0), ('age', '##..', -1.0)]
@@ -37,7 +37,7 @@ def signed_bars(parts: Mapping[str, float], width: int, *, plain: bool = False) 
 
 
 def sparkline(counts: Sequence[int], *, plain: bool = False) -> str:
-    """One letter for each count, as high as the count; none for nothing.
+    """One character for each count, as high as the count; a space for 0.
 
     >>> sparkline([0, 1, 4, 8])
     ' ▁▄█'
@@ -48,7 +48,7 @@ def sparkline(counts: Sequence[int], *, plain: bool = False) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago something was.
+    """How long ago a time was.
 
     >>> from datetime import UTC
     >>> ago(datetime(2030, 1, 1, tzinfo=UTC), datetime(2030, 1, 3, tzinfo=UTC))
@@ -63,7 +63,7 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes as people say it.
+    """A number of bytes with a unit.
 
     >>> size(900), size(12_345_678)
     ('900 B', '12.3 MB')
@@ -75,7 +75,7 @@ def size(count: int) -> str:
 
 
 def cut(text: str, room: int) -> str:
-    """A text that takes no more than so many columns: wide letters take two, marks upon letters none.
+    """A text cut to a number of columns; wide characters take two, combining marks none.
 
     >>> cut("Lives in Rome", 8), cut("日本語です", 8), cut("short", 8)
     ('Lives i…', '日本語…', 'short')
@@ -83,7 +83,7 @@ def cut(text: str, room: int) -> str:
     from unicodedata import combining, east_asian_width  # lazy: few commands cut anything
 
     used = 0
-    fits = 0  # letters that leave room for the mark of what is missing
+    fits = 0  # characters that leave room for the ellipsis
     for place, letter in enumerate(text):
         used += 0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1
         if used > room:

@@ -1,4 +1,4 @@
-"""What the command line calls things, apart from all that it loads to use them."""
+"""Names of the command line: the program, environment variables, built-in commands, ids."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -10,22 +10,22 @@ PROGRAM = "recollect"
 COMPLETION_VARIABLE = "_RECOLLECT_COMPLETE"
 DATABASE = "database"
 DATABASE_VARIABLE = "RECOLLECT_DB"
-OWN: Mapping[str, str] = MappingProxyType(
+BUILTINS: Mapping[str, str] = MappingProxyType(
     {
-        "where": "Show which database and identity are used here, and why.",
-        "completion": "Print the script that lets your shell complete commands.",
-        "version": "Show which release this is.",
+        "where": "Show which database and identity are used here, and where each is set.",
+        "completion": "Print the completion script of a shell.",
+        "version": "Show the version.",
     }
 )
-"""The commands that are the terminal's own, and what they do."""
+"""The commands of the command line itself, and what they do."""
 
 IDS = tuple(one.name for one in fields(Identity))
 OPENING = ("embedder", "plan")
-"""What a database is opened with, beside what it keeps itself: said in the environment or in ``recollect.toml``."""
+"""Options for opening a database that are read from the environment or ``recollect.toml``."""
 
 
 def variable_of(id: str) -> str:
-    """The environment variable of an id or an option of opening.
+    """The environment variable of an id or of an option for opening.
 
     >>> variable_of("user")
     'RECOLLECT_USER'

@@ -10,7 +10,7 @@ import click
 from recollect import codec
 from recollect.cli import parameters
 from recollect.cli.constants import DATABASE
-from recollect.cli.global_options import Asking
+from recollect.cli.global_options import GlobalOptions
 from recollect.cli.screen import Screen, one_line
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
 from recollect.operations import Caller, Progress, Verb, request
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from recollect.memories.database import Memories
 
 
-def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out: Screen, notes: Screen) -> bool:
+def run_verb(
+    verb: Verb[Any, Any], options: GlobalOptions, values: Mapping[str, Any], out: Screen, notes: Screen
+) -> bool:
     """Run a verb and show its answer; returns whether the answer is a yes."""
     payload = parameters.payload_of(verb, values, whole=bool(values.get("whole")))
-    found = asked.find()
+    found = options.find()
     with opened(verb, found) as memories, _progress(notes, verb.name) as progress:
         caller = Caller(memories=memories, identity=found.identity, progress=progress)
         call = request(verb.name, caller, payload)
@@ -33,9 +35,9 @@ def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out
         if verb.live and not values.get("once"):
             from recollect.cli import change_feed  # lazy: one command needs it
 
-            return change_feed.follow(verb.name, caller, payload, out, json=asked.json, interval_s=values["interval"])
+            return change_feed.follow(verb.name, caller, payload, out, json=options.json, interval_s=values["interval"])
         answer = call.run()
-    answer_with(out, verb.name, answer, call.input, json=asked.json, values=values)
+    answer_with(out, verb.name, answer, call.input, json=options.json, values=values)
     return verb.agrees(answer)
 
 

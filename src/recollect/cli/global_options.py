@@ -1,4 +1,4 @@
-"""Options that every command has: which database, as whom, and in which form to answer."""
+"""Options that every command has: the database, the identity, and the form of the answer."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,37 +14,39 @@ _NAMES = (DATABASE, *IDS, "json")
 
 
 def options() -> list[click.Parameter]:
-    """Fresh options; they stand before the command as well as behind it."""
+    """New option objects; they are accepted before and after the command."""
     database = click.Option(
         ["--db", DATABASE],
         metavar="PATH",
-        help=f"the database: a file or a URL; otherwise {DATABASE_VARIABLE}, recollect.toml, or your own",
+        help=f"The database, a file or a URL; by default {DATABASE_VARIABLE}, recollect.toml, or a file of the user.",
     )
-    ids = [click.Option([f"--{name}"], metavar="ID", help=f"the {name}; otherwise {variable_of(name)}") for name in IDS]
-    form = click.Option(["--json"], is_flag=True, default=None, help="answer as JSON, for programs")
+    ids = [
+        click.Option([f"--{name}"], metavar="ID", help=f"The {name}; by default {variable_of(name)}.") for name in IDS
+    ]
+    form = click.Option(["--json"], is_flag=True, default=None, help="Answer as JSON, for programs.")
     return [database, *ids, form]
 
 
 def is_shared(name: str | None) -> bool:
-    """Whether a parameter is one of these."""
+    """Whether a parameter is a global option."""
     return name in _NAMES
 
 
-class Asking(NamedTuple):
-    """What was said with the shared options."""
+class GlobalOptions(NamedTuple):
+    """The values of the global options."""
 
     flags: Mapping[str, str | None]
     json: bool
 
     def find(self) -> "Found":
-        """The database and the identity."""
+        """The database and the identity that they lead to."""
         from recollect.cli.discovery import find  # lazy: help needs neither
 
         return find(self.flags)
 
 
-def asking(context: click.Context) -> Asking:
-    """What was said, before the command and behind it; behind it counts more."""
+def given(context: click.Context) -> GlobalOptions:
+    """The values given before and after the command; those after it take precedence."""
     merged: dict[str, Any] = {}
     outer: click.Context | None = context
     while outer is not None:
@@ -52,4 +54,4 @@ def asking(context: click.Context) -> Asking:
             if merged.get(name) is None:
                 merged[name] = outer.params.get(name)
         outer = outer.parent
-    return Asking({name: merged[name] for name in (DATABASE, *IDS)}, bool(merged["json"]))
+    return GlobalOptions({name: merged[name] for name in (DATABASE, *IDS)}, bool(merged["json"]))

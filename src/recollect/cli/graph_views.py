@@ -1,4 +1,4 @@
-"""The graph of references: as a tree for a terminal, and as an SVG picture for a file."""
+"""The graph of references as a tree for a terminal and as an SVG file."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _COLOURS: Mapping[MemoryType, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A line of the tree: what stands in front, the memory, and whether it was shown above already."""
+    """A line of the tree: its prefix, the memory, and whether the memory was shown before."""
 
     prefix: str
     node: Node
@@ -36,7 +36,7 @@ class Branch:
 
 
 def tree(graph: Graph, *, plain: bool = False) -> Iterator[Branch]:
-    """The graph from the memories that nothing refers to, downwards. What was shown is not opened again."""
+    """The graph as a tree from the memories without incoming references; a repeated memory is not expanded again."""
     fork, last, line, space = ("|- ", "`- ", "|  ", "   ") if plain else ("├─ ", "└─ ", "│  ", "   ")
     nodes = {node.id: node for node in graph.nodes}
     children = _children(graph)
@@ -66,7 +66,7 @@ def _children(graph: Graph) -> defaultdict[str, list[str]]:
 
 
 def roots(graph: Graph) -> list[str]:
-    """Where to start so that everything is reached: what nothing refers to, then the rest, for circles."""
+    """Where to start to reach everything: memories without incoming references, then the others, for cycles."""
     targets = {edge.target for edge in graph.edges if edge.target != edge.source}
     return [node.id for node in graph.nodes if node.id not in targets] + [
         node.id for node in graph.nodes if node.id in targets
@@ -74,7 +74,7 @@ def roots(graph: Graph) -> list[str]:
 
 
 def columns(graph: Graph) -> list[list[Node]]:
-    """The memories by how many references lead to them from a root; each in one column."""
+    """The memories by their distance from a root, one column for each distance."""
     nodes = {node.id: node for node in graph.nodes}
     children = _children(graph)
     depth: dict[str, int] = {}
@@ -94,7 +94,7 @@ def columns(graph: Graph) -> list[list[Node]]:
 
 
 def svg(graph: Graph) -> str:
-    """The graph as a picture that needs nothing else: boxes in columns, references as curves between them."""
+    """The graph as a self-contained SVG: boxes in columns, references as curves."""
     placed = columns(graph)
     places = {
         node.id: (_EDGE + column * (_WIDTH + _GAP_X), _EDGE + row * (_HEIGHT + _GAP_Y))
@@ -121,11 +121,11 @@ def svg(graph: Graph) -> str:
 
 
 def _curve(start: Sequence[int], end: Sequence[int]) -> str:
-    """A reference: to the right, to the left, or within a column; past a box that stands in between."""
+    """A reference as a curve: to the right, to the left, or within a column; it bends around a box in between."""
     (x1, y1), (x2, y2) = start, end
     y1, y2 = y1 + _HEIGHT // 2, y2 + _HEIGHT // 2
     sag = 0
-    if x1 == x2:  # on the left side of the column; of a memory that refers to itself, a loop
+    if x1 == x2:  # on the left side of the column; a loop if the memory refers to itself
         bend1 = bend2 = x1 - _GAP_X // 2
         y1, y2 = (y1 - 8, y2 + 8) if y1 == y2 else (y1, y2)
     else:

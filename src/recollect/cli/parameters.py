@@ -1,6 +1,7 @@
 """From the fields of a verb's input to options and arguments, and from what was typed to a payload."""
 
 import dataclasses
+import re
 import sys
 import types
 import typing
@@ -167,6 +168,23 @@ def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[st
     else:
         parts = list(typed)
     return parts if slot.kind.many else parts[0]
+
+
+def in_flags(text: str, verb: Verb[Any, Any]) -> str:
+    """A message with the names of options in place of the names of fields, where the two differ.
+
+    A field whose name is a common word is replaced only where the message begins with it.
+
+    >>> from recollect.operations import VERBS
+    >>> in_flags("filter.any_tags must be a list", VERBS["search"])
+    '--any-tag must be a list'
+    """
+    for slot in slots_of(verb):
+        if slot.parameter.takes is Takes.OPTION and slot.key != slot.flag[2:]:
+            name = re.escape(f"{slot.group}.{slot.name}" if slot.group else slot.name)
+            before = r"(?<![\w./-])" if slot.group or "_" in slot.name else "^"
+            text = re.sub(rf"{before}{name}(?!\w)", slot.flag, text)
+    return text
 
 
 def read_text(stream: BinaryIO) -> str:

@@ -1,4 +1,4 @@
-"""What people see of an answer. A verb that has no entry here is shown field by field."""
+"""How answers are shown to people. A verb without an entry here is shown field by field."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -23,7 +23,7 @@ _MEMORIES = 10
 
 
 def added(screen: Screen, answer: "Added", _: Any) -> None:
-    """One line for each memory, if they are few."""
+    """One line for each memory, or their number if there are many."""
     if len(answer.memories) > _MEMORIES and screen.terminal:
         screen.line(f"{len(answer.memories)} memories stored", "green")
         return
@@ -36,12 +36,12 @@ def added(screen: Screen, answer: "Added", _: Any) -> None:
 
 
 def counted(screen: Screen, answer: "Count", _: Any) -> None:
-    """The number."""
+    """The number of memories."""
     screen.line(str(answer.count))
 
 
 def forgotten(screen: Screen, answer: "Forgotten", _: Any) -> None:
-    """What went, and what was not there."""
+    """The ids that were forgotten, and those that were not there."""
     done = "erased" if answer.permanent else "forgotten"
     if screen.terminal and len(answer.ids) > _MEMORIES:
         screen.line(f"{len(answer.ids)} memories {'would be ' if answer.dry_run else ''}{done}")
@@ -55,7 +55,7 @@ def forgotten(screen: Screen, answer: "Forgotten", _: Any) -> None:
 
 
 def restored(screen: Screen, answer: "Restored", _: Any) -> None:
-    """What is back, and what was not forgotten."""
+    """The ids that were restored, and those that were not forgotten."""
     for id in answer.ids:
         screen.line(f"restored  {safe(id)}")
     for id in answer.missing:
@@ -63,9 +63,9 @@ def restored(screen: Screen, answer: "Restored", _: Any) -> None:
 
 
 def prompt(screen: Screen, answer: "Prompt", _: Any) -> None:
-    """The text; for a person also how much of the budget it takes."""
+    """The text; on a terminal also how much of the budget it takes."""
     if not screen.terminal:
-        screen.line(answer.text)  # for a program: not a letter changed
+        screen.line(answer.text)  # for a program: unchanged
         return
     screen.line(safe(answer.text) or "Nothing here seems to be about that.")
     room = max(10, min(40, screen.width - 30))
@@ -106,38 +106,38 @@ def statistics(screen: Screen, answer: "Statistics", _: Any) -> None:
 
 
 def health(screen: Screen, answer: "Health", _: Any) -> None:
-    """The state, and that of the parts."""
+    """The status, and that of the components."""
     style = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}[answer.status.value]
     screen.line(f"{screen.styled(answer.status.value, style)} ({answer.latency_ms:.1f} ms)")
     widgets.pairs(screen, list(answer.components.items()))
 
 
 def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:
-    """What was checked, what was found, and what mends it."""
+    """What was checked, what is wrong, and what repairs it."""
     if answer.healthy:
         screen.line(f"{screen.styled('healthy', 'green')}: {len(answer.checks)} checks passed")
     for finding in answer.findings:
         state, style = ("repaired", "green") if finding.repaired else ("wrong", "red")
         screen.line(f"{screen.styled(state, style)}  {finding.check}: {safe(finding.message)}")
         if not finding.repaired:
-            screen.line(f"       to mend it: {safe(finding.repair)}", "dim")
+            screen.line(f"       to repair it: {safe(finding.repair)}", "dim")
     if any(not finding.repaired for finding in answer.findings):
-        screen.line("recollect doctor --repair mends what can be mended", "yellow")
+        screen.line("recollect doctor --repair repairs what can be repaired", "yellow")
     widgets.pairs(screen, list(answer.facts.items()))
 
 
 def rebuilt(screen: Screen, _: None, __: Any) -> None:
-    """That it was done."""
+    """A confirmation."""
     screen.line("rebuilt from the journal", "green")
 
 
 def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
-    """How many, and of what."""
+    """How many memories, and which embedder."""
     screen.line(f"{answer.embedded} memories embedded; the embedder is {answer.embedder or 'none'}", "green")
 
 
 def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
-    """What was copied, and that it is the same."""
+    """What was copied, and the comparison of both sides."""
     if not screen.terminal:
         field_by_field(screen, answer, given)
         return
@@ -148,12 +148,12 @@ def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
 
 
 def settings(screen: Screen, answer: "Settings", _: Any) -> None:
-    """Name and value."""
+    """Names and values."""
     widgets.pairs(screen, sorted(answer.settings.items()))
 
 
 def field_by_field(screen: Screen, answer: Any, _: Any) -> None:
-    """Any answer: the names of its fields and what they hold."""
+    """Any answer: the names and values of its fields."""
     if not is_dataclass(answer):
         screen.line(one_line(widgets.shown(answer)))
         return
@@ -198,11 +198,11 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "config": "renderers:settings",
     }
 )
-"""The module and the function that show the answer of a verb; a command loads only its own."""
+"""The module and the function that show the answer of a verb; a command loads only the one it needs."""
 
 
 def renderer(verb: str) -> Callable[[Screen, Any, Any], None]:
-    """What shows the answer of a verb."""
+    """The function that shows the answer of a verb."""
     if verb not in RENDERERS:
         return field_by_field
     module, function = RENDERERS[verb].split(":")

@@ -1,4 +1,4 @@
-"""Memories, hits and versions on a screen: tables where there is room, cards where there is not, lines for a pipe."""
+"""Memories, hits and versions on the screen: tables on a wide terminal, cards on a narrow one, lines for a pipe."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STYLES = {
 
 
 def results(screen: Screen, answer: Results, given: Any) -> None:
-    """The hits with bars for their scores, the words of the query marked, and why if that was asked."""
+    """The hits with bars for their scores, the words of the query marked, and the reasons if they were asked for."""
     if not screen.terminal:
         screen.rows((f"{hit.score:.3f}", hit.memory.id, hit.memory.type.value, hit.memory.content) for hit in answer)
         return
@@ -81,7 +81,7 @@ def excerpt(content: str, passage: tuple[int, int] | None) -> str:
 
 
 def _marked(text: str, query: str) -> Text:
-    """The text with the words of the query marked, in whatever form they stand in."""
+    """The text with the words of the query marked, in any inflection."""
     import re  # lazy: with rich, which needs it anyway
 
     from rich.text import Text  # lazy: as in the screen
@@ -116,7 +116,7 @@ def _facts(memory: Memory, now: datetime) -> str:
 
 
 def page(screen: Screen, answer: Page, _: Any) -> None:
-    """A table, or cards where there is no room for one."""
+    """A table, or cards on a narrow terminal."""
     if not screen.terminal:
         screen.rows((one.id, one.type.value, one.created_at.isoformat(), one.content) for one in answer)
         return
@@ -160,7 +160,7 @@ def _table(memories: Iterable[Memory], now: datetime) -> Table:
 
 
 def memory(screen: Screen, answer: Memory, _: Any) -> None:
-    """Everything that is known of a memory."""
+    """All fields of a memory."""
     pairs = [
         ("id", answer.id),
         ("owner", f"{answer.layer.value} {'/'.join(answer.owner.ids)}"),
@@ -199,7 +199,7 @@ def _moment(moment: datetime | None) -> str:
 
 
 def history(screen: Screen, answer: Versions, _: Any) -> None:
-    """Every version with its content, where it changed."""
+    """Every version, with its content where it changed."""
     before = None
     for version in answer.versions:
         _version(screen, version)
@@ -265,7 +265,7 @@ def graph(screen: Screen, answer: Graph, _: Any) -> None:
 
 
 def live_table(screen: Screen, versions: list[Version], total: int, last: int) -> Table:
-    """The latest changes, with how many there were."""
+    """The latest changes, and their total number."""
     from rich.table import Table  # lazy: as above
     from rich.text import Text  # lazy: as above
 

@@ -22,13 +22,13 @@ _FULL = 90  # percent
 
 
 def listing(screen: Screen, answer: SessionList, _: Any) -> None:
-    """A table, or cards where there is no room for one."""
+    """A table, or cards on a narrow terminal."""
     if not screen.terminal:
         screen.rows(_row(one) for one in answer.sessions)
         return
     if not answer.sessions:
         screen.line("No sessions.", "yellow")
-        screen.line("recollect sessions create makes one.", "dim")
+        screen.line("recollect sessions create creates one.", "dim")
         return
     now = local_now()
     if screen.width >= NARROW:
@@ -91,7 +91,7 @@ def _state(one: SessionStats) -> str:
 
 
 def details(screen: Screen, answer: Details, _: Any) -> None:
-    """What a session holds, prefers and is allowed."""
+    """The statistics, preferences and configuration of a session."""
     stats, decay = answer.stats, answer.config.decay
     rows = [
         ("session", stats.id),
@@ -126,7 +126,7 @@ def preferences(screen: Screen, answer: Preferred, _: Any) -> None:
 
 
 def deleted(screen: Screen, answer: Removal, given: Any) -> None:
-    """What went, and how it comes back."""
+    """What was deleted, and how to restore it."""
     done = "erased" if answer.permanent else "forgotten"
     memories = f"{answer.count} {'memory' if answer.count == 1 else 'memories'}"
     if answer.dry_run:
@@ -138,7 +138,7 @@ def deleted(screen: Screen, answer: Removal, given: Any) -> None:
 
 
 def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
-    """How full the session was and is, and what went."""
+    """How full the session was and is, and what was erased."""
     if not screen.terminal:
         screen.rows((one.id, one.reason, f"{one.relevance:.3f}", str(one.bytes_used)) for one in answer.dropped)
         return
@@ -157,13 +157,13 @@ def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
 
 
 def exported(screen: Screen, answer: Exported, _: Any) -> None:
-    """The text as it is, for a program; with everything visible that a terminal would act on, for a person."""
+    """The text unchanged for a program; with control characters made visible on a terminal."""
     text = safe(answer.text) if screen.terminal else answer.text
     screen.out.write(text if text.endswith("\n") else f"{text}\n")
 
 
 def topics(screen: Screen, answer: Topics, _: Any) -> None:
-    """Tags with bars."""
+    """The tags with bars."""
     if not screen.terminal:
         screen.rows((one.tag, str(one.count)) for one in answer.topics)
     elif not answer.topics:

@@ -1,4 +1,4 @@
-"""Parts that several answers are shown with: names beside values, bars, times."""
+"""Widgets that several answers are shown with: tables of names and values, bars, times."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -8,11 +8,11 @@ from recollect.cli import charts
 from recollect.cli.converters import local_now
 from recollect.cli.screen import Screen, one_line
 
-_LEAST = 20  # columns: below this, a value stands below its name
+_LEAST = 20  # columns; with less space, a value is shown below its name
 
 
 def pairs(screen: Screen, rows: Iterable[tuple[str, str]]) -> None:
-    """Names beside values; a value that is longer than its line goes on below itself."""
+    """Names and values in two columns; long values are wrapped."""
     safe_rows = [(one_line(name), one_line(value)) for name, value in rows]
     if not screen.terminal:
         screen.rows(safe_rows)
@@ -34,7 +34,7 @@ def pairs(screen: Screen, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def shown(value: object) -> str:
-    """A value in plain words."""
+    """A value as text."""
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, Mapping):

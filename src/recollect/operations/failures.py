@@ -50,20 +50,20 @@ FAILURES: Mapping[type[RecollectError], Failure] = MappingProxyType(
 EXIT_CODES: Mapping[int, str] = MappingProxyType(
     {
         0: "It worked.",
-        ANSWERED_NO: "It ran, and the answer is no: `doctor` found something wrong, an id was not there to forget or"
-        " restore.",
-        USAGE: "The command line or a value in it is not right. Nothing was changed.",
-        3: "There is no such memory, or it is somebody else's.",
-        4: "Somebody else was first: the version moved on, the key is taken, or the target holds something else.",
-        5: "The identity may not do this, or the plan does not include it.",
-        6: "A setting does not fit: the database, the embedder, `recollect.toml`.",
-        7: "The embedder failed or asked for a pause. Try again later.",
-        8: "The store failed or is busy. Nothing of the command was kept; try again.",
+        ANSWERED_NO: "It ran, and the answer is no: `doctor` found something wrong, there was nothing to forget or"
+        " restore for an id.",
+        USAGE: "The command line or a value is invalid. Nothing was changed.",
+        3: "The memory does not exist or belongs to another owner.",
+        4: "A conflict: the version changed, the key is taken, or the target holds something else.",
+        5: "The caller is not authorized, or the plan does not include it.",
+        6: "The configuration is wrong: the database, the embedder, `recollect.toml`.",
+        7: "The embedder failed or limits the rate. Try again later.",
+        8: "The store failed or is busy. Nothing was changed; try again.",
         9: "The disk or the quota is full, or the file cannot be written.",
-        10: "The file is damaged, is not Recollect's, or was written by a newer release.",
-        UNEXPECTED: "Something that should not happen: please report it.",
+        10: "The file is damaged, is not a Recollect file, or was written by a newer release.",
+        UNEXPECTED: "An unexpected error: please report it.",
         INTERRUPTED: "Stopped with Ctrl-C.",
-        PIPE_CLOSED: "Whoever read the output stopped reading, as `head` does.",
+        PIPE_CLOSED: "The reader of the output closed the pipe, as `head` does.",
     }
 )
 

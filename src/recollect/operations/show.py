@@ -31,7 +31,7 @@ def _show(caller: Caller, given: Show) -> Memory:
             f"no memory {given.id[:64]!r} is visible here",
             operation="show",
             details={"memory_id": given.id[:64]},
-            hint="check the id and the identity; a forgotten one shows with --forgotten (include_forgotten)",
+            hint="check the id and the identity; include_forgotten shows a forgotten one",
         )
     return found
 
