@@ -45,15 +45,17 @@ def local_now() -> datetime:
     return datetime.now(UTC).astimezone()
 
 
-def to_moment(*, ahead: bool = False, sequences: bool = False) -> Callable[[str], datetime | int]:
-    """Reads times for an option; with ``sequences``, also sequences of the journal."""
+def to_moment(*, ahead: bool = False, position: type | None = None) -> Callable[[str], datetime | int | str]:
+    """Reads times for an option; with the type of a position in the journal, also positions."""
 
-    def read(value: str) -> datetime | int:
-        if sequences and value.isascii() and value.isdigit() and len(value) < _SEQUENCE_DIGITS:
+    def read(value: str) -> datetime | int | str:
+        if position is int and value.isascii() and value.isdigit() and len(value) < _SEQUENCE_DIGITS:
             return int(value)
         try:
             return moment(value, local_now(), ahead=ahead)
         except (ValueError, OverflowError) as error:
+            if position is str:
+                return value
             raise click.BadParameter(str(error)) from None
 
     return read

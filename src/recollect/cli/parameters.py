@@ -28,20 +28,21 @@ class Kind(NamedTuple):
     optional: bool = False
     many: bool = False
     mapping: bool = False
-    sequences: bool = False
+    position: type | None = None
 
 
 def kind_of(annotation: Any) -> Kind:
     """What a field holds.
 
     >>> kind_of(tuple[str, ...] | None)
-    Kind(base=<class 'str'>, optional=True, many=True, mapping=False, sequences=False)
+    Kind(base=<class 'str'>, optional=True, many=True, mapping=False, position=None)
     """
     members = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
     inner = [one for one in members if one is not type(None)]
     optional = len(inner) < len(members)
-    if set(inner) == {datetime, int}:
-        return Kind(datetime, optional, sequences=True)
+    if len(inner) == 2 and datetime in inner:  # a time, or a position in the journal
+        [position] = set(inner) - {datetime}
+        return Kind(datetime, optional, position=position)
     [base] = inner
     if typing.get_origin(base) is tuple:
         return Kind(typing.get_args(base)[0], optional, many=True)
@@ -126,7 +127,7 @@ def _type(kind: Kind, how: Parameter) -> tuple[Any, str | None]:
     if kind.mapping:
         return to_pair, "NAME=VALUE"
     if kind.base is datetime:
-        return to_moment(ahead=how.ahead, sequences=kind.sequences), "TIME"
+        return to_moment(ahead=how.ahead, position=kind.position), "TIME"
     if isinstance(kind.base, type) and issubclass(kind.base, Enum):
         return click.Choice([member.value for member in kind.base], case_sensitive=False), None
     if kind.base in _METAVARS:

@@ -12,10 +12,10 @@ from recollect.operations.verb import Takes, argument, group, option
 from recollect.types import Filter, Layer, MemoryType, Ranking, Sort, SourceType
 from recollect.types.bounds import Bounds
 
-AsOf = datetime | int
-"""A time, or a sequence of the journal."""
+Position = int
+"""A position in the journal: a sequence."""
 
-AS_OF = Bounds(minimum=0, maximum=fields.COUNT_MAX)
+POSITION = Bounds(minimum=0, maximum=fields.COUNT_MAX)
 QUERY = Bounds(max_length=32_768)
 RESULTS = Bounds(minimum=1, maximum=1_000)
 PAGE = Bounds(minimum=1, maximum=100)
@@ -27,6 +27,11 @@ MANY_IDS = Bounds(max_length=1_000_000, each=fields.ID)
 TEXT = Bounds(max_length=2**31)
 _AUTHORS = Bounds(max_length=1_000, each=fields.ID)
 _CURSOR = Bounds(max_length=4_096)
+
+
+def as_of_field() -> Any:
+    """The field of an input that names a point in time."""
+    return option("Read as of this time, or as of this sequence of the journal.", bounds=POSITION)
 
 
 def layers_field() -> Any:
@@ -109,7 +114,7 @@ class Scope:
     """Which memories to read, and at which point in time."""
 
     filter: Selection = group("Which memories to read; without it, all of them.", Selection)
-    as_of: AsOf | None = option("Read as of this time, or as of this sequence of the journal.", bounds=AS_OF)
+    as_of: datetime | Position | None = as_of_field()
 
     def arguments(self) -> dict[str, Any]:
         """The fields as methods of the engine take them: all but the query, which they take by position."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recollect import fields
 from recollect.errors import InvalidLayer, NotFound
-from recollect.operations.conditions import AS_OF, MANY, layers_field
+from recollect.operations.conditions import MANY, POSITION, Position, layers_field
 from recollect.operations.verb import Caller, Example, Verb, argument, option, result
 from recollect.types import Layer, Need, Version
 from recollect.types.bounds import Bounds
@@ -18,14 +18,14 @@ class Versions:
     """Versions, the oldest first. ``last`` is the sequence to continue after; the one given if there are none."""
 
     versions: tuple[Version, ...] = result("The versions, the oldest first.", bounds=MANY)
-    last: int = result("The sequence to continue after.", bounds=AS_OF)
+    last: Position = result("The sequence to continue after.", bounds=POSITION)
 
     def one_by_one(self) -> "Iterator[Versions]":
         """The same versions, each in an answer of its own."""
         return (Versions(versions=(one,), last=_position(one)) for one in self.versions)
 
 
-def _position(version: Version) -> int:
+def _position(version: Version) -> Position:
     """Where to continue after a version."""
     return version.sequence
 
@@ -64,7 +64,7 @@ HISTORY = Verb(
 class Watch:
     """Which versions."""
 
-    after: int = option("Only versions written after this sequence.", 0, bounds=AS_OF)
+    after: Position = option("Only versions written after this sequence.", 0, bounds=POSITION)
     limit: int = option("The largest number of versions.", 1_000, bounds=_CHANGES, short="n")
     layers: tuple[Layer, ...] = layers_field()
 

@@ -1,10 +1,11 @@
 """The verb that shows one memory."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from recollect import fields
 from recollect.errors import NotFound
-from recollect.operations.conditions import AS_OF, AsOf
+from recollect.operations.conditions import Position, as_of_field
 from recollect.operations.verb import Caller, Example, Verb, argument, option
 from recollect.types import Memory, Need
 
@@ -14,7 +15,7 @@ class Show:
     """Which memory to show."""
 
     id: str = argument("The id of the memory.", bounds=fields.ID)
-    as_of: AsOf | None = option("Read as of this time, or as of this sequence of the journal.", bounds=AS_OF)
+    as_of: datetime | Position | None = as_of_field()
     include_forgotten: bool = option("Show it even if it is forgotten.", False, flag="forgotten")
     include_vector: bool = option("Include its embedding.", False, flag="vector")
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from recollect import exports
 
 if TYPE_CHECKING:
-    from recollect.types.fields import ChangedFields, NewFields
     from recollect.types.grants import Grant, Need
     from recollect.types.hits import Hit, Results
     from recollect.types.memory import (
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         TagUsage,
     )
     from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
+    from recollect.types.typed_dicts import ChangedFields, NewFields
     from recollect.types.versions import Version
 
 __all__ = [
@@ -86,7 +86,7 @@ if not TYPE_CHECKING:  # who checks types sees the imports above
     __getattr__, __dir__ = exports.on_demand(
         __name__,
         {
-            "fields": "ChangedFields NewFields",
+            "typed_dicts": "ChangedFields NewFields",
             "grants": "Grant Need",
             "hits": "Hit Results",
             "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector",
