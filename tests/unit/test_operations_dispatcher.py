@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -124,6 +125,41 @@ def test_a_wrong_payload_is_refused_by_its_field_and_changes_nothing(
 def test_a_payload_must_be_a_mapping(caller: Caller, payload: Any) -> None:
     with pytest.raises(InvalidInput, match="must be an object"):
         operations.call("search", caller, payload)
+
+
+def test_any_mapping_is_a_payload(caller: Caller) -> None:
+    payload = MappingProxyType({"filter": MappingProxyType({"tags": ("x",)})})
+    assert operations.call("count", caller, payload) == {"count": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("count", {"fil\ud800ter": 1}),
+        ("count", {"filter": {"\ud800": 1}}),
+        ("add", {"content": ["x"], "type": "\ud800"}),
+        ("add", {"content": ["\ud800"]}),
+        ("add", {"content": ["x"], "metadata": {"\ud800": 1}}),
+        ("add", {"content": ["x"], "metadata": {"nan": float("nan")}}),
+        ("add", {"content": ["x"], "metadata": {"object": object}}),
+        ("search", {"query": "x", "limit": 10**400}),
+        ("search", {"query": "x", "min_score": float("nan")}),
+    ],
+    ids=range(9),
+)
+def test_what_json_cannot_hold_is_refused(caller: Caller, name: str, payload: Any) -> None:
+    with pytest.raises(InvalidInput):
+        operations.call(name, caller, payload)
+    assert count(caller) == 0
+
+
+def test_a_payload_of_great_depth_is_refused(caller: Caller) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(50_000):
+        deep = {"a": deep}
+    with pytest.raises(InvalidInput, match="nested deeper"):
+        operations.call("add", caller, {"content": ["x"], "metadata": deep})
+    assert count(caller) == 0
 
 
 def test_the_names_of_fields_must_be_text(caller: Caller) -> None:

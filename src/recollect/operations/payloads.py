@@ -32,6 +32,13 @@ def decoded(verb: Verb[Any, Any], payload: object) -> Any:
         return strict.decode_strictly(payload, verb.input, describe)
     except PayloadMismatch as error:
         raise _refusal(verb, error.mismatch) from None
+    except UnicodeEncodeError:  # names of fields and words are compared as UTF-8
+        raise InvalidInput(
+            f"the payload of {verb.name} contains unpaired surrogates",
+            operation=verb.name,
+            details={"field": ""},
+            hint="decode the text with errors='replace' first",
+        ) from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
