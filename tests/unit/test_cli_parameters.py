@@ -102,3 +102,20 @@ def test_input_is_read_as_utf8_or_the_first_wrong_byte_is_named(content: bytes) 
 def test_a_wrong_byte_behind_a_mark_is_named_by_its_place_in_the_file() -> None:
     with pytest.raises(InvalidInput, match="byte 5 "):
         read_text(io.BytesIO(b"\xef\xbb\xbfab\xff"))
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["list", "--limit", "1000"], "--limit must be a whole number from 1 to 100"),
+        (["list", "--tag", "x" * 300], "--tag must be a list"),
+        (["add", "x", "--source-reference", "r"], "--source-type is missing"),
+        (["sessions", "create", "x", "--clear", "nonsense"], "one of half_life_hours, limit_bytes"),
+        (["show", "nobody"], "--forgotten shows a forgotten one"),
+    ],
+)
+def test_errors_name_options_for_people_and_fields_for_programs(args: list[str], says: str, terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    assert says in terminal(*args).err
+    told = terminal(*args, "--json").answer["error"]
+    assert "--" not in told["message"] + told["hint"]

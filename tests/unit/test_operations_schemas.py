@@ -113,6 +113,11 @@ def test_a_memory_is_the_same_in_every_answer() -> None:
     assert {name: one for name, one in found.items() if name != "description"} == memory
 
 
+def test_who_changes_a_schema_changes_only_a_copy() -> None:
+    operations.schema("count")["input"]["properties"].clear()
+    assert operations.schema("count")["input"]["properties"]
+
+
 def test_the_schema_of_an_unknown_verb_is_refused() -> None:
     with pytest.raises(recollect.InvalidInput, match="did you mean 'search'"):
         operations.schema("serach")

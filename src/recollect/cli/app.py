@@ -279,9 +279,9 @@ class _Errors:
         """Show an error; returns its exit code."""
         if self._json is None:
             said, hint = one_line(told.message).rstrip("."), one_line(told.hint)
+            if verb := VERBS.get(self._commands.named):
+                said, hint = parameters.in_flags(said, verb), parameters.in_flags(hint, verb, anywhere=True)
             text = f"{said}{' ' if said.endswith('?') else '; '}{hint}" if hint else said
-            verb = VERBS.get(self._commands.named)
-            text = parameters.in_flags(text, verb) if verb else text
             self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
             return told.exit_code
         names = ("code", "message", "hint", "retryable", "details", "exit_code")

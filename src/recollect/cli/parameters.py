@@ -171,20 +171,20 @@ def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[st
     return parts if slot.kind.many else parts[0]
 
 
-def in_flags(text: str, verb: Verb[Any, Any]) -> str:
-    """A message with the names of options in place of the names of fields, where the two differ.
+def in_flags(text: str, verb: Verb[Any, Any], *, anywhere: bool = False) -> str:
+    """A message that begins with the name of a field, with the name of its option instead.
 
-    A field whose name is a common word is replaced only where the message begins with it.
+    With ``anywhere``, as for hints, every name that is no plain word is replaced.
 
     >>> from recollect.operations import VERBS
     >>> in_flags("filter.any_tags must be a list", VERBS["search"])
     '--any-tag must be a list'
     """
     for slot in slots_of(verb):
-        if slot.parameter.takes is Takes.OPTION and slot.key != slot.flag[2:]:
+        if slot.parameter.takes is Takes.OPTION and (not anywhere or slot.group or "_" in slot.name):
             name = re.escape(f"{slot.group}.{slot.name}" if slot.group else slot.name)
-            before = r"(?<![\w./-])" if slot.group or "_" in slot.name else "^"
-            text = re.sub(rf"{before}{name}(?!\w)", slot.flag, text)
+            before = r"(?<![\w./-])" if anywhere else "^"
+            text = re.sub(rf"{before}{name}(?![\w.])", slot.flag, text)
     return text
 
 

@@ -112,8 +112,14 @@ def decode_strictly(payload: Mapping[str, Any], kind: type[T], describe: Describ
     >>> decode_strictly({"type": "manual"}, Source, lambda kind, name: Property(description=name)).type.value
     'manual'
     """
+    hints = typing.get_type_hints(kind)
+    texts = {
+        name: value.isoformat()
+        for name, value in payload.items()
+        if isinstance(value, datetime) and _is_time_or_text(hints.get(name))
+    }
     try:
-        found = msgspec.convert(payload, _model(cast("Any", kind), describe, answers=False))
+        found = msgspec.convert({**payload, **texts}, _model(cast("Any", kind), describe, answers=False))
     except msgspec.ValidationError as error:
         raise PayloadMismatch(_mismatch(str(error))) from None
     return _rebuilt(kind, found)

@@ -4,6 +4,9 @@ Every surface comes in here, for plain data by ``call`` or for values of Python 
 ``RecollectError`` with the name of the verb; ``failures.report`` maps them for the edges.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, Generic, NamedTuple
 
 from recollect.codec import strict
@@ -23,17 +26,13 @@ class Request(NamedTuple, Generic[Input, Output]):
 
     def question(self) -> str:
         """What the call would take away, if a person should confirm it first; otherwise an empty text."""
-        try:
+        with _errors_named(self.verb.name):
             return self.verb.asks(self.caller, self.input)
-        except RecollectError as error:
-            raise _named(error, self.verb.name) from error.__cause__
 
     def run(self) -> Output:
         """Run the verb; the answer as a value of Python."""
-        try:
+        with _errors_named(self.verb.name):
             return self.verb.run(self.caller, self.input)
-        except RecollectError as error:
-            raise _named(error, self.verb.name) from error.__cause__
 
 
 def call(name: str, caller: Caller, payload: object) -> Any:
@@ -57,10 +56,8 @@ def request(name: str, caller: Caller, payload: object) -> Request[Any, Any]:
     """
     verb = find(name)
     given = payloads.decoded(verb, payload)
-    try:
+    with _errors_named(name):
         authorize(caller.grant, caller.identity, verb.needed(given), caller.now)
-    except RecollectError as error:
-        raise _named(error, name) from None
     return Request(verb, caller, given)
 
 
@@ -87,10 +84,14 @@ def schema(name: str) -> dict[str, Any]:
     0
     """
     verb = find(name)
-    return {"input": schemas.input_schema(verb), "output": schemas.output_schema(verb)}
+    return deepcopy({"input": schemas.input_schema(verb), "output": schemas.output_schema(verb)})  # those are cached
 
 
-def _named(error: RecollectError, name: str) -> RecollectError:
-    """The error with the name of the verb, whatever the engine calls the operation."""
-    error.operation = name
-    return error
+@contextmanager
+def _errors_named(name: str) -> Iterator[None]:
+    """Errors get the name of the verb, whatever the engine calls the operation."""
+    try:
+        yield
+    except RecollectError as error:
+        error.operation = name
+        raise
