@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect import InvalidInput
 from recollect.cli.converters import moment
-from recollect.cli.parameters import lines_of, read_text
+from recollect.cli.parameters import Kind, kind_of, lines_of, read_text
 from tests.unit.terminal import Terminal
 
 NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))
@@ -119,3 +120,8 @@ def test_errors_name_options_for_people_and_fields_for_programs(args: list[str],
     assert says in terminal(*args).err
     told = terminal(*args, "--json").answer["error"]
     assert "--" not in told["message"] + told["hint"]
+
+
+def test_words_of_a_literal_are_words_of_an_option() -> None:
+    assert kind_of(Literal["full", "relaxed"] | None) == Kind(str, optional=True, words=("full", "relaxed"))
+    assert kind_of(tuple[Literal["a", "b"], ...]) == Kind(str, many=True, words=("a", "b"))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -256,6 +256,19 @@ def test_a_time_or_a_text_in_one_field_is_told_apart() -> None:
     for wrong in ("x" * 41, 7):
         with pytest.raises(PayloadMismatch):
             read(wrong)
+
+
+def test_a_literal_takes_its_words_alone() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Mode:
+        durability: Literal["full", "relaxed"] | None = None
+
+    def describe(kind: type, name: str) -> Property:
+        return Property(description="A word.")
+
+    assert strict.decode_strictly({"durability": "full"}, Mode, describe).durability == "full"
+    with pytest.raises(PayloadMismatch):
+        strict.decode_strictly({"durability": "vague"}, Mode, describe)
 
 
 # -- grants -----------------------------------------------------------------------------------------------------------

@@ -29,15 +29,17 @@ class Kind(NamedTuple):
     many: bool = False
     mapping: bool = False
     position: type | None = None
+    words: tuple[str, ...] = ()
 
 
 def kind_of(annotation: Any) -> Kind:
     """What a field holds.
 
     >>> kind_of(tuple[str, ...] | None)
-    Kind(base=<class 'str'>, optional=True, many=True, mapping=False, position=None)
+    Kind(base=<class 'str'>, optional=True, many=True, mapping=False, position=None, words=())
     """
-    members = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+    union = typing.get_origin(annotation) in (types.UnionType, typing.Union)
+    members = typing.get_args(annotation) if union else (annotation,)
     inner = [one for one in members if one is not type(None)]
     optional = len(inner) < len(members)
     if len(inner) == 2 and datetime in inner:  # a time, or a position in the journal
@@ -45,7 +47,9 @@ def kind_of(annotation: Any) -> Kind:
         return Kind(datetime, optional, position=position)
     [base] = inner
     if typing.get_origin(base) is tuple:
-        return Kind(typing.get_args(base)[0], optional, many=True)
+        return kind_of(typing.get_args(base)[0])._replace(optional=optional, many=True)
+    if typing.get_origin(base) is typing.Literal:
+        return Kind(str, optional, words=typing.get_args(base))
     return Kind(Mapping, optional, mapping=True) if typing.get_origin(base) is not None else Kind(base, optional)
 
 
@@ -121,7 +125,7 @@ def _param(slot: Slot) -> click.Parameter:
 
 def _type(kind: Kind, how: Parameter) -> tuple[Any, str | None]:
     """What reads the text, and what stands for it in the help."""
-    words = how.bounds.words or (how.bounds.each.words if how.bounds.each else ())
+    words = kind.words or how.bounds.words or (how.bounds.each.words if how.bounds.each else ())
     if words:
         return to_word, "WORD" if len(words) > 4 else f"[{'|'.join(words)}]"
     if kind.mapping:

@@ -83,7 +83,7 @@ def _bounded(hint: Any, bounds: Bounds, model: Callable[[type], Any]) -> Any:
     if origin is tuple:
         inner = tuple(part if part is ... else _bounded(part, each, model) for part in parts)
         return _annotated(tuple.__class_getitem__(inner), length if ... in parts else None)
-    if origin is not None:  # a mapping
+    if origin not in (None, Literal):  # a mapping
         return _annotated(dict.__class_getitem__((parts[0], _bounded(parts[1], each, model))), length)
     if dataclasses.is_dataclass(hint):
         return model(hint)  # type: ignore[arg-type]  # a class, not an instance
