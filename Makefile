@@ -9,18 +9,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CHECKED := $(wildcard src tests tools examples benchmarks)
+# One worker per core. A worker takes whole files: fixtures of a module are made once, and the tests that measure time,
+# which stand in one file, never run beside each other.
+PARALLEL := -n auto --dist loadfile
 PYTEST_ARGS ?=
 DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench bench-aio bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
+.PHONY: demo test check lint bench bench-aio bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+
+# For the minutes between two edits: no slow tests, and few examples of each property.
+check: lint
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/unit $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)
@@ -54,6 +61,7 @@ faults: $(VENV)/.dev
 docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py
 	$(BIN)/python tools/verbs_reference.py
+	$(BIN)/python tools/settings_reference.py
 	$(BIN)/python tools/library_reference.py
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of

@@ -27,12 +27,22 @@ import recollect
 from recollect import Filter, NewMemory, View
 from recollect.codec import checksum
 from recollect.stores.jsonl import JsonlStore
+from recollect.types import MemoryTypeName
 
 ENTRIES = 5_000
 SESSION_MB = 10
 PATIENCE_S = 60
 WRITE_MS, QUERY_MS, REBUILD_MS = 5.0, 10.0, 150.0
-TYPES = ("conversation", "conversation", "fact", "finding", "decision", "insight", "event", "preference")
+TYPES: tuple[MemoryTypeName, ...] = (
+    "conversation",
+    "conversation",
+    "fact",
+    "finding",
+    "decision",
+    "insight",
+    "event",
+    "preference",
+)
 TOPICS = ("security", "security.authentication", "billing", "ui.dark-mode", "build", "release", "people", "database")
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

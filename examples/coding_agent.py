@@ -11,7 +11,9 @@ import tempfile
 from pathlib import Path
 
 import recollect
-from recollect import AgentMemory, Conflict, Filter, Memories
+from recollect import AgentMemory, Filter, Layer, Memories
+from recollect.errors import Conflict
+from recollect.types import Source, SourceType
 from recollect.window import RecalledMemory
 
 COMPANY = ("Indent code with tabs", "Log messages are in English")
@@ -30,7 +32,7 @@ def coder(memories: Memories, user: str) -> AgentMemory:
 def decide(me: AgentMemory) -> None:
     """What holds for the project, and what holds for all."""
     print("\nWhat was decided")
-    for layer, rules in (("company", COMPANY), ("project", PROJECT)):
+    for layer, rules in ((Layer.COMPANY, COMPANY), (Layer.PROJECT, PROJECT)):
         for rule in rules:
             tags = ["style"] if "code" in rule else []
             me.long_term.add(rule, layer=layer, type="decision", tags=tags)
@@ -59,7 +61,7 @@ def fix_a_bug(me: AgentMemory) -> str:
             "Totals are wrong because prices are floats: 0.1 + 0.2 is not 0.3",
             layer="project",
             type="finding",
-            source=recollect.Source(type=recollect.SourceType.TOOL_RESULT, reference="pytest tests/test_total.py"),
+            source=Source(type=SourceType.TOOL_RESULT, reference="pytest tests/test_total.py"),
         )
     print(f"  after it:      {me.working.get('goal')}; attempts: {me.working.get('attempts')}")
     print(f"  what remains:  {finding.content}")

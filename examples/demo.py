@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import recollect
-from recollect import Conflict, Filter, Hit, Memory, View
+from recollect import Filter, Hit, Memory, View
+from recollect.errors import Conflict
 
 STYLED = sys.stdout.isatty()
 ERASED_TEXT = "The spare key lies under the marzipan jar"

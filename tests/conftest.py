@@ -1,19 +1,25 @@
-"""What all tests share: Hypothesis profiles, --long, and the handling of missing tools."""
+"""What all tests share: Hypothesis profiles, --long, limits of time, and the handling of missing tools."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from hypothesis import settings
 
+# Fault tests start processes one after another, each with a time limit of its own; with --long very many.
+FAULTS = Path(__file__).parent / "faults"
+FAULT_S = 600
+LONG_FAULT_S = 3600
 IN_CI = os.environ.get("CI") == "true"
 
 # Deadlines are off: they measure how busy the machine is. Speed has its own benchmarks.
 settings.register_profile("default", deadline=None, derandomize=False, max_examples=60)
+settings.register_profile("quick", deadline=None, derandomize=False, max_examples=15)
 # The same examples in every run, so that a red build is red for whoever repeats it.
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=150, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
@@ -24,7 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out long tests, unless they are asked for."""
+    """Give fault tests time, and leave out long tests unless they are asked for."""
+    fault_s = LONG_FAULT_S if config.getoption("--long") else FAULT_S
+    for item in items:
+        if item.path.is_relative_to(FAULTS):
+            item.add_marker(pytest.mark.timeout(fault_s))
     if config.getoption("--long"):
         return
     left_out = [item for item in items if item.get_closest_marker("long")]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tools import requirements_table
 from tools.requirements_table import ROOT, TABLE, BadMarker, proofs_in
+
+ROW_CHARACTERS_MAX = 400
 
 
 def test_the_table_is_current() -> None:
@@ -14,7 +18,7 @@ def test_the_table_is_current() -> None:
 
 
 def test_markers_name_known_requirements() -> None:
-    known = requirements_table.known_ids(ROOT)
+    known = {one.id for one in requirements_table.requirements(ROOT)}
     unknown = [
         f"{proof.node_id}: {proof.requirement}"
         for proof in requirements_table.find_proofs(ROOT)
@@ -25,8 +29,49 @@ def test_markers_name_known_requirements() -> None:
 
 def test_every_requirement_belongs_to_an_area() -> None:
     page = requirements_table.table(ROOT)
-    missing = [id for id in requirements_table.known_ids(ROOT) if f"\n| {id} | " not in page]
+    missing = [one.id for one in requirements_table.requirements(ROOT) if f"\n| {one.id} | " not in page]
     assert missing == []
+
+
+def test_what_is_partly_done_has_a_test() -> None:
+    """Without one it is open, and a note of what is missing would read as if the rest were proven."""
+    proven = {proof.requirement for proof in requirements_table.find_proofs(ROOT)}
+    noted = [one.id for one in requirements_table.requirements(ROOT) if one.partly]
+    assert [id for id in noted if id not in proven] == []
+
+
+def test_rows_of_the_table_can_be_read() -> None:
+    assert [line for line in requirements_table.table(ROOT).splitlines() if len(line) > ROW_CHARACTERS_MAX] == []
+
+
+CATALOGUE = """
+[areas]
+W = "Working memory"
+
+[demands]
+W1 = "done"
+W2 = { demand = "half", partly = "the other half" }
+W3 = { demand = "claimed", partly = "everything" }
+W4 = "open"
+"""
+
+
+def test_a_requirement_is_done_partly_or_open(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / requirements_table.CATALOGUE).write_text(CATALOGUE, encoding="utf-8")
+    for name in ("a", "b"):
+        source = 'import pytest\n@pytest.mark.req("W1", "W2")\ndef test_x(): ...\n'
+        (tmp_path / "tests" / f"test_{name}.py").write_text(source, encoding="utf-8")
+    page = requirements_table.table(tmp_path)
+    assert [line for line in page.splitlines() if line.startswith("| W")] == [
+        "| W1 | done | done | 2 in 2 files |",
+        "| W2 | half | partly; missing: the other half | 2 in 2 files |",
+        "| W3 | claimed | open | none |",
+        "| W4 | open | open | none |",
+    ]
+    assert "Of 4 requirements 1 are done, 1 partly, 2 open." in page
+    assert page.count("(../tests/test_a.py)") == 1
 
 
 SAMPLE = """

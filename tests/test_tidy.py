@@ -63,6 +63,12 @@ IMPURE_MODULES = frozenset({"random", "secrets", "time"})
 CLOCK_METHODS = frozenset({"now", "today", "utcnow"})
 # A third-party package, and the one module that may know it.
 SOLE_IMPORTERS = {"apsw": "stores/sqlite", "msgspec": "codec"}
+# What is only good for measuring; `time.monotonic` is for deadlines.
+STOPWATCHES = frozenset(
+    f"{clock}{unit}" for clock in ("perf_counter", "process_time", "thread_time") for unit in ("", "_ns")
+)
+# The floors of the sources are requirements, so tests hold them: they allow about ten times what is measured.
+TIMED = frozenset({"tests/test_floors.py"})
 MUTABLE_TYPES = frozenset(
     {
         "bytearray",
@@ -228,6 +234,18 @@ def sole_importers(source: Source) -> Iterator[str]:
             yield f"{node.lineno}: only {room} imports {package}"
 
 
+def no_stopwatches(source: Source) -> Iterator[str]:
+    if source.path in TIMED:
+        return
+    for node in ast.walk(source.tree):
+        names = [node.attr] if isinstance(node, ast.Attribute) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name in STOPWATCHES:
+                yield f"{getattr(node, 'lineno', 0)}: {name} measures how busy the machine is: speed has its benchmarks"
+
+
 Rule = Callable[[Source], Iterator[str]]
 SOURCES = ("src/recollect",)
 EVERYTHING = ("src/recollect", "tests", "tools", "examples", "benchmarks")
@@ -241,6 +259,7 @@ RULES: dict[Rule, tuple[str, ...]] = {
     no_global_state: SOURCES,
     pure_logic: SOURCES,
     sole_importers: SOURCES,
+    no_stopwatches: ("tests",),
 }
 
 
@@ -401,6 +420,10 @@ SAMPLES = [
     Sample(sole_importers, "import apsw", path=PACKAGE + "stores/sqlite_old.py"),
     Sample(sole_importers, "import msgspec.json", path=PACKAGE + "codec.py", good=True),
     Sample(sole_importers, "import apsw", path=PACKAGE + "stores/sqlite/rows.py", good=True),
+    Sample(no_stopwatches, "import time\nstarted = time.perf_counter()"),
+    Sample(no_stopwatches, "from time import process_time_ns"),
+    Sample(no_stopwatches, "import time\ndeadline = time.monotonic() + 5", good=True),
+    Sample(no_stopwatches, "import time\nstarted = time.perf_counter()", path="tests/test_floors.py", good=True),
 ]
 
 

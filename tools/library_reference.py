@@ -59,7 +59,7 @@ PAGES = (
         title="Agent handle",
         intro="What an agent needs during a run. Guide:"
         " [working memory and context](../guides/working-memory-and-context.md).",
-        shows=("recollect:AgentMemory", "recollect:AgentSnapshot", "recollect:AgentStats"),
+        shows=("recollect:AgentMemory", "recollect.memories:AgentSnapshot", "recollect.memories:AgentStats"),
     ),
     Page(
         file="working.md",
@@ -83,9 +83,9 @@ PAGES = (
         title="Sessions",
         intro="Rooms of their own for conversations. What they are described by is among the [values](values.md).",
         shows=(
-            "recollect.memories.sessions:Sessions",
-            "recollect.memories.session:Session",
-            "recollect.memories.session:SessionPreferences",
+            "recollect.memories:Sessions",
+            "recollect.memories:Session",
+            "recollect.memories:SessionPreferences",
         ),
     ),
     Page(
@@ -250,7 +250,7 @@ class UnknownName(LookupError):
 def entries(library: Library) -> list[Entry]:
     """Everything that is shown, page by page; a public name that has no page is an error."""
     package = library.module(PACKAGE)
-    public = package.exported if package else []
+    public = [name for name in package.exported if _is_shown(library, name)] if package else []
     found: list[Entry] = []
     for page in PAGES:
         for shown in page.shows:
@@ -271,6 +271,11 @@ def entries(library: Library) -> list[Entry]:
             f"recollect.{missing[0]} is on no page: add its module to PAGES in tools/library_reference.py"
         )
     return found
+
+
+def _is_shown(library: Library, name: str) -> bool:
+    """Whether a public name has a section: a module has pages instead."""
+    return not name.startswith("__") and library.module(f"{PACKAGE}.{name}") is None
 
 
 def _text_of(node: ast.stmt | None) -> str | None:
@@ -325,7 +330,8 @@ def operations(root: Path) -> list[str]:
     """The hook for the table of verbs: its page is written by the tool that imports it, and linked from here."""
     if not (root / "src" / PACKAGE / "operations").exists():
         return []
-    return ["", "The verbs of the command line and other surfaces: [Verbs](verbs.md)."]
+    settings = "Everything that can be configured: [Settings](settings.md)."
+    return ["", "The verbs of the command line and other surfaces: [Verbs](verbs.md).", "", settings]
 
 
 def slug(heading: str) -> str:

@@ -6,183 +6,65 @@
 ...     _ = ada.add("Prefers dark mode", type="preference")
 ...     [hit.memory.content for hit in ada.search("dark mode")]
 ['Prefers dark mode']
+
+The names here are what a program needs on its first day. The rest has a home of its own: values in ``types``, errors
+in ``errors``, events in ``events``, what a store or an embedder must be in ``ports``, plans in ``entitlements``,
+sessions and agents in ``memories``, the same for async code in ``aio``, the kit for authors of stores in ``testing``.
+All of them are attributes of the package: ``import recollect`` is enough.
 """
 
 from typing import TYPE_CHECKING
 
-from recollect import exports
-from recollect.errors import (
-    ConfigurationError,
-    Conflict,
-    ContentTooLong,
-    EmbedderMismatch,
-    EmbeddingFailed,
-    InvalidInput,
-    InvalidLayer,
-    LimitReached,
-    LockTimeout,
-    MissingIdentifier,
-    NotACopy,
-    NotAStore,
-    NotFound,
-    PlanRestriction,
-    QueryTooLong,
-    QuotaExceeded,
-    RateLimited,
-    RecollectError,
-    SchemaTooNew,
-    ScopeDisposed,
-    StoreBusy,
-    StoreClosed,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    Unauthorized,
-)
+from recollect import errors, exports
+from recollect.errors import RecollectError
 
 if TYPE_CHECKING:
-    from recollect import aio as aio
-    from recollect.entitlements import Plan
-    from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
-    from recollect.memories.converting import convert
+    from recollect import aio, events, ports, types
+    from recollect import entitlements as entitlements
+    from recollect import memories as memories
+    from recollect import testing as testing
+    from recollect.memories.agent import AgentMemory
     from recollect.memories.database import Memories, open
-    from recollect.memories.session import Session, SessionPreferences
-    from recollect.memories.sessions import Sessions
     from recollect.memories.view import View
-    from recollect.types import (
-        CompactionReport,
-        ConversionReport,
-        DecayPolicy,
-        Diagnosis,
-        DroppedMemory,
-        Filter,
-        Finding,
-        Health,
-        Hit,
-        Identity,
-        KnowledgePointer,
-        Layer,
-        LayerSize,
-        Memory,
-        MemoryType,
-        NewMemory,
-        Operation,
-        OperationCompleted,
-        Owner,
-        Page,
-        PointerType,
-        Ranking,
-        Removal,
-        Results,
-        SessionConfig,
-        SessionStats,
-        Sort,
-        Source,
-        SourceType,
-        State,
-        Stats,
-        Status,
-        TagUsage,
-        Vector,
-        Version,
-    )
+    from recollect.transfer.conversion import convert
+    from recollect.types import Filter, Hit, Identity, Layer, Memory, MemoryType, NewMemory, Results
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AgentMemory",
-    "AgentSnapshot",
-    "AgentStats",
-    "CompactionReport",
-    "ConfigurationError",
-    "Conflict",
-    "ContentTooLong",
-    "ConversionReport",
-    "DecayPolicy",
-    "Diagnosis",
-    "DroppedMemory",
-    "EmbedderMismatch",
-    "EmbeddingFailed",
     "Filter",
-    "Finding",
-    "Health",
     "Hit",
     "Identity",
-    "InvalidInput",
-    "InvalidLayer",
-    "KnowledgePointer",
     "Layer",
-    "LayerSize",
-    "LimitReached",
-    "LockTimeout",
     "Memories",
     "Memory",
     "MemoryType",
-    "MissingIdentifier",
     "NewMemory",
-    "NotACopy",
-    "NotAStore",
-    "NotFound",
-    "Operation",
-    "OperationCompleted",
-    "Owner",
-    "Page",
-    "Plan",
-    "PlanRestriction",
-    "PointerType",
-    "QueryTooLong",
-    "QuotaExceeded",
-    "Ranking",
-    "RateLimited",
     "RecollectError",
-    "Removal",
     "Results",
-    "SchemaTooNew",
-    "ScopeDisposed",
-    "Session",
-    "SessionConfig",
-    "SessionPreferences",
-    "SessionStats",
-    "Sessions",
-    "Sort",
-    "Source",
-    "SourceType",
-    "State",
-    "Stats",
-    "Status",
-    "StoreBusy",
-    "StoreClosed",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreFull",
-    "StoreReadOnly",
-    "TagUsage",
-    "Unauthorized",
-    "Vector",
-    "Version",
     "View",
+    "__version__",
+    "aio",
     "convert",
+    "errors",
+    "events",
     "open",
+    "ports",
+    "types",
 ]
 
 
-# Everybody needs errors. The rest is imported when it is first used: most of a start is Python making classes.
-if not TYPE_CHECKING:  # who checks types sees the imports above
+# The engine brings in numpy and the driver of SQLite: it is imported when it is first used.
+if not TYPE_CHECKING:  # a type checker sees the imports above
     __getattr__, __dir__ = exports.on_demand(
         __name__,
         {
-            "": "aio entitlements types",
-            "memories.agent": "AgentMemory AgentSnapshot AgentStats",
-            "memories.converting": "convert",
+            "": "aio entitlements events memories ports testing types",
+            "memories.agent": "AgentMemory",
+            "transfer.conversion": "convert",
             "memories.database": "Memories open",
-            "memories.session": "Session SessionPreferences",
-            "memories.sessions": "Sessions",
             "memories.view": "View",
-            "entitlements": "Plan",
-            "types": "CompactionReport ConversionReport DecayPolicy Diagnosis DroppedMemory Filter Finding Health Hit"
-            " Identity KnowledgePointer Layer LayerSize Memory MemoryType NewMemory Operation"
-            " OperationCompleted Owner Page PointerType Ranking Removal Results SessionConfig SessionStats"
-            " Sort Source SourceType State Stats Status TagUsage Vector Version",
+            "types": "Filter Hit Identity Layer Memory MemoryType NewMemory Results",
         },
     )

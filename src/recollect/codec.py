@@ -4,175 +4,37 @@ A memory is kept as JSON with the fields that differ from their defaults, so tha
 release can add fields. ``docs/file-format.md`` describes the form.
 """
 
+import base64
 import dataclasses
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from recollect import types
-from recollect.errors import InvalidInput, StoreCorrupt
+from recollect.errors import InvalidInput
 from recollect.types import (
-    KnowledgePointer,
+    Filter,
     Layer,
     Memory,
-    MemoryType,
     Owner,
-    Source,
-    State,
-    Vector,
 )
-from recollect.types.memory import DEFAULT_IMPORTANCE
-
-if TYPE_CHECKING:
-    from recollect.types import Version
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class _Body(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=False):
-    """A memory without what its store keeps beside it: id, owner, version, times of recording, content."""
-
-    type: MemoryType = MemoryType.FACT
-    importance: float = DEFAULT_IMPORTANCE
-    tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
-    title: str | None = None
-    description: str | None = None
-    language: str | None = None
-    author: str | None = None
-    role: str | None = None
-    type_name: str | None = None
-    confidence: float | None = None
-    relevance: float | None = None
-    decay_factor: float | None = None
-    source: Source | None = None
-    pointer: KnowledgePointer | None = None
-    references: tuple[str, ...] = ()
-    key: str | None = None
-    occurred_at: datetime | None = None
-    expires_at: datetime | None = None
-    state: State = State.ACTIVE
-    session: str | None = None
-
-
-class Told(msgspec.Struct):
-    """The few fields of a body that an index looks at: reading only these takes a fifth of the time."""
-
-    title: str | None = None
-    author: str | None = None
-    role: str | None = None
-    session: str | None = None
-    metadata: dict[str, Any] = {}
-
-
-class Described(msgspec.Struct, omit_defaults=True, gc=False):
-    """What an index of plain files tells of a memory: there are many, and the garbage collector need not look at them.
-
-    >>> encode_json(Described(1, 0, MemoryType.FACT, _EPOCH, ("ui",), 0.5, 0.25))[:33]
-    b'{"line_number":1,"byte_offset":0,'
-    """
-
-    line_number: int
-    byte_offset: int
-    type: MemoryType
-    timestamp: datetime
-    tags: tuple[str, ...]
-    importance: float
-    current_relevance: float
-    deleted: bool = False
+_MICROS = 253_402_300_799_000_000  # the last moment of the calendar
 
 
 _encoder = msgspec.json.Encoder()
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
-_body_decoder = msgspec.json.Decoder(_Body)
-_told_decoder = msgspec.json.Decoder(Told)
-_fields_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
 """What reading something damaged may raise."""
-
-
-def encode_body(memory: Memory) -> bytes:
-    """The part of a memory that is neither its content nor kept in columns by every store."""
-    return _encoder.encode(
-        _Body(
-            memory.type,
-            DEFAULT_IMPORTANCE if memory.importance == DEFAULT_IMPORTANCE else memory.importance,  # omitted by identity
-            memory.tags,
-            dict(memory.metadata),
-            memory.title,
-            memory.description,
-            memory.language,
-            memory.author,
-            memory.role,
-            memory.type_name,
-            memory.confidence,
-            memory.relevance,
-            memory.decay_factor,
-            memory.source,
-            memory.pointer,
-            memory.references,
-            memory.key,
-            None if memory.occurred_at == memory.created_at else memory.occurred_at,
-            memory.expires_at,
-            memory.state,
-            memory.session,
-        )
-    )
-
-
-def decode_memory(
-    body: bytes | str,
-    *,
-    id: str,
-    content: str,
-    owner: Owner,
-    version: int,
-    created_at: datetime,
-    updated_at: datetime,
-    access_count: int = 0,
-    last_accessed_at: datetime | None = None,
-    vector: Vector | None = None,
-) -> Memory:
-    """The memory that ``encode_body`` and the store's own columns describe."""
-    try:
-        # Plain values first, checked once, by the conversion: half of what this takes is the making of thirty fields.
-        fields = {
-            **_DEFAULTS,
-            "occurred_at": created_at,
-            **_fields_decoder.decode(body),
-            "id": id,
-            "content": content,
-            "owner": owner,
-            "version": version,
-            "created_at": created_at,
-            "updated_at": updated_at,
-            "access_count": access_count,
-            "last_accessed_at": last_accessed_at,
-            "vector": vector,
-        }
-        return msgspec.convert(fields, Memory)
-    except msgspec.MsgspecError as error:
-        raise StoreCorrupt(
-            f"version {version} of memory {id!r} cannot be decoded",
-            details={"memory_id": id, "version": version},
-            hint="run doctor; it names every damaged version",
-        ) from error
-
-
-def decode_told(body: bytes | str) -> Told:
-    """What a body tells an index; nothing if it is damaged, which whoever reads the memory itself will hear of."""
-    try:
-        return _told_decoder.decode(body)
-    except UNREADABLE:
-        return Told()
 
 
 _DEFAULTS = {
@@ -194,31 +56,6 @@ _values = attrgetter(*_FIELDS)
 def changed_memory(memory: Memory, **changes: Any) -> Memory:
     """``dataclasses.replace`` for memories, in half its time: every page copies some dozens."""
     return msgspec.convert({**dict(zip(_FIELDS, _values(memory), strict=True)), **changes}, Memory)
-
-
-def is_body(data: bytes | str) -> bool:
-    """Whether a text is what ``encode_body`` writes."""
-    try:
-        _body_decoder.decode(data)
-    except msgspec.MsgspecError:
-        return False
-    return True
-
-
-def encode_version(version: "Version") -> bytes:
-    """All that a version says but its sequence, which is its store's: equal bytes mean that nothing was lost."""
-    memory = version.memory
-    told = (
-        version.memory_id,
-        encode_owner(version.owner),
-        version.version,
-        version.operation,
-        to_micros(version.recorded_at),
-        version.reason,
-    )
-    if memory is None:
-        return _encoder.encode(told)
-    return _encoder.encode((*told, to_micros(memory.created_at), memory.content, encode_body(memory).decode()))
 
 
 def encode_owner(owner: Owner) -> str:
@@ -279,8 +116,6 @@ def json_schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, 
 
 def checksum(text: str) -> bytes:
     """Sixteen bytes that tell whether a text changed."""
-    import hashlib  # lazy: brings in OpenSSL, and reading needs no checksum
-
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -302,30 +137,36 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + micros * _MICROSECOND
 
 
-Cursor = tuple[str, float, int, int | None, int | None]
-"""A fingerprint of a listing, the value and number of the last memory taken, the sequence it is as of, and the time by
-which its values were judged, in microseconds, where they change with time.
-"""
+class Cursor(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
+    """A place in a listing: a fingerprint of the listing, the value and the place of recording of the last memory, the
+    position that the listing is as of, and the time by which its values were judged where they change with time.
+    """
+
+    fingerprint: str
+    value: float
+    born_at: Annotated[int, msgspec.Meta(ge=-_MICROS, le=_MICROS)]
+    owner: str
+    born: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+    at: str | None = None
+    judged_at: Annotated[int, msgspec.Meta(ge=-_MICROS, le=_MICROS)] | None = None
+
 
 _cursor_decoder: msgspec.json.Decoder[Cursor] = msgspec.json.Decoder(Cursor)
 
 
-def encode_cursor(fingerprint: str, value: float, number: int, as_of: int | None, judged_at: int | None = None) -> str:
-    """An opaque, URL-safe text for a position in a listing."""
-    import base64  # lazy: only longer listings have cursors
-
-    position: Cursor = (fingerprint, value, number, as_of, judged_at)
-    return base64.urlsafe_b64encode(_encoder.encode(position)).decode().rstrip("=")
+def encode_cursor(cursor: Cursor) -> str:
+    """An opaque, URL-safe text for a place in a listing."""
+    return base64.urlsafe_b64encode(_encoder.encode(cursor)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: object) -> Cursor:
-    """The position that ``encode_cursor`` wrote, or an error for anything else."""
-    import base64  # lazy: as above
-
+    """The place that ``encode_cursor`` wrote, or an error for anything else."""
     try:
         text = cursor if isinstance(cursor, str) else "?"
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return _cursor_decoder.decode(data)
+        found = _cursor_decoder.decode(data)
+        decode_owner(found.owner)
+        return found
     except (ValueError, msgspec.MsgspecError):
         raise InvalidInput(
             "the cursor is not one that a listing returned",
@@ -334,13 +175,13 @@ def decode_cursor(cursor: object) -> Cursor:
         ) from None
 
 
-def to_filter(fields: Mapping[str, Any]) -> "types.Filter":
+def to_filter(fields: Mapping[str, Any]) -> Filter:
     """A filter from a plain mapping, as the edges receive it; an unknown field is an error."""
-    unknown = sorted(str(name) for name in set(fields) - set(types.Filter.__dataclass_fields__))
+    unknown = sorted(str(name) for name in set(fields) - set(Filter.__dataclass_fields__))
     if unknown:
         raise InvalidInput(
             f"a filter has no field {unknown[0][:40]!r}",
             details={"field": f"filter.{unknown[0][:40]}"},
-            hint=f"use {', '.join(types.Filter.__dataclass_fields__)}",
+            hint=f"use {', '.join(Filter.__dataclass_fields__)}",
         )
-    return types.Filter(**fields)
+    return Filter(**fields)

@@ -8,7 +8,7 @@ memories of all owners of an identity together, forgotten ones too, as ``Stats.b
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from recollect.errors import ConfigurationError, PlanRestriction
 
@@ -31,6 +31,11 @@ class Feature(StrEnum):
     ADVANCED_COMPACTION = "advanced_compaction"
     RETENTION_POLICIES = "retention_policies"
 
+
+FeatureName = Literal[
+    "long_term_memory", "persisted_snapshots", "semantic_search", "advanced_compaction", "retention_policies"
+]
+"""The value of a :class:`Feature`."""
 
 _WORDS = {
     Feature.LONG_TERM_MEMORY: "long-term memory",
@@ -77,7 +82,7 @@ class Plan:
     """
 
     name: str
-    features: Collection[Feature | str] = ()
+    features: Collection[Feature | FeatureName] = ()
     limit_bytes: int | None = None
 
     CORE: ClassVar["Plan"]
@@ -89,7 +94,7 @@ class Plan:
         _check(self.name, self.features, self.limit_bytes)
         object.__setattr__(self, "features", frozenset(_feature(one) for one in self.features))
 
-    def allows(self, feature: Feature | str) -> bool:
+    def allows(self, feature: Feature | FeatureName) -> bool:
         """Whether the plan includes a feature."""
         return _feature(feature) in self.features
 

@@ -1,7 +1,7 @@
-"""Names that a package offers and imports when they are first asked for: a start pays only for what it uses.
+"""Names that a package offers and imports when they are first used.
 
-Whoever needs such a name in some calls only asks the package for it then, as in ``types.Stats(...)``. An annotation
-that does so can be read at run time, too.
+For the top package, which must not load numpy and the driver of SQLite, and for ``memories``, whose parts many need
+one by one.
 """
 
 import sys

@@ -8,15 +8,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput
 from recollect.text import words
-from recollect.types import Memory, MemoryType, Place, Sort, SourceType, State, Stored
-
-if TYPE_CHECKING:
-    from recollect.types import Filter
+from recollect.types import Filter, Memory, MemoryType, Place, Sort, SourceType, State, Stored
 
 MAX_DEPTH = 10
 _AUTHORS = 1_000
@@ -77,7 +74,7 @@ class Where:
     states: frozenset[State] | None = ACTIVE
 
 
-def resolve(wanted: "Filter", now: datetime) -> Where:
+def resolve(wanted: Filter, now: datetime) -> Where:
     """Check a filter and make its times absolute.
 
     ``references`` are not resolved here: the engine follows them and sets ``ids``.

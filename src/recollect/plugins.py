@@ -5,9 +5,16 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.embedders.static import StaticEmbedder
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon, Store
+from recollect.settings.schema import DatabaseSettings, EmbedderSettings
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "recollect.stores"
 EMBEDDERS = "recollect.embedders"
@@ -19,6 +26,10 @@ OWN: Mapping[str, str] = MappingProxyType(
         "jsonl": "recollect.stores.jsonl:JsonlStore",
     }
 )
+AS_STORED = "default"
+"""The embedder that the store was filled with; for a new one, the built-in one."""
+
+NO_EMBEDDER = "none"
 DEFAULT_EMBEDDER = "static"
 OWN_EMBEDDERS: Mapping[str, str] = MappingProxyType(
     {
@@ -41,6 +52,24 @@ def open_store(url: str | Path, *, durability: str | None = None) -> Store:
     """
     scheme, place = _split(url)
     return _store_class(scheme).from_url(f"{scheme}:{place}", durability=durability)
+
+
+def configured_store(section: DatabaseSettings, url: str | Path | None, durability: str | None) -> Store:
+    """Open the store that a URL names, or the one of the settings.
+
+    A configured durability is for new databases on a disk: one that exists keeps its own.
+
+    >>> configured_store(DatabaseSettings(url="ram:", durability="full"), None, None).name
+    'ram'
+    """
+    place = section.url if url is None else url
+    if place is None:
+        raise ConfigurationError(
+            "no database was named", details={"field": "url"}, hint="pass a path or set RECOLLECT_DB"
+        )
+    if durability is None and section.durability and _split(place)[0] != "ram" and not is_there(place):
+        durability = section.durability
+    return open_store(place, durability=durability)
 
 
 def is_there(url: str | Path) -> bool:
@@ -110,8 +139,6 @@ def open_embedder(name: str) -> Embedder:
     64
     """
     if match := _HASHING.fullmatch(name):
-        from recollect.embedders.hashing import HashingEmbedder  # lazy: as all others
-
         return HashingEmbedder(int(match[1]))
     known = _known_embedder(name)
     if known is not None:
@@ -128,6 +155,31 @@ def open_embedder(name: str) -> Embedder:
     return made
 
 
+def configured_embedder(section: EmbedderSettings, given: Embedder | str | None) -> Embedder | str | None:
+    """The embedder that was given, or the one of the settings where it is left to them.
+
+    >>> configured_embedder(EmbedderSettings(name="none"), "default") is None
+    True
+    """
+    if given != AS_STORED:
+        return given
+    if section.url is None:
+        return None if section.name == NO_EMBEDDER else section.name
+    if section.model is None:
+        raise ConfigurationError(
+            "embedder.url is set without embedder.model", details={"key": "embedder.model"}, hint="name the model"
+        )
+    from recollect.embedders.http import HttpEmbedder  # lazy: only for embedding servers
+
+    return HttpEmbedder(
+        section.url,
+        section.model,
+        dimension=section.dimension,
+        key_variable=section.key_variable,
+        timeout_s=section.timeout_s,
+    )
+
+
 def lexicon_of(embedder: Embedder | None) -> Lexicon | None:
     """The lexicon to use with an embedder: its own, none if it says so, otherwise the built-in one."""
     if embedder is None or isinstance(embedder, Lexicon):
@@ -135,8 +187,6 @@ def lexicon_of(embedder: Embedder | None) -> Lexicon | None:
     missing = object()
     own = getattr(embedder, "lexicon", missing)
     if own is missing:
-        from recollect.embedders.static import StaticEmbedder  # lazy: only where another embedder is used
-
         own = StaticEmbedder()
     return own if isinstance(own, Lexicon) else None
 
@@ -146,9 +196,7 @@ def _known_embedder(name: str) -> str | None:
 
 
 def _registered_embedder(name: str) -> Callable[[], object]:
-    from importlib import metadata  # lazy: as below
-
-    found = {point.name: point for point in metadata.entry_points(group=EMBEDDERS)}
+    found = _entry_points(EMBEDDERS)
     if name not in found:
         known = ", ".join(sorted({*OWN_EMBEDDERS, *found}))
         raise ConfigurationError(
@@ -161,9 +209,7 @@ def _registered_embedder(name: str) -> Callable[[], object]:
 
 
 def _registered(scheme: str) -> object:
-    from importlib import metadata  # lazy: takes 60 ms, and only foreign stores need it
-
-    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    found = _entry_points(GROUP)
     if scheme not in found:
         known = ", ".join(sorted({*OWN, *found}))
         raise ConfigurationError(
@@ -172,3 +218,9 @@ def _registered(scheme: str) -> object:
             hint=f"known are {known}; others come with a package that registers {GROUP}",
         )
     return found[scheme].load()
+
+
+def _entry_points(group: str) -> "dict[str, EntryPoint]":
+    from importlib import metadata  # lazy: takes 60 ms, and only plug-ins need it
+
+    return {point.name: point for point in metadata.entry_points(group=group)}

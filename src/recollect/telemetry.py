@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import ConfigurationError, StoreError
 from recollect.events import ContextCompacted, ContextComposed, SessionCompacted
+from recollect.memories.agent import AgentMemory
 from recollect.memories.database import Memories
 from recollect.types import Layer, LayerSize, OperationCompleted
 from recollect.working import WorkingMemory, WorkingStats
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
-
-    from recollect.memories.agent import AgentMemory
 
 _FRESH_S = 1.0  # a collection is over by then
 
@@ -57,7 +56,7 @@ def instrument(
     names = {} if database is None else {"database": database}
     # A meter of its own for each name: the gauges of the second database would be dropped as duplicates otherwise.
     meter = metrics.get_meter("recollect", meter_provider=meter_provider, attributes=names)
-    gauges = _Gauges(memories, names)
+    gauges = _Gauges(memories, names, metrics.Observation)
     gauges.register(meter)
     operations, context = _Operations(meter, names), _Context(meter, names)
     ends = (
@@ -172,9 +171,10 @@ class _Sessions:
 class _Gauges:
     """What is looked up when metrics are collected. Keeps no database alive: OpenTelemetry never lets a callback go."""
 
-    def __init__(self, memories: Memories, names: Attributes) -> None:
+    def __init__(self, memories: Memories, names: Attributes, observation: "type[Observation]") -> None:
         self._memories: Callable[[], Memories | None] = weakref.ref(memories)
         self._names = names
+        self._observation = observation
         self._sized: tuple[float, Mapping[Layer, LayerSize]] = (-_FRESH_S, {})
         self._fallbacks = 0
         self._seen: weakref.WeakKeyDictionary[AgentMemory, int] = weakref.WeakKeyDictionary()
@@ -201,14 +201,12 @@ class _Gauges:
         )
 
     def _callback(self, look: Callable[[Memories], Figures]) -> "Callable[[CallbackOptions], Iterable[Observation]]":
-        from opentelemetry.metrics import Observation  # lazy: as above
-
         def observe(options: "CallbackOptions") -> "Iterable[Observation]":  # noqa: ARG001  # its timeout is for others
             memories = self._memories()
             if memories is None:
                 return []
             try:
-                return [Observation(figure, {**self._names, **which}) for figure, which in look(memories)]
+                return [self._observation(figure, {**self._names, **which}) for figure, which in look(memories)]
             except StoreError:
                 return []  # closed, or in trouble: the operations tell of that
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recollect.cli.names import DATABASE_VARIABLE, IDS, OPENING, OWN, variable_of
+from recollect.cli.names import DATABASE_VARIABLE, IDS, OWN, variable_of
 from recollect.operations import EXIT_CODES, VERBS, family
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")
@@ -33,6 +33,5 @@ def test_every_exit_code_is_in_the_guide() -> None:
 def test_every_variable_and_flag_is_in_the_guide() -> None:
     for name in IDS:
         assert f"`--{name}`" in GUIDE
-    for name in (*IDS, *OPENING):
         assert f"`{variable_of(name)}`" in GUIDE
     assert f"`{DATABASE_VARIABLE}`" in GUIDE

@@ -45,7 +45,8 @@ def test_no_page_is_left_from_former_times() -> None:
 
 def test_every_public_name_has_a_section() -> None:
     shown = {name for page in PAGES for name in headings(page.file)}
-    assert set(recollect.__all__) - shown == set()
+    modules = {name for name in recollect.__all__ if inspect.ismodule(getattr(recollect, name))}
+    assert set(recollect.__all__) - modules - {"__version__"} - shown == set()
 
 
 @pytest.mark.parametrize(

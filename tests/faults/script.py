@@ -104,7 +104,7 @@ def add_some(database: str, prefix: str, count: str = "4") -> None:
 
 def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
     """When told to begin, write until the plan refuses."""
-    plan = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=int(limit_bytes))
+    plan = recollect.entitlements.Plan(name="Small", features=["long_term_memory"], limit_bytes=int(limit_bytes))
     with recollect.open(database, embedder=None, plan=plan) as memories:
         view, number = view_of(memories), 0
         tell("ready")
@@ -113,7 +113,7 @@ def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
             while True:
                 tell_added(view.add_many([new(f"{prefix}/{number}")]))
                 number += 1
-        except recollect.QuotaExceeded as error:
+        except recollect.errors.QuotaExceeded as error:
             tell("refused", details=dict(error.details))
 
 
@@ -140,7 +140,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
             for key in failed:
                 try:
                     tell_added(view.add_many([new(key)]))
-                except recollect.StoreError as error:
+                except recollect.errors.StoreError as error:
                     tell_failed(error, key)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
         tell_failed(error)
@@ -163,7 +163,7 @@ def erase_and_add(database: str, prefix: str) -> None:
     """Forget a memory for good, then write; after each failure tell whether the write is there nevertheless."""
     try:
         _erase_and_add(database, prefix)
-    except recollect.StoreError as error:  # closing tries to empty the log as well
+    except recollect.errors.StoreError as error:  # closing tries to empty the log as well
         tell_failed(error, "close")
 
 
@@ -173,7 +173,7 @@ def _erase_and_add(database: str, prefix: str) -> None:
         oldest = view.list(sort_by="oldest", limit=1).memories[0]
         try:
             view.forget(oldest.id, permanent=True)
-        except recollect.StoreError as error:
+        except recollect.errors.StoreError as error:
             tell_failed(error, oldest.key or "")
         tell("erasing", key=oldest.key)
         for number in range(4):
@@ -181,7 +181,7 @@ def _erase_and_add(database: str, prefix: str) -> None:
             before = view.count()
             try:
                 tell_added(view.add_many([new(key)]))
-            except recollect.StoreError as error:
+            except recollect.errors.StoreError as error:
                 tell_failed(error, key)
                 tell("visible", key=key, visible=view.count() > before)
 

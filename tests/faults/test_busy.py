@@ -50,7 +50,7 @@ def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
                 lambda: view.forget(known["base/2"], permanent=True),
                 memories.rebuild,
             ):
-                with pytest.raises(recollect.StoreBusy) as caught:
+                with pytest.raises(recollect.errors.StoreBusy) as caught:
                     call()
                 error = caught.value
                 assert (error.code, error.retryable, error.details["file"]) == ("STORE_BUSY", True, "memory.db")
@@ -69,7 +69,7 @@ def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
 def test_opening_a_file_that_is_being_made(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     database.touch()
-    with _held(database), pytest.raises(recollect.StoreBusy) as caught:
+    with _held(database), pytest.raises(recollect.errors.StoreBusy) as caught:
         recollect.open(database, embedder=None)
     assert caught.value.details["file"] == "memory.db"
     assert_sound(database, fill(database))
@@ -88,7 +88,7 @@ def test_many_threads_do_not_wait_one_after_another(tmp_path: Path) -> None:
         def write(number: int) -> None:
             try:
                 view.add_many([new(f"late/{number}")])
-            except recollect.StoreError as error:
+            except recollect.errors.StoreError as error:
                 errors.append(error)
 
         with _held(database):
@@ -99,7 +99,7 @@ def test_many_threads_do_not_wait_one_after_another(tmp_path: Path) -> None:
             for thread in threads:
                 thread.join()
             waited_ms = (time.monotonic() - started) * 1000
-        assert [type(error) for error in errors] == [recollect.StoreBusy] * 20
+        assert [type(error) for error in errors] == [recollect.errors.StoreBusy] * 20
         # Two groups, the first thread's own and that of the others; one each would be 20.
         assert waited_ms < 10 * WAIT_MS
         assert view.count() == len(known)

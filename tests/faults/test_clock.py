@@ -91,7 +91,7 @@ def test_history_follows_the_versions(tmp_path: Path) -> None:
         assert (newest.content, newest.created_at) == (f"version {len(JUMPS)}", NOON)
 
 
-@pytest.mark.req("L3", "L5")
+@pytest.mark.req("L3", "L5", "N6")
 def test_the_past_is_found_by_sequence(tmp_path: Path) -> None:
     with _opened(tmp_path) as (memories, clock):
         view = memories.view(user="ada")
@@ -132,7 +132,7 @@ def test_nothing_expires_by_accident(tmp_path: Path) -> None:
         assert (back.content, back.version) == ("brief thought", 1)
         clock.time = NOON + timedelta(hours=1)
         assert view.get(brief.id) is None
-        with pytest.raises(recollect.NotFound):
+        with pytest.raises(recollect.errors.NotFound):
             view.update(brief.id, content="too late")
         assert memories.doctor().findings == ()
 

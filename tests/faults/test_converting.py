@@ -52,7 +52,7 @@ def _killed(source: Path, target: Path) -> bool:
     return child.returncode == -9
 
 
-@pytest.mark.req("J1")
+@pytest.mark.req("P3")
 def test_a_killed_conversion_goes_on_where_it_was(tmp_path: Path, long_run: bool) -> None:
     source = tmp_path / "source.db"
     known = prepare(source)
@@ -72,7 +72,7 @@ def test_a_killed_conversion_goes_on_where_it_was(tmp_path: Path, long_run: bool
     assert killed > 2
 
 
-@pytest.mark.req("J1")
+@pytest.mark.req("P3")
 def test_a_conversion_follows_writers_in_other_processes(tmp_path: Path) -> None:
     source, target = tmp_path / "source.db", tmp_path / "target.db"
     prepare(source)

@@ -169,7 +169,6 @@ def test_a_repair_does_not_turn_the_feed_back(tmp_path: Path) -> None:
         assert memories.doctor().findings == ()
 
 
-@pytest.mark.req("L11")
 @pytest.mark.parametrize("side", ["", "-wal", "-shm"])
 def test_doctor_closes_open_files(side: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"

@@ -38,7 +38,7 @@ def test_doctor_sets_a_damaged_record_aside(name: str, tmp_path: Path) -> None:
     connection.close()
     with recollect.open(database, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
-        with pytest.raises((recollect.StoreCorrupt, recollect.NotFound)) as caught:
+        with pytest.raises((recollect.errors.StoreCorrupt, recollect.errors.NotFound)) as caught:
             sessions.load("monday")
         assert caught.value.hint
         memories.rebuild()

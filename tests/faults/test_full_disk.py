@@ -48,14 +48,14 @@ def _occupy(disk: Path, leave_bytes: int = 0) -> Path:
     return ballast
 
 
-def _fill_up(view: recollect.View, prefix: str) -> tuple[dict[str, str], str, recollect.StoreFull]:
+def _fill_up(view: recollect.View, prefix: str) -> tuple[dict[str, str], str, recollect.errors.StoreFull]:
     """Add until the disk is full: what was acknowledged, what was refused, and how."""
     added: dict[str, str] = {}
     for number in range(10_000):
         key = f"{prefix}/{number}"
         try:
             added[key] = view.add_many([new(key)])[0].id
-        except recollect.StoreFull as error:
+        except recollect.errors.StoreFull as error:
             return added, key, error
     raise AssertionError("the disk did not become full")
 
@@ -85,7 +85,7 @@ def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
         assert len(more) > 2
         added |= more
         # A batch that does not fit leaves nothing behind.
-        with pytest.raises(recollect.StoreFull):
+        with pytest.raises(recollect.errors.StoreFull):
             view.add_many(new(f"three/batch/{number}") for number in range(3_000))
         assert view.count() == len(added)
     with recollect.open(database, embedder=None) as memories:
@@ -101,7 +101,7 @@ def test_erasing_on_a_full_disk_is_refused_or_done(disk: Path) -> None:
     with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         ballast = _occupy(disk)
-        with pytest.raises(recollect.StoreFull):
+        with pytest.raises(recollect.errors.StoreFull):
             view.forget(known["base/0"], permanent=True)
         assert view.get(known["base/0"]) is not None
         ballast.unlink()
@@ -124,7 +124,7 @@ def test_a_new_database_on_a_full_disk(disk: Path, long_run: bool) -> None:
                 opened += 1
                 for number in range(4):
                     added[f"new/{number}"] = view_of(memories).add_many([new(f"new/{number}")])[0].id
-        except recollect.StoreFull as error:
+        except recollect.errors.StoreFull as error:
             refused += "free disk space" in error.hint or "room" in error.hint
         ballast.unlink()
         assert_sound(database, added | fill(database, "later", 2), note=f"{room} KiB")
@@ -145,7 +145,7 @@ def test_opening_an_existing_file_on_a_full_disk(disk: Path, room: int) -> None:
         with recollect.open(database, embedder=None) as memories:
             assert {memory.key: memory.id for memory in everything(view_of(memories))} == known
         assert room > 24
-    except recollect.StoreFull as error:
+    except recollect.errors.StoreFull as error:
         if room >= 40 or not error.hint:
             raise
     ballast.unlink()

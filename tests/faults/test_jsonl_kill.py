@@ -35,7 +35,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.req("J1", "J3", "J10", "J11")
+@pytest.mark.req("J1", "J3", "J10", "J11", "N1")
 def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path, long_run: bool) -> None:
     database = url(tmp_path / "memory")
     acknowledged: dict[str, str] = {}
@@ -77,7 +77,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.req("J1", "J10", "J11")
+@pytest.mark.req("J1", "J10", "J11", "N1")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_killed_at_a_system_call(name: str, tmp_path: Path, strace: Strace, long_run: bool) -> None:
     scenario, base = SCENARIOS[name], tmp_path / "base"
@@ -115,7 +115,7 @@ def _check(folder: Path, known: dict[str, str], told: Told, note: str) -> None:
     shutil.rmtree(folder)
 
 
-@pytest.mark.req("J10")
+@pytest.mark.req("J10", "N1")
 def test_what_is_acknowledged_was_forced_to_the_disk(tmp_path: Path, strace: Strace) -> None:
     """A kill proves nothing about fsync, so this looks at the order of the calls themselves."""
     fill(url(tmp_path / "memory"))

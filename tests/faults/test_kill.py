@@ -21,7 +21,7 @@ def strace(require_tool: Callable[[str], str]) -> Strace:
     return Strace(require_tool("strace"))
 
 
-@pytest.mark.req("L1", "L2")
+@pytest.mark.req("L1", "L2", "N1")
 def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path, long_run: bool) -> None:
     database = tmp_path / "memory.db"
     acknowledged: dict[str, str] = {}
@@ -73,7 +73,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.req("L1", "L2", "L7")
+@pytest.mark.req("L1", "L2", "L7", "N1")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_killed_at_a_system_call(name: str, tmp_path: Path, strace: Strace, long_run: bool) -> None:
     scenario = SCENARIOS[name]
@@ -113,7 +113,7 @@ def _check(database: Path, known: dict[str, str], told: Told, note: str) -> None
         database.with_name(database.name + side).unlink(missing_ok=True)
 
 
-@pytest.mark.req("L1")
+@pytest.mark.req("L1", "N1")
 def test_what_is_acknowledged_was_forced_to_the_disk(tmp_path: Path, strace: Strace) -> None:
     """A kill proves nothing about fsync, so this looks at the order of the calls themselves.
 

@@ -26,7 +26,6 @@ def _umask(value: int) -> Iterator[None]:
         os.umask(before)
 
 
-@pytest.mark.req("L11")
 @pytest.mark.parametrize("made_before", [False, True])
 def test_files_are_private_whatever_the_umask(tmp_path: Path, made_before: bool) -> None:
     database = tmp_path / "memory.db"

@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             pass
 
 
-@pytest.mark.req("L1", "L2", "L3", "L15", "J3")
+@pytest.mark.req("L1", "L2", "L3", "L15", "J3", "N1", "N10")
 @pytest.mark.parametrize(("threads", "long_s"), [([3, 3], 60), ([1] * 10, 30)], ids=["two", "ten"])
 def test_writers_and_a_reader(database: str, start: Start, long_run: bool, threads: list[int], long_s: int) -> None:
     """Nothing is lost or there twice, and the reader never sees half of anything."""
@@ -108,7 +108,7 @@ def test_many_processes_make_one_file(named: Named, start: Start, long_run: bool
         assert_sound(database, added)
 
 
-@pytest.mark.req("L1", "J3")
+@pytest.mark.req("L1", "J3", "N2")
 def test_one_key_from_many_processes_is_one_memory(database: str, start: Start) -> None:
     fill(database)
     children = [start("add_some", database, "same", 5) for _ in range(4)]

@@ -37,7 +37,7 @@ def _assert_loud(line: dict[str, Any]) -> None:
     assert line["details"]["file"].endswith(".db"), line
 
 
-@pytest.mark.req("L1", "H10")
+@pytest.mark.req("L1", "H10", "N1")
 def test_a_write_that_is_not_safe_is_not_acknowledged(tmp_path: Path, strace: Strace, long_run: bool) -> None:
     base = tmp_path / "base.db"
     known = fill(base)
@@ -64,7 +64,7 @@ def test_a_write_that_is_not_safe_is_not_acknowledged(tmp_path: Path, strace: St
     assert failures > 0
 
 
-@pytest.mark.req("L1", "H10")
+@pytest.mark.req("L1", "H10", "N1")
 @pytest.mark.parametrize("first", [1, 2, 3])
 def test_a_disk_that_stays_broken_acknowledges_nothing_more(tmp_path: Path, strace: Strace, first: int) -> None:
     database = tmp_path / "memory.db"

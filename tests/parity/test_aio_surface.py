@@ -64,7 +64,7 @@ ENTERING = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 def methods(kind: type) -> dict[str, Callable[..., Any]]:
     """The methods of a class that are its own and public, with those that Python calls."""
     own = {name: member for name, member in vars(kind).items() if inspect.isfunction(member)}
-    return {name: member for name, member in own.items() if name != "__init__" and not _private(name)}
+    return {name: member for name, member in own.items() if name not in ("__init__", "__repr__") and not _private(name)}
 
 
 def properties(kind: type) -> set[str]:
@@ -87,6 +87,14 @@ def verbs() -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any]]]:
 @pytest.mark.parametrize(("sync", "facade"), PAIRS)
 def test_no_method_is_missing_and_none_is_invented(sync: type, facade: type) -> None:
     assert {ENTERING.get(name, name) for name in methods(sync)} == set(methods(facade))
+
+
+def test_a_repr_says_that_it_is_awaited() -> None:
+    async def main() -> str:
+        async with aio.open("ram:", embedder=None) as memories:
+            return repr((memories, memories.view(user="ada"), memories.agent("helper", user="ada")))
+
+    assert asyncio.run(main()) == "(<aio Memories ram:>, <aio View user=ada>, <aio AgentMemory agent=helper user=ada>)"
 
 
 @pytest.mark.parametrize(("name", "sync", "facade"), [*verbs()])
@@ -259,7 +267,7 @@ def test_a_closed_database_refuses_in_the_same_words(call: Callable[[Any], Any],
         await memories.close()
         found = await raised(call, memories)
         assert found == await raised(call, sync)
-        assert found[0] is recollect.StoreClosed
+        assert found[0] is recollect.errors.StoreClosed
         assert (await memories.health()).status is sync.health().status
 
     asyncio.run(main())

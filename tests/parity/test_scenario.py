@@ -15,7 +15,7 @@ import recollect
 from recollect import codec
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.operations import VERBS, Caller, Takes, asked
-from recollect.types import Identity
+from recollect.types import Identity, Layer
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal, light_database
 
@@ -84,6 +84,7 @@ STEPS: list[Step] = [
     ("convert", {"source": "nowhere.db", "target": "copy.db"}),
     ("config", {}),
     ("config", {"durability": "vague"}),
+    ("config.check", {"file": "nowhere.toml"}),
     ("health", {}),
     ("doctor", {}),
     ("rebuild", {}),
@@ -205,12 +206,12 @@ def caller_of(memories: recollect.Memories) -> Caller:
 
 
 @pytest.mark.req("H3")
-@pytest.mark.parametrize("ranking", recollect.Ranking)
-def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.Ranking, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranking", recollect.types.Ranking)
+def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.types.Ranking, tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db", embedder=HashingEmbedder(32), clock=HandClock()) as memories:
         view = memories.view(user="ada", project="api")
         for number in range(6):
-            layer = "user" if number % 2 else "project"
+            layer = Layer.USER if number % 2 else Layer.PROJECT
             view.add(f"Fact {number} about tea", layer=layer, tags=[f"t{number % 3}"], importance=number / 6)
         search = VERBS["search"]
         for options in (
@@ -241,7 +242,7 @@ FILTERS: list[dict[str, Any]] = [
     {"content_contains": "FACT 3"},
     {"text": "3 fact"},
     {"authors": ("bob",)},
-    {"source_type": recollect.SourceType.MANUAL},
+    {"source_type": recollect.types.SourceType.MANUAL},
     {"has_pointer": True},
     {"has_pointer": False},
     {"metadata": {"n": 2}},
@@ -263,7 +264,7 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
                 metadata={"n": number},
                 author="bob" if number == 4 else None,
                 occurred_at=datetime(2020, 1 + 2 * number, 1, tzinfo=UTC),
-                source=recollect.Source(type=recollect.SourceType.MANUAL) if number == 5 else None,
+                source=recollect.types.Source(type=recollect.types.SourceType.MANUAL) if number == 5 else None,
                 references=[],
             )
             for number in range(6)
@@ -275,7 +276,7 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
             wanted = view.list(filter=recollect.Filter(**options)).memories
             assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
         for options in (
-            {"sort_by": recollect.Sort.OLDEST},
+            {"sort_by": recollect.types.Sort.OLDEST},
             {"limit": 2},
             {"offset": 2},
             {"layers": ("user",)},
@@ -302,14 +303,14 @@ FIELDS: dict[str, Any] = {
     "confidence": 0.8,
     "relevance": 0.7,
     "decay_factor": 0.6,
-    "pointer": recollect.KnowledgePointer(
-        source_type=recollect.PointerType.ADR,
+    "pointer": recollect.types.KnowledgePointer(
+        source_type=recollect.types.PointerType.ADR,
         source_id="7",
         content_hash="h",
         synced_at=datetime(2030, 1, 7, tzinfo=UTC),
     ),
 }
-SOURCE = {"source_type": recollect.SourceType.MANUAL, "source_reference": "note 7"}
+SOURCE = {"source_type": recollect.types.SourceType.MANUAL, "source_reference": "note 7"}
 
 
 @pytest.mark.req("H2")
@@ -324,7 +325,7 @@ def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> No
         changed = update.run(caller, update.input(id=plain.id, **FIELDS, **SOURCE))
         for memory in (added, changed):
             assert {name: getattr(memory, name) for name in FIELDS} == FIELDS
-            assert memory.source == recollect.Source(type=recollect.SourceType.MANUAL, reference="note 7")
+            assert memory.source == recollect.types.Source(type=recollect.types.SourceType.MANUAL, reference="note 7")
         assert (added.layer, added.key) == (own["layer"], own["key"])
         cleared = update.run(caller, update.input(id=plain.id, clear=("title", "expires-at", "source"), tags=()))
         assert (cleared.title, cleared.expires_at, cleared.source, cleared.tags) == (None, None, None, ())

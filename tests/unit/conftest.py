@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from recollect import Memories, View
-from recollect.memories import comparing
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
+from recollect.transfer import comparison
 from tests.unit.converted import file, fill
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal, light_database
@@ -70,4 +70,4 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "BATCH", 2)
+    monkeypatch.setattr(comparison, "BATCH", 2)

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 import recollect
-from recollect import Filter, Memories, Version, View
+from recollect import Filter, Memories, View
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import Conflict, EmbeddingFailed
 from recollect.ports import Store
 from recollect.testing.builders import START
-from recollect.types import Sort
+from recollect.types import Sort, Version
 from tests.unit.stand_ins import DIMENSION, HandClock, Named, Switched
 
 PEOPLE = ({"user": "ada"}, {"user": "bob", "session": "monday"}, {"team": "core"}, {"agent": "scout", "user": "ada"})
@@ -60,7 +60,7 @@ def _on(choice: int, what: Callable[[View, str], object]) -> Step:
     def step(life: Life) -> None:
         chosen = life.one(choice)
         if chosen is not None:
-            with suppress(recollect.NotFound):
+            with suppress(recollect.errors.NotFound):
                 what(*chosen)
 
     return step

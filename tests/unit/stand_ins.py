@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from recollect.embedders.hashing import HashingEmbedder
 from recollect.ports import Embedder
 from recollect.recall.calibration import PLAIN
 from recollect.testing.builders import START
+from recollect.types import DurabilityName
 
 DIMENSION = 16
 
@@ -96,11 +97,11 @@ class Opener:
         clock: Callable[[], datetime] | None = None,
         embedder: Embedder | str | None = None,
         name: str = "memory",
-        plan: recollect.Plan | str | None = None,
+        plan: recollect.entitlements.Plan | str | None = None,
     ) -> recollect.Memories:
         path = self._folder / f"{name}.db"
         # How durable a write is, other tests find out; these need only be fast.
-        relaxed = None if path.exists() else "relaxed"
+        relaxed: DurabilityName | None = None if path.exists() else "relaxed"
         memories = (
             recollect.open("ram:", clock=clock, embedder=embedder, plan=plan)
             if self.kind == "ram"
@@ -123,8 +124,15 @@ def somebody(memories: recollect.Memories) -> recollect.View:
 
 
 def sequence(memories: recollect.Memories) -> int:
-    """The number of the last write, whoever made it: tells whether anything changed."""
-    return memories._engine.store.sequence()
+    """How many versions were ever written, by all owners together: tells whether anything changed."""
+    journal = memories._engine.journal
+    return sum(mark.seq for mark in journal.marks(set(journal.owners())).values())
+
+
+def places(view: recollect.View) -> list[recollect.types.Position]:
+    """The positions of a view: the one before everything, and those right behind each version."""
+    start = view.position(at=datetime.min.replace(tzinfo=UTC))
+    return [start, *(version.position for version in view.changes() if version.position)]
 
 
 def embedders(view: recollect.View) -> dict[str, str | None]:

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from recollect import InvalidInput, Layer, Memories
+from recollect import Layer, Memories
+from recollect.errors import InvalidInput
 from recollect.memories.agent import CONTEXT_TOKENS, AgentMemory, AgentSnapshot
 from tests.unit.stand_ins import HandClock
 
@@ -106,7 +107,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(me: AgentMemory, what:
     assert len(me.context) == 2
 
 
-@pytest.mark.req("W1", "P9")
+@pytest.mark.req("W1")
 @pytest.mark.parametrize("counts", [0, 1, 2, 3])
 def test_a_counter_that_fails_at_any_moment_leaves_the_state_as_it_was(memories: Memories, counts: int) -> None:
     left = [100]

@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import Conflict, Layer, LimitReached, Memories, Memory, MemoryType, SourceType, StoreClosed
+from recollect import Layer, Memories, Memory, MemoryType
+from recollect.errors import Conflict, LimitReached, StoreClosed
 from recollect.events import MemoryStored
 from recollect.memories.agent import AgentMemory, AgentSnapshot
-from recollect.window import ContextItem, ContextWindow, Strategy, WindowSnapshot, fence
+from recollect.types import SourceType
+from recollect.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, fence
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_window_items import DAY, memory
 
-TURNS = [
+TURNS: list[tuple[RoleName, str]] = [
     ("user", "My build fails on the second runner. It says timeout."),
     ("assistant", "Let us read the log of the second runner."),
     ("tool", "runner 2: timeout of the database"),
@@ -33,7 +36,7 @@ def me(memories: Memories) -> AgentMemory:
     return memories.agent("debugger", user="ada", session="monday", counter=len, context_tokens=1_000)
 
 
-def say(me: AgentMemory, turns: Iterable[tuple[str, str]] = TURNS) -> list[ContextItem]:
+def say(me: AgentMemory, turns: Iterable[tuple[RoleName, str]] = TURNS) -> list[ContextItem]:
     return [me.context.add(role, content) for role, content in turns]
 
 
@@ -246,7 +249,7 @@ def test_a_plan_without_long_term_memory_can_make_room_and_says_what_that_costs(
         max_size=25,
     )
 )
-def test_everything_ever_said_is_in_the_window_or_in_a_memory(steps: list[tuple[str, str | int]]) -> None:
+def test_everything_ever_said_is_in_the_window_or_in_a_memory(steps: list[tuple[Any, str | int]]) -> None:
     with recollect.open("ram:", embedder=None) as database:
         me = database.agent("debugger", user="ada", session="s", counter=len, context_tokens=100)
         said: dict[str, str] = {}

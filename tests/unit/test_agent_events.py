@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from recollect import AgentMemory, InvalidInput, Memories
+from recollect import AgentMemory, Memories
+from recollect.errors import InvalidInput
 from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
 from tests.unit.stand_ins import HandClock
 

@@ -68,7 +68,7 @@ def test_types_are_those_of_the_synchronous_surface() -> None:
 
 def test_a_wrong_number_of_workers_is_refused() -> None:
     async def main(workers: Any) -> None:
-        with pytest.raises(recollect.InvalidInput, match="workers"):
+        with pytest.raises(recollect.errors.InvalidInput, match="workers"):
             await aio.open("ram:", workers=workers)
 
     for workers in (0, -1, 10**6, "many", None, True):
@@ -85,7 +85,7 @@ def test_calls_run_in_threads_of_their_own_and_working_memory_does_not() -> None
             stop = memories.on(recollect.events.WorkingMemorySet, lambda event: threads.append("here"))
             me.working.set("step", 3)
             stop()
-        assert threads == ["recollect-aio", "here"]
+        assert [name.partition("_")[0] for name in threads] == ["recollect-aio", "here"]
 
     asyncio.run(main())
 
@@ -108,6 +108,7 @@ def test_calls_see_the_context_of_their_caller() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3, 16])
 def test_a_thousand_concurrent_adds_lose_nothing(tmp_path: Path, workers: int) -> None:
     async def main() -> None:
@@ -181,10 +182,56 @@ def test_what_is_asked_while_closing_meets_a_closed_store() -> None:
         gate.opened.set()
         assert (await adding).content == "In time"
         await asyncio.gather(*closing)
-        with pytest.raises(recollect.StoreClosed):
+        with pytest.raises(recollect.errors.StoreClosed):
             await late
 
     asyncio.run(main())
+
+
+def test_everything_that_is_asked_while_the_database_closes_is_answered(tmp_path: Path) -> None:
+    async def main() -> None:
+        for _ in range(20):
+            memories = await aio.open(tmp_path / "m.db", embedder=None)
+            view = memories.view(user="ada")
+            asked = [asyncio.ensure_future(view.count()) for _ in range(20)]
+            await asyncio.sleep(0)
+            closing = asyncio.ensure_future(memories.close())
+            await asyncio.sleep(0)
+            late = [asyncio.ensure_future(view.count()) for _ in range(20)]
+            assert await asyncio.gather(*asked) == [0] * 20
+            answers = await asyncio.gather(*late, return_exceptions=True)
+            assert all(isinstance(answer, recollect.errors.StoreClosed) for answer in answers)
+            await closing
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
+
+
+def test_a_close_that_fails_says_so_and_later_calls_are_answered() -> None:
+    async def main() -> None:
+        memories = await aio.open("ram:", embedder=None)
+        store = memories.sync._engine.store
+        original = store.close
+
+        def close() -> None:
+            original()
+            raise OSError("no room")
+
+        store.close = close  # type: ignore[method-assign]
+        with pytest.raises(OSError, match="no room"):
+            await memories.close()
+        with pytest.raises(recollect.errors.StoreClosed):
+            await memories.view(user="ada").count()
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
+
+
+def test_a_call_that_raises_stop_iteration_is_answered() -> None:
+    async def main() -> None:
+        async with aio.open("ram:", embedder=None, clock=lambda: next(iter(()))) as memories:
+            with pytest.raises(RuntimeError, match="StopIteration"):
+                await memories.view(user="ada").add("Likes tea")
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
 
 
 def test_a_cancelled_close_goes_on_by_itself() -> None:
@@ -201,7 +248,7 @@ def test_a_cancelled_close_goes_on_by_itself() -> None:
         gate.opened.set()
         await adding
         await memories.close()
-        with pytest.raises(recollect.StoreClosed):
+        with pytest.raises(recollect.errors.StoreClosed):
             await memories.settings()
 
     asyncio.run(main())
@@ -222,11 +269,29 @@ def test_threads_end_with_the_database() -> None:
         assert not thread.is_alive()
 
 
+def test_no_file_stays_open_with_a_database_that_was_closed(tmp_path: Path) -> None:
+    def open_files() -> int:
+        gc.collect()
+        return sum(1 for _ in Path("/dev/fd").iterdir())
+
+    async def main() -> None:
+        for _ in range(5):
+            async with aio.open(tmp_path / "m.db", embedder=None) as memories:
+                await memories.view(user="ada").add("Likes tea")
+            with pytest.raises(recollect.errors.StoreClosed):
+                await memories.view(user="ada").count()
+
+    asyncio.run(main())
+    before = open_files()
+    asyncio.run(main())
+    assert open_files() == before
+
+
 def test_threads_end_with_an_opening_that_fails() -> None:
     before = set(threading.enumerate())
 
     async def main() -> set[threading.Thread]:
-        with pytest.raises(recollect.ConfigurationError):
+        with pytest.raises(recollect.errors.ConfigurationError):
             await aio.open("nosuch:store")
         return set(threading.enumerate()) - before
 

@@ -55,6 +55,7 @@ def test_a_follower_hears_at_once_of_what_is_written_here(write: Write) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.req("N10")
 def test_a_follower_misses_nothing_and_hears_nothing_twice(tmp_path: Path) -> None:
     async def main() -> None:
         async with aio.open(tmp_path / "m.db", embedder=None) as memories:
@@ -108,7 +109,7 @@ def test_followers_end_when_the_database_is_closed() -> None:
         await view.count()  # by now the second one has read, too
         await memories.close()
         assert await asyncio.gather(*followers) == [[1], []]
-        with pytest.raises(recollect.StoreClosed):
+        with pytest.raises(recollect.errors.StoreClosed):
             await anext(aiter(view.changes(follow=True)))
 
     asyncio.run(main())
@@ -145,11 +146,11 @@ def test_bad_input_is_refused() -> None:
             view = memories.view(user="ada")
             bad: list[Any] = [0, -1, "often", None, True, float("nan"), float("inf")]
             for poll_s in bad:
-                with pytest.raises(recollect.InvalidInput, match="poll_s"):
+                with pytest.raises(recollect.errors.InvalidInput, match="poll_s"):
                     view.changes(follow=True, poll_s=poll_s)
-            with pytest.raises(recollect.InvalidInput, match="no list"):
+            with pytest.raises(recollect.errors.InvalidInput, match="no list"):
                 await view.changes(follow=True)
-            with pytest.raises(recollect.InvalidInput, match="after"):
+            with pytest.raises(recollect.errors.InvalidInput, match="after"):
                 await anext(aiter(view.changes(after=-1)))
 
     asyncio.run(main())

@@ -76,8 +76,8 @@ def test_a_memory_is_stored_without_a_vector_while_an_async_embedder_is_down() -
                 remote.error = error
                 memory = await view.add(f"Said during {type(error).__name__}")
                 assert (await view.get_many([memory.id], include_vector=True))[memory.id].vector is None
-            remote.error = recollect.Unauthorized("wrong key")
-            with pytest.raises(recollect.Unauthorized):
+            remote.error = recollect.errors.ConfigurationError("wrong key")
+            with pytest.raises(recollect.errors.ConfigurationError):
                 await view.add("Refused")
             remote.error = None
             await view.add("It is back")
@@ -95,7 +95,7 @@ def test_what_is_no_embedder_is_refused_in_the_same_words() -> None:
 
     async def main() -> None:
         nameless: Any = Nameless()
-        with pytest.raises(recollect.ConfigurationError, match="embedder is a Nameless"):
+        with pytest.raises(recollect.errors.ConfigurationError, match="embedder is a Nameless"):
             await aio.open("ram:", embedder=nameless)
 
     asyncio.run(main())
@@ -167,6 +167,35 @@ def test_an_async_embedder_may_use_the_database_that_it_serves() -> None:
     asyncio.run(main())
 
 
+def test_an_async_embedder_may_use_a_database_that_is_closing() -> None:
+    class Reading(Remote):
+        view: aio.View
+
+        async def embed(self, texts: Sequence[str]) -> list[Any]:  # type: ignore[override]
+            if not asked.is_set():
+                asked.set()
+                while reading.closing is None:
+                    await asyncio.sleep(0)
+                assert await self.view.count() == 0
+            return await super().embed(texts)
+
+        closing: asyncio.Task[None] | None = None
+
+    async def main() -> None:
+        async with aio.open("ram:", embedder=reading) as memories:
+            reading.view = memories.view(user="ada")
+            adding = asyncio.create_task(reading.view.add("Likes tea"))
+            await asked.wait()
+            closing = asyncio.create_task(memories.close())
+            await asyncio.sleep(0)
+            reading.closing = closing
+            assert (await adding).content == "Likes tea"
+            await closing
+
+    reading, asked = Reading(), asyncio.Event()
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
 def test_a_thread_that_waits_for_a_coroutine_ends_with_its_loop() -> None:
     class Never(Remote):
         async def embed(self, texts: Sequence[str]) -> list[Any]:  # type: ignore[override]
@@ -191,7 +220,7 @@ def test_a_thread_that_waits_for_a_coroutine_ends_with_its_loop() -> None:
 def test_the_synchronous_engine_does_not_wait_on_the_loop_itself() -> None:
     async def main() -> None:
         async with aio.open("ram:", embedder=Remote()) as memories:
-            with pytest.raises(recollect.ConfigurationError, match="event loop"):
+            with pytest.raises(recollect.errors.ConfigurationError, match="event loop"):
                 memories._sync.view(user="ada").add("Likes tea")
 
     asyncio.run(main())

@@ -61,7 +61,7 @@ def mixed(noise: float, common: float) -> Callable[[Sequence[str]], list[list[fl
     return embed
 
 
-@pytest.mark.req("L4")
+@pytest.mark.req("N8")
 @pytest.mark.parametrize(("noise", "common"), [(0.5, 0.0), (0.5, 1.5), (1.0, 0.5), (0.2, 3.0)])
 def test_similarities_mean_the_same_whatever_the_embedder(noise: float, common: float) -> None:
     embed = mixed(noise, common)
@@ -97,7 +97,6 @@ def test_one_batch_of_different_texts() -> None:
     assert [len(set(texts)) for texts in asked] == [2 * len(PAIRS)] * 2
 
 
-@pytest.mark.req("L4")
 @pytest.mark.parametrize(
     ("number", "expected"),
     [(1.0, PLAIN), (-2.5, PLAIN), (0.0, Calibration(low=0, high=1)), (math.nan, PLAIN), (math.inf, PLAIN)],

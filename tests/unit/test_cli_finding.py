@@ -9,42 +9,64 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigurationError, Identity
-from recollect.cli import finding
-from recollect.cli.finding import Config, Found, config_file, read_config, settle, user_folder
-from recollect.cli.names import IDS, variable_of
+from recollect import Identity
+from recollect.cli.finding import Found, settle, user_folder
+from recollect.cli.names import DATABASE_VARIABLE, IDS, variable_of
+from recollect.errors import InvalidInput
+from recollect.settings import FILE, load, nearest_file
 from tests.unit.terminal import Terminal
 
 NAMES = st.none() | st.sampled_from(["ada", "bob", "a/b", "ünï"])
 
 
-def place(**parts: str) -> Config:
-    database = parts.pop("database", None)
-    return Config(path=Path("recollect.toml"), database=database, identity=parts)
-
-
 @given(st.fixed_dictionaries({name: st.tuples(NAMES, NAMES, NAMES) for name in ("database", *IDS)}))
 def test_flags_win_over_the_environment_and_that_over_the_file(
-    given: dict[str, tuple[str | None, str | None, str | None]],
+    tmp_path_factory: pytest.TempPathFactory, given: dict[str, tuple[str | None, str | None, str | None]]
 ) -> None:
     flags = {name: flag for name, (flag, _, _) in given.items()}
-    variables = {"database": "RECOLLECT_DB", **{name: variable_of(name) for name in IDS}}
+    variables = {"database": DATABASE_VARIABLE, **{name: variable_of(name) for name in IDS}}
     environment = {variables[name]: value for name, (_, value, _) in given.items() if value}
-    config = place(**{name: value for name, (_, _, value) in given.items() if value})
-    found = settle(flags, environment, config, Path("share"))
-    for name, values in given.items():
-        first = next((value for value in values if value), None)
+    file = tmp_path_factory.mktemp("file") / FILE
+    keys = {"database": "database.url", **{name: f"identity.{name}" for name in IDS}}
+    said = {
+        keys[name]: f"ram:{value}" if name == "database" else value for name, (_, _, value) in given.items() if value
+    }
+    file.write_text("".join(f'{key} = "{value}"\n' for key, value in said.items()), encoding="utf-8")
+    found = settle(flags, load(config=file, environment=environment), Path("share"))
+    for name, (flag, variable, _) in given.items():
+        first = flag or variable or said.get(keys[name])
         if name == "database":
             assert found.database == (first or str(Path("share/memory.db")))
-        elif first or name != "user":
-            assert getattr(found.identity, name) == first
+        else:
+            assert getattr(found.identity, name) == (first or ("default" if name == "user" else None))
 
 
-def test_without_any_id_the_user_is_the_default_one() -> None:
-    found = settle({}, {}, None, Path("share"))
+def test_without_a_user_it_is_the_default_one_whatever_else_is_given() -> None:
+    found = settle({}, load(environment={}), Path("share"))
     assert found.identity == Identity(user="default")
     assert found.origins == {"user": "the default", "database": "the default"}
-    assert settle({"team": "core"}, {}, None, Path("share")).identity == Identity(team="core")
+    for name in IDS:
+        if name != "user":
+            identity = settle({name: "x"}, load(environment={}), Path("share")).identity
+            assert (identity.user, getattr(identity, name)) == ("default", "x")
+
+
+def test_a_project_adds_to_what_the_default_user_sees(terminal: Terminal) -> None:
+    for text in ("Likes tea", "Lives in Rome"):
+        terminal.add(text)
+    terminal.add("Uses tabs", "--project", "api", "--layer", "project")
+    assert terminal.json("count")["count"] == 2
+    assert terminal.json("count", "--project", "api")["count"] == 3
+
+
+@pytest.mark.parametrize("name", [*IDS, "database"])
+def test_an_empty_flag_is_refused(name: str, terminal: Terminal) -> None:
+    with pytest.raises(InvalidInput):
+        settle({name: ""}, load(environment={}), Path("share"))
+    flag = "--db" if name == "database" else f"--{name}"
+    done = terminal("add", "Likes tea", flag, "")
+    assert (done.code, f"{flag} is empty" in done.err) == (2, True)
+    assert terminal.json("count")["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -83,59 +105,36 @@ def test_every_system_has_its_own_folder(platform: str, environment: dict[str, s
 def test_the_nearest_file_upwards_counts(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
-    outer = tmp_path / "recollect.toml"
-    outer.write_text('database = "all.db"\n[identity]\nproject = "api"\n', encoding="utf-8")
-    assert config_file(inner) == outer
-    nearer = tmp_path / "a" / "recollect.toml"
+    outer = tmp_path / FILE
+    outer.write_text("", encoding="utf-8")
+    assert nearest_file(inner) == outer
+    nearer = tmp_path / "a" / FILE
     nearer.write_text("", encoding="utf-8")
-    assert config_file(inner) == nearer
+    assert nearest_file(inner) == nearer
 
 
 def test_a_file_of_somebody_else_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "recollect.toml").write_text("", encoding="utf-8")
-    owner = (tmp_path / "recollect.toml").stat().st_uid
-    assert config_file(tmp_path) is not None
+    (tmp_path / FILE).write_text("", encoding="utf-8")
+    owner = (tmp_path / FILE).stat().st_uid
+    assert nearest_file(tmp_path) is not None
     if owner == 0:
-        os.chown(tmp_path / "recollect.toml", 12345, -1)
+        os.chown(tmp_path / FILE, 12345, -1)
     else:
         monkeypatch.setattr(os, "getuid", lambda: owner + 1)
-    assert config_file(tmp_path) is None
+    assert nearest_file(tmp_path) is None
 
 
-def test_paths_in_the_file_are_meant_from_where_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "recollect.toml"
-    file.write_text('database = "data/m.db"\n[identity]\nuser = "ada"\n', encoding="utf-8")
-    assert read_config(file) == Config(path=file, database=str(tmp_path / "data/m.db"), identity={"user": "ada"})
-    file.write_text('database = "ram:"\n', encoding="utf-8")
-    assert read_config(file).database == "ram:"
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        (b"database = ", "TOML"),
-        (b"\xff", "TOML"),
-        (b"database = 3", "database"),
-        (b'database = ""', "database"),
-        (b"databse = 'my.db'", "'databse'"),
-        (b"[identiy]\nuser = 'ada'", "'identiy'"),
-        (b"identity = 3", "identity"),
-        (b"[identity]\nusr = 'ada'", "'usr'"),
-        (b"[identity]\nuser = 3", "'user'"),
-        (b"[identity]\nuser = ''", "'user'"),
-    ],
-)
-def test_a_wrong_file_is_named_with_what_is_wrong(text: bytes, named: str, tmp_path: Path) -> None:
-    file = tmp_path / "recollect.toml"
-    file.write_bytes(text)
-    with pytest.raises(ConfigurationError, match=named) as raised:
-        read_config(file)
-    assert raised.value.hint
-    assert raised.value.details == {"file": str(file)}
+@pytest.mark.parametrize("text", ["[identity]\nusr = 'ada'", "database = 3", "x = "])
+def test_a_wrong_file_is_named_by_every_command_that_reads_it(text: str, terminal: Terminal) -> None:
+    (terminal.folder / FILE).write_text(text, encoding="utf-8")
+    done = terminal("count")
+    assert done.code == 6
+    assert str(terminal.folder / FILE) in done.err
+    assert ", line " in done.err
 
 
 def test_where_tells_what_is_used_and_why(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    (terminal.folder / finding.FILE).write_text('[identity]\nuser = "ada"\nproject = "api"\n', encoding="utf-8")
+    (terminal.folder / FILE).write_text('[identity]\nuser = "ada"\nproject = "api"\n', encoding="utf-8")
     monkeypatch.setenv("RECOLLECT_PROJECT", "web")
     told = terminal.json("--team", "core", "where")
     assert told["identity"] == {"user": "ada", "project": "web", "team": "core"}
@@ -164,16 +163,16 @@ def test_without_any_name_the_database_is_the_users_own(terminal: Terminal, monk
 
 
 def test_what_a_database_is_opened_with_is_said_in_the_file_or_the_environment(terminal: Terminal) -> None:
-    (terminal.folder / "recollect.toml").write_text('embedder = "hashing-64"\nplan = "core"\n', encoding="utf-8")
+    (terminal.folder / FILE).write_text('embedder.name = "hashing-64"\nplan.name = "core"\n', encoding="utf-8")
     new = ("--db", "new.db")
     assert terminal("add", "Likes tea", *new).code == 5  # the plan has no long-term memory
-    (terminal.folder / "recollect.toml").write_text('embedder = "hashing-64"\n', encoding="utf-8")
+    (terminal.folder / FILE).write_text('embedder.name = "hashing-64"\n', encoding="utf-8")
     terminal.json("add", "Likes tea", *new)
     assert terminal.json("config", *new)["settings"]["embedder"] == "hashing-64"
     place = terminal.json("where")
-    assert place["opening"] == {"embedder": "hashing-64"}
-    assert place["origins"]["embedder"].endswith("recollect.toml")
-    (terminal.folder / "recollect.toml").write_text("embedder = 7\n", encoding="utf-8")
+    assert place["opening"] == {"embedder.name": "hashing-64"}
+    assert place["origins"]["embedder.name"].endswith(FILE)
+    (terminal.folder / FILE).write_text("embedder.name = 7\n", encoding="utf-8")
     assert terminal("list").code == 6
 
 

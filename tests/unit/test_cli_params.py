@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import InvalidInput
 from recollect.cli.kinds import moment
 from recollect.cli.params import lines_of, read_text
+from recollect.errors import InvalidInput
 from tests.unit.terminal import Terminal
 
 NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))

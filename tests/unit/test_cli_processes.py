@@ -15,6 +15,8 @@ import pytest
 import recollect
 from tests.unit.terminal import COMMAND, at_terminal, environment, light_database, started
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # An embedder as another package brings it. It presses Ctrl-C in the middle of its work, if it is told to.
 INTERRUPTING = """

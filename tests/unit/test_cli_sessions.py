@@ -154,6 +154,7 @@ def test_at_a_terminal_deleting_asks_with_the_number(tmp_path: Path, typed: byte
     assert started(tmp_path, "sessions", "--json").result["sessions"] == [] if gone else done.code == 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_every_view_of_sessions_fits_its_terminal(tmp_path: Path, columns: int) -> None:
     with recollect.open(light_database(tmp_path / "memory.db")) as memories:

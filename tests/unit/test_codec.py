@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Filter, InvalidInput, Layer, Memory, Owner, StoreCorrupt, codec
+from recollect import Filter, Layer, Memory, codec
+from recollect.errors import InvalidInput, StoreCorrupt
 from recollect.testing import builders, strategies
 from recollect.testing.builders import START
+from recollect.types import Owner
 from tests.unit.test_validation import JSON, refused
 
 LINES = strategies.maybe(strategies.texts(min_size=1))

@@ -9,29 +9,31 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from recollect.memories.converting import CONVERSION
+from recollect.testing.journal import lived
+from recollect.testing.records import record
 
 import recollect
-from recollect import Conflict, NotACopy, StoreCorrupt
+from recollect.errors import Conflict, NotACopy, StoreCorrupt
 from recollect.memories import comparing
-from recollect.memories.converting import CONVERSION
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START, erased, forgotten, later, memory, put, updated, vector
-from recollect.testing.journal import lived
-from recollect.testing.records import record
 from recollect.testing.subject import GENERATED
 from recollect.types import Vector, Version
 from tests.unit.converted import ADA, BOB, file, fill, seen
 from tests.unit.histories import Life, Step, picture, plain, steps
 
-pytestmark = pytest.mark.req("J1", "H5")
+pytestmark = pytest.mark.req("P3")
 
 
 # -- nothing is lost ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.req("N11")
 @settings(GENERATED, max_examples=40)
 @given(steps=steps())
 def test_any_history_is_the_same_there_and_back(steps: list[Step]) -> None:
@@ -49,6 +51,7 @@ def test_any_history_is_the_same_there_and_back(steps: list[Step]) -> None:
         assert picture(back) == known
 
 
+@pytest.mark.slow
 @settings(GENERATED, max_examples=15)
 @given(before=steps(), after=steps())
 def test_what_happens_after_a_conversion_is_followed(before: list[Step], after: list[Step]) -> None:

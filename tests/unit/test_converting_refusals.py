@@ -6,20 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recollect.memories.converting import CONVERSION
+from recollect.testing.records import record
 
 import recollect
-from recollect import ConfigurationError, NotACopy, StoreFull
+from recollect.errors import ConfigurationError, NotACopy, StoreFull
 from recollect.memories import comparing
-from recollect.memories.converting import CONVERSION
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import memory, put
-from recollect.testing.records import record
 from tests.unit.converted import BOB, fill, seen
-
-pytestmark = pytest.mark.req("J1", "H5")
 
 
 def refused(source: Any, target: Any, kind: type[recollect.RecollectError]) -> recollect.RecollectError:
@@ -131,12 +129,12 @@ def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
     recollect.open(tmp_path / "source.db").close()
     (tmp_path / "notes.txt").write_text("not a database")
     assert "cellar" in refused(tmp_path / "source.db", "cellar:x", ConfigurationError).message
-    refused(tmp_path / "source.db", tmp_path / "notes.txt", recollect.NotAStore)
-    refused(tmp_path / "source.db", tmp_path / "no" / "folder.db", recollect.StoreReadOnly)
+    refused(tmp_path / "source.db", tmp_path / "notes.txt", recollect.errors.NotAStore)
+    refused(tmp_path / "source.db", tmp_path / "no" / "folder.db", recollect.errors.StoreReadOnly)
     with closing(SqliteStore(tmp_path / "newer.db")) as newer:
         newer._write(lambda work: work.connection.pragma("user_version", 999))
-    refused(tmp_path / "source.db", tmp_path / "newer.db", recollect.SchemaTooNew)
-    refused(tmp_path / "newer.db", tmp_path / "target.db", recollect.SchemaTooNew)
+    refused(tmp_path / "source.db", tmp_path / "newer.db", recollect.errors.SchemaTooNew)
+    refused(tmp_path / "newer.db", tmp_path / "target.db", recollect.errors.SchemaTooNew)
 
 
 def test_the_source_is_only_read(source: Store, target: Store) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import ConfigurationError, Memories, MissingIdentifier, StoreClosed, StoreFull
+from recollect import Memories
+from recollect.errors import ConfigurationError, MissingIdentifier, StoreClosed, StoreFull
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
@@ -30,7 +31,7 @@ def test_the_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.
         ({"url": ""}, "url"),
         ({"url": 5}, "url"),
         ({"url": "ram:", "embedder": 5}, "embedder"),
-        ({"url": "ram:", "embedder": lambda texts: texts}, "embedder"),
+        pytest.param({"url": "ram:", "embedder": lambda texts: texts}, "embedder", id="embedder without a name"),
         ({"store": "ram:"}, "store"),
         ({"url": "memory.db", "durability": "eventual"}, "durability"),
     ],
@@ -138,7 +139,7 @@ def test_closing_ends_everything(memories: Memories) -> None:
     assert "STORE_CLOSED" in memories.health().components.values()
 
 
-@pytest.mark.req("L15")
+@pytest.mark.req("N2")
 def test_two_open_databases_see_each_other(file_opener: Opener) -> None:
     first, second = file_opener(), file_opener()
     one, two = first.view(user="ada"), second.view(user="ada")

@@ -16,11 +16,16 @@ TYPES = st.sampled_from(MemoryType)
 FADING = [kind for kind in MemoryType if decay.HALF_LIVES[kind] is not None]
 
 
+@pytest.mark.req("J7")
 def test_every_type_has_a_half_life_or_none() -> None:
     assert set(decay.HALF_LIVES) == set(MemoryType)
     assert set(MemoryType) - set(FADING) == {MemoryType.CORRECTION, MemoryType.PREFERENCE}
+    days = {MemoryType.CONVERSATION: 7, MemoryType.FINDING: 14, MemoryType.DECISION: 30}
+    assert {kind: decay.HALF_LIVES[kind] for kind in days} == {kind: timedelta(n) for kind, n in days.items()}
+    assert decay.USUAL.min_decay_factor == 0.1
 
 
+@pytest.mark.req("J7")
 @pytest.mark.parametrize("kind", FADING)
 def test_half_is_left_after_the_half_life_of_the_type(kind: MemoryType) -> None:
     half_life = decay.HALF_LIVES[kind]
@@ -31,6 +36,7 @@ def test_half_is_left_after_the_half_life_of_the_type(kind: MemoryType) -> None:
     assert decay.factor(one, START + 100 * half_life) == decay.USUAL.min_decay_factor
 
 
+@pytest.mark.req("J7")
 @given(kind=TYPES, ages=st.lists(AGES, min_size=2, max_size=2).map(sorted))
 def test_what_is_older_counts_no_more(kind: MemoryType, ages: list[timedelta]) -> None:
     newer, older = (decay.factor(memory(type=kind), START + age) for age in ages)

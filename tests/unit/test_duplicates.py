@@ -55,6 +55,7 @@ def test_agreement_is_the_cosine_of_word_counts(left: str, right: str) -> None:
 # --- duplicates -----------------------------------------------------------------------------------
 
 
+@pytest.mark.req("H4")
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [
@@ -84,6 +85,7 @@ def test_the_same_words_of_two_speakers_are_two_things_said() -> None:
     assert [one.duplicates for one in kept] == [[], [some[3].memory.id], []]
 
 
+@pytest.mark.req("H4")
 @given(some=FOUND, limit=st.integers(1, 8))
 def test_duplicates_are_named_and_nothing_is_lost(some: list[Found], limit: int) -> None:
     kept = duplicates.without_duplicates(some, limit)
@@ -161,6 +163,7 @@ def test_what_is_overridden_overrides_nothing() -> None:
     assert (agent.overrides, user.overrides) == ([user.memory.id], [])
 
 
+@pytest.mark.req("H4")
 @given(some=FOUND)
 def test_whatever_is_overridden_was_less_specific_and_about_the_same(some: list[Found]) -> None:
     kept = duplicates.overriding(some, RANK)

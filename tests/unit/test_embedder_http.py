@@ -1,18 +1,14 @@
 """Vectors over HTTP, against a real server on this machine."""
 
-import json
+import os
 import socket
-import ssl
 import subprocess
-import threading
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler
-from pathlib import Path
-from socketserver import ThreadingTCPServer
 from typing import Any, cast
 
 import pytest
@@ -20,111 +16,30 @@ import pytest
 import recollect
 from recollect.embedders import http
 from recollect.embedders.http import HttpEmbedder
-from recollect.errors import ConfigurationError, EmbeddingFailed, RateLimited, RecollectError, Unauthorized
+from recollect.errors import ConfigurationError, EmbeddingFailed, RateLimited, RecollectError
 from recollect.ports import Embedder
-
-KEY = "sk-very-secret-0123"
-SECRET = "the launch code is 4711"
-NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)
-
-Answer = Callable[["Handler", dict[str, Any]], None]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers with the next answer of the script, and with embeddings when it is used up."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        server = cast("Server", self.server)
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        server.requests.append((self.path, dict(self.headers), body))
-        (server.script.pop(0) if server.script else embeddings)(self, body)
-
-    def send(self, status: int, body: bytes = b"", **headers: str) -> None:
-        self.send_response(status)
-        for name, value in {"content_length": str(len(body)), **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class calls it so
-        pass
-
-
-class Server(ThreadingTCPServer):  # the one of http.server asks for the host's name, which may take seconds
-    """Remembers the requests; ``script`` is what it answers first."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self.script: list[Answer] = []
-        self.ended = threading.Event()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are part of the tests."""
-
-    def texts(self) -> list[list[str]]:
-        return [body["input"] for _, _, body in self.requests]
-
-
-def vector(text: str, dimension: int = 3) -> list[float]:
-    return [float(len(text))] + [0.5] * (dimension - 1)
-
-
-def embeddings(handler: Handler, body: dict[str, Any]) -> None:
-    length = body.get("dimensions", 3)
-    rows = [{"index": index, "embedding": vector(text, length)} for index, text in enumerate(body["input"])]
-    # In the wrong order: the index counts.
-    handler.send(200, json.dumps({"object": "list", "data": rows[::-1]}).encode())
-
-
-def status(code: int, **headers: str) -> Answer:
-    # Servers quote what they were sent; none of it may come back in an error.
-    return lambda handler, body: handler.send(code, f"bad: {KEY} {SECRET}".encode(), **headers)
-
-
-def saying(body: str) -> Answer:
-    return lambda handler, _: handler.send(200, body.encode())
+from tests.unit.embedding_server import (
+    KEY,
+    NOW,
+    SECRET,
+    Answer,
+    Handler,
+    Pauses,
+    Server,
+    embedder,
+    embeddings,
+    fails,
+    running,
+    saying,
+    status,
+    vector,
+)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as one:
-        thread = threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running() as one:
         yield one
-        one.ended.set()
-        one.shutdown()
-        thread.join()
-
-
-class Pauses(list[float]):
-    """Takes the place of time.sleep and remembers what it was asked for."""
-
-    __call__ = list.append
-
-
-def embedder(server: Server, **settings: Any) -> HttpEmbedder:
-    standard: dict[str, Any] = {"key": KEY, "sleep": Pauses(), "chance": lambda: 1.0, "clock": lambda: NOW}
-    return HttpEmbedder(server.url, "some-model", **(standard | settings))
-
-
-def fails(kind: type[RecollectError], one: HttpEmbedder, texts: Sequence[str] = (SECRET,)) -> RecollectError:
-    with pytest.raises(RecollectError) as caught:
-        one.embed(texts)
-    error = caught.value
-    assert type(error) is kind
-    assert error.hint
-    assert error.details["embedder"] == one.name
-    assert error.details["host"] == "127.0.0.1"
-    shown = f"{error} {error!r} {error.details} {error.__cause__!r} {one!r} {vars(one)}"
-    for secret in (KEY, SECRET):
-        assert secret not in shown
-    return error
 
 
 @pytest.mark.req("L1")
@@ -160,6 +75,49 @@ def test_large_batches_are_split_and_keep_their_order(server: Server) -> None:
     assert server.texts() == [texts[:3], texts[3:6], texts[6:]]
     assert embedder(server).embed([]) == []
     assert len(server.requests) == 3
+
+
+def test_connections_are_kept_alive_and_closed_with_the_embedder(server: Server) -> None:
+    one = embedder(server, batch=1)
+    one.embed(["a", "b"])
+    server.script = [status(500)]
+    one.embed(["c"])
+    assert (len(server.requests), server.connections) == (4, 1)
+    assert one._client is not None
+    client = one._client
+    del one
+    assert client.is_closed
+
+
+FORKED = """
+import os, sys
+from recollect.embedders.http import HttpEmbedder
+one = HttpEmbedder(sys.argv[1], "some-model")
+one.embed(["before"])
+child = os.fork()
+assert len(one.embed(["child" if child == 0 else "parent"])[0]) == 3
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_processes_do_not_share_a_connection(server: Server) -> None:
+    subprocess.run([sys.executable, "-c", FORKED, server.url], check=True, timeout=60)
+    assert sorted(server.texts()) == [["before"], ["child"], ["parent"]]
+    assert server.connections == 2
+
+
+def test_without_httpx_the_error_says_what_to_install(server: Server) -> None:
+    script = (
+        "import sys; sys.modules['httpx'] = None\n"
+        "from recollect.embedders.http import HttpEmbedder\n"
+        "from recollect.errors import ConfigurationError\n"
+        "try: HttpEmbedder(sys.argv[1], 'some-model').embed(['a'])\n"
+        "except ConfigurationError as error: print(error.hint)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, server.url], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "pip install 'recollect[http]'"
 
 
 def test_the_dimension_is_asked_for_given_or_learned(server: Server) -> None:
@@ -255,7 +213,7 @@ def test_each_batch_has_its_own_attempts_and_chance_shortens_the_pauses(server: 
 @pytest.mark.req("H10")
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [*((code, Unauthorized) for code in (401, 403)), *((code, ConfigurationError) for code in (400, 404, 413, 422))],
+    [*((code, ConfigurationError) for code in (400, 401, 403, 404, 413, 422))],
 )
 def test_refusals_are_not_tried_again(server: Server, code: int, kind: type[RecollectError]) -> None:
     pauses = Pauses()
@@ -383,118 +341,3 @@ def test_what_is_no_vector_is_refused(server: Server, fault: str) -> None:
 def test_one_text_without_its_vector(server: Server) -> None:
     server.script = [saying(f'{{"data": [{ROW}, {ROW}]}}')]
     assert "for 2 texts" in str(fails(EmbeddingFailed, embedder(server), [SECRET, "b"]))
-
-
-# -- where texts may go --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.req("H10")
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_redirects_are_not_followed(server: Server, code: int) -> None:
-    with Server() as other:
-        server.script = [status(code, location=f"{other.url}/embeddings")]
-        error = fails(ConfigurationError, embedder(server))
-        other.timeout = 0.05
-        other.handle_request()
-        assert other.requests == []
-    assert not error.retryable
-    assert "redirect" in str(error)
-    assert len(server.requests) == 1
-
-
-def refused(url: Any, **settings: Any) -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        HttpEmbedder(url, **{"model": "some-model", "key": KEY, **settings})
-    assert caught.value.hint
-    assert KEY not in f"{caught.value!r} {caught.value}"
-    return caught.value
-
-
-@pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    "host",
-    "example.com api.openai.com.example.com openai.com xapi.openai.com api.openai.com@example.com localhost.example.com"
-    " 192.168.1.2 127.0.0.1.example.com 0x7f.1 0.0.0.0 [fe80::1]".split(),
-)
-def test_hosts_must_be_allowed(host: str) -> None:
-    assert refused(f"https://{host}/v1").details == {"field": "url"}
-
-
-def test_the_error_says_how_to_allow_a_host() -> None:
-    error = refused("https://Models.Example.com/v1", allowed_hosts=["example.com"])
-    assert "allowed_hosts=['models.example.com']" in str(error)
-    # An own list replaces ours, and a text is not a list of hosts, though it has parts.
-    refused("https://api.openai.com/v1", allowed_hosts=["models.example.com"])
-    assert refused("https://example.com", allowed_hosts="www.example.com").details["field"] == "allowed_hosts"
-    # Texts leave the machine encrypted.
-    assert "allow_http" in refused("http://example.com/v1", allowed_hosts=["example.com"]).hint
-
-
-@pytest.mark.parametrize(
-    ("url", "settings"),
-    [
-        ("https://api.openai.com/v1", {}),
-        ("HTTPS://API.OpenAI.com./v1", {}),
-        ("https://models.example.com:8443/v1", {"allowed_hosts": ["Models.Example.COM"]}),
-        ("http://models.example.com/v1", {"allowed_hosts": ["models.example.com"], "allow_http": True}),
-        ("http://localhost:8080", {"allowed_hosts": []}),
-        ("http://127.8.9.10", {}),
-        ("http://[::1]:8080/v1", {}),
-    ],
-)
-def test_allowed_hosts(url: str, settings: dict[str, Any]) -> None:
-    assert HttpEmbedder(url, "some-model", key=KEY, **settings).name == "http:some-model"
-
-
-@pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *(("url", url) for url in ("", None, "https://localhost/v1\r\nX: y", "https://localhost/a b")),
-        *(
-            ("url", url)
-            for url in "localhost/v1 file:///etc/passwd https:// https://[::1/v1 https://loc\u00e4l/".split()
-        ),
-        *(("url", f"https://{host}/") for host in ("localhost:99999", f"user:{KEY}@localhost", f"{KEY}@localhost")),
-        *(("model", model) for model in ("", "a\nb", None)),
-        *(("dimension", dimension) for dimension in (0, 1.5)),
-        ("batch", 0),
-        ("attempts", True),
-        *(("timeout_s", timeout_s) for timeout_s in (0, float("inf"), "10")),
-        *(("key", key) for key in ("", f"{KEY}\r\nX-Other: y", f"{KEY}\u00e4")),
-        ("key_variable", "RECOLLECT_TEST_NO_SUCH_VARIABLE"),
-    ],
-)
-def test_settings_are_checked(field: str, value: Any) -> None:
-    settings = {"url": "http://localhost/v1", "key": None if field == "key_variable" else KEY, field: value}
-    assert refused(**settings).details == {"field": field}
-
-
-def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_TEST_KEY", f"{KEY}\n")
-    embedder(server, key=None, key_variable="RECOLLECT_TEST_KEY").embed(["a"])
-    embedder(server, key="given", key_variable="RECOLLECT_TEST_KEY").embed(["a"])
-    embedder(server, key=None).embed(["a"])
-    sent = [headers.get("Authorization") for _, headers, _ in server.requests]
-    assert sent == [f"Bearer {KEY}", "Bearer given", None]
-
-
-def test_a_certificate_must_be_trusted(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require_tool: Callable[[str], str]
-) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    wish = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    subprocess.run(
-        [require_tool("openssl"), *wish.split(), "-keyout", str(key), "-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.url = server.url.replace("http:", "https:")
-    pauses = Pauses()
-    assert not fails(ConfigurationError, embedder(server, sleep=pauses)).retryable
-    assert (pauses, server.requests) == ([], [])
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    assert len(embedder(server).embed(["a"])) == 1

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import ConfigurationError
 from recollect.embedders.static import StaticEmbedder
+from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon
 
 SENTENCES = ("I like tea", "She enjoys coffee", "The build is broken")
@@ -112,7 +112,6 @@ def reference() -> Callable[[str], list[int]]:
     return pieces
 
 
-@pytest.mark.req("L4")
 @given(st.lists(WORDS, min_size=1, max_size=6))
 @example(["internationalisation", "Indentation", "re-embedding", "https://example.com/a?b=c"])
 @example(["aaaa", "....", "----", "======", "\u00e9\u00e9\u00e9"])
@@ -121,7 +120,6 @@ def test_pieces_are_those_of_the_tokenizer(said: list[str]) -> None:
     assert embedder()._pieces(text) == reference()(text)
 
 
-@pytest.mark.req("L4")
 @given(st.text(max_size=200))
 @example("")
 @example(" ")
@@ -159,6 +157,7 @@ def test_a_memory_is_stored_without_loading_numpy_and_many_with_it() -> None:
     assert done.stdout.split() == ["False", "True", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 10**5, "ab" * 50_000, "é" * 10**5, "a " * 50_000, "\u2581" * 10**5])
 def test_very_long_texts_come_to_an_end(text: str) -> None:
     """Joining the pieces of a word takes time that grows with the square of its length: words are cut for that."""
@@ -171,7 +170,6 @@ def test_only_space_between_words_counts() -> None:
     assert rows[0].tolist() == rows[1].tolist()
 
 
-@pytest.mark.req("L4")
 def test_words_know_their_kin() -> None:
     lexicon = embedder()
     said = ["the", "cat", "vehicle", "fish"]

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import AgentMemory, ConfigurationError, Plan, PlanRestriction, QuotaExceeded, View
-from recollect.entitlements import Feature
+from recollect import AgentMemory, View
+from recollect.entitlements import Feature, FeatureName, Plan
+from recollect.errors import ConfigurationError, PlanRestriction, QuotaExceeded
 from recollect.events import Event, MemoryStored, QuotaWarning
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
@@ -18,7 +19,7 @@ from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, Switched, 
 LIMIT = 1_000
 
 
-def small(limit_bytes: int | None = LIMIT, *features: str) -> Plan:
+def small(limit_bytes: int | None = LIMIT, *features: FeatureName) -> Plan:
     return Plan(name="Small", features=["long_term_memory", *features], limit_bytes=limit_bytes)
 
 
@@ -104,7 +105,7 @@ def test_what_a_downgrade_hides_is_there_again_after_an_upgrade(file_opener: Ope
 # -- search by meaning ----------------------------------------------------------------------------
 
 
-@pytest.mark.req("L12", "L4")
+@pytest.mark.req("L12")
 @pytest.mark.parametrize("plan", ["writerpro", "teams", "enterprise", None])
 def test_search_by_meaning_begins_with_teams(opener: Opener, plan: str | None) -> None:
     embedder = CountingEmbedder()

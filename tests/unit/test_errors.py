@@ -11,19 +11,8 @@ from typing import Any
 
 import pytest
 
-from recollect import (
-    Filter,
-    KnowledgePointer,
-    Memories,
-    NewMemory,
-    PointerType,
-    RecollectError,
-    Source,
-    SourceType,
-    Vector,
-    View,
-    errors,
-)
+from recollect import Filter, Memories, NewMemory, RecollectError, View, errors
+from recollect.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 from tests.unit.stand_ins import BrokenEmbedder, HandClock, Opener
 
 LINE = re.compile(
@@ -245,7 +234,7 @@ def told(error: BaseException) -> str:
     return f"{error} {error.args} {error.message} {error.hint} {error.details!r} {error.operation}"
 
 
-@pytest.mark.req("H10", "L10")
+@pytest.mark.req("H10")
 def test_errors_and_logs_never_hold_content(opener: Opener, clock: HandClock, caplog: pytest.LogCaptureFixture) -> None:
     memories = opener(clock=clock)
     view = memories.view(user="ada")

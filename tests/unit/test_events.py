@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect import InvalidInput, Memories, NewMemory, NotFound, View, events
+from recollect import Memories, NewMemory, View, events
+from recollect.errors import InvalidInput, NotFound
 from recollect.events import (
     Event,
     EventBus,

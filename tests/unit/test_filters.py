@@ -10,11 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect import Filter, InvalidInput, Memory, MemoryType, Sort, SourceType, State, filters
+from recollect import Filter, Memory, MemoryType, filters
+from recollect.errors import InvalidInput
 from recollect.filters import Where
 from recollect.testing import builders, strategies
 from recollect.testing.builders import START
 from recollect.text import words
+from recollect.types import Sort, SourceType, State
 from tests.unit.test_validation import JSON, refused
 
 TAGS = st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=4).map(".".join)

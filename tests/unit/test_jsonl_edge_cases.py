@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect import ContentTooLong, Memories, QuotaExceeded, View
+from recollect import Memories, View
+from recollect.errors import ContentTooLong, QuotaExceeded
 from recollect.testing.builders import START
 from recollect.validation import CONTENT_BYTES
 from tests.unit.jsonl_files import read
@@ -70,6 +71,7 @@ def test_case_1_a_session_exactly_at_its_limit(root: Path) -> None:
         assert memories.view(user="ada").sessions.load("monday").stats().bytes_used == limit
 
 
+@pytest.mark.slow
 @pytest.mark.req("J3")
 def test_case_2_concurrent_writes_to_one_session(root: Path) -> None:
     with opened(root) as memories:
@@ -191,7 +193,7 @@ def test_case_9_deleting_what_is_not_there(root: Path) -> None:
             assert view.forget("nobody", permanent=permanent) is False
             assert memories.view(user="bob", session="monday").forget(memory.id, permanent=permanent) is False
         assert view.forget_many(filter={"tags": ["nothing"]}, permanent=True).count == 0
-        with pytest.raises(recollect.NotFound):
+        with pytest.raises(recollect.errors.NotFound):
             memories.view(user="ada").sessions.delete("sunday")
         assert not (root / SESSION / "tombstones.jsonl").exists()
         assert (root / SESSION / "memory.jsonl").read_bytes() == before

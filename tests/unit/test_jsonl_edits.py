@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import Memories, Operation
+from recollect import Memories
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.testing.builders import START
+from recollect.types import Operation
 from tests.unit.jsonl_files import edit, read
 from tests.unit.stand_ins import HandClock
 
@@ -174,5 +175,5 @@ def test_an_erased_memory_does_not_come_back(root: Path) -> None:
 def test_other_stores_have_nothing_to_accept() -> None:
     with recollect.open("ram:", embedder=None) as memories:
         assert memories.doctor(accept=True).findings == ()
-        with pytest.raises(recollect.InvalidInput):
+        with pytest.raises(recollect.errors.InvalidInput):
             memories.doctor(accept="yes")  # type: ignore[arg-type]

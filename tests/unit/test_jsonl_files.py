@@ -163,7 +163,7 @@ def test_one_record_that_cannot_be_read_hides_no_other(root: Path) -> None:
         store.put_record(two)
         (root / "sessions/a@ada/metadata.json").write_text("{")
         assert store.records({ADA}, "session") == [two]
-        with pytest.raises(recollect.StoreCorrupt):
+        with pytest.raises(recollect.errors.StoreCorrupt):
             store.record(ADA, "session", "a")
         [finding] = store.check().findings
         assert "sessions/a@ada/metadata.json" in finding.message

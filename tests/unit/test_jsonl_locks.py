@@ -59,6 +59,7 @@ def test_readers_share_and_writers_are_alone_among_threads(path: Path, held: str
     assert is_free(path, asked)
 
 
+@pytest.mark.slow
 @pytest.mark.req("J3")
 def test_nothing_is_lost_when_processes_and_threads_count_together(path: Path, tmp_path: Path) -> None:
     counter = tmp_path / "counter"
@@ -322,6 +323,7 @@ def test_a_child_that_outlives_a_killed_holder_does_not_keep_its_lock(path: Path
         assert is_free(path, "exclusive")
 
 
+@pytest.mark.slow
 @pytest.mark.req("J3")
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 and later warn of forks with threads")
 def test_forks_while_other_threads_lock(path: Path) -> None:

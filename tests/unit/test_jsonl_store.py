@@ -91,10 +91,10 @@ def test_a_read_that_fails_does_not_forget_what_was_known(root: Path, monkeypatc
         one.apply([erased(first)])  # the other one has to read everything again
 
         def fail(*_: object) -> None:
-            raise recollect.StoreError("the disk failed")
+            raise recollect.errors.StoreError("the disk failed")
 
         monkeypatch.setattr("recollect.stores.jsonl.loading.load", fail)
-        with pytest.raises(recollect.StoreError):
+        with pytest.raises(recollect.errors.StoreError):
             contents(other)
         monkeypatch.undo()
         assert contents(other) == ["second"]
@@ -120,7 +120,7 @@ def test_a_full_disk_refuses_and_keeps_nothing(root: Path, monkeypatch: pytest.M
     known = filled(root)
     with opened(root) as store:
         mend = broken(store, monkeypatch)
-        with pytest.raises(recollect.StoreFull):
+        with pytest.raises(recollect.errors.StoreFull):
             put(store, memory("refused"))
         assert contents(store) == known
         mend()
@@ -142,7 +142,7 @@ def test_a_relaxed_store_buffers_says_so_and_writes_when_the_disk_is_well(
         health = store.health()
         assert health.status is Status.DEGRADED
         assert health.components["buffered_writes"] == "2"
-        with pytest.raises(recollect.StoreFull):
+        with pytest.raises(recollect.errors.StoreFull):
             store.apply([erased(replace(one, version=2))])
         mend()
         assert contents(other) == ["one"]
@@ -172,7 +172,7 @@ def test_closing_with_writes_that_cannot_be_kept_is_an_error(root: Path, monkeyp
     store = JsonlStore(root, durability="relaxed")
     mend = broken(store, monkeypatch)
     put(store, memory("one"))
-    with pytest.raises(recollect.StoreFull):
+    with pytest.raises(recollect.errors.StoreFull):
         store.close()
     mend()
     with opened(root) as again:

@@ -4,7 +4,9 @@ from itertools import product
 
 import pytest
 
-from recollect import Identity, InvalidInput, InvalidLayer, Layer, MissingIdentifier, Owner, layers
+from recollect import Identity, Layer, layers
+from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
+from recollect.types import Owner
 
 NAMES = ("agent", "user", "session", "project", "team", "org", "company")
 # The matrix of the source: each layer and the ids that it needs, the most specific layer first.

@@ -26,6 +26,8 @@ installed = pytest.mark.skipif(
     bool(MISSING), reason=f"{', '.join(MISSING)} not installed: pip install 'recollect[local]'"
 )
 
+pytestmark = pytest.mark.slow  # models are loaded
+
 QUESTION = "What theme does the user prefer?"
 STATEMENTS = [
     "The deploy runs on Fridays.",
@@ -95,7 +97,6 @@ def test_a_database_with_bge(bge: BgeEmbedder) -> None:
 
 
 @installed
-@pytest.mark.req("L4")
 def test_the_reranker_knows_the_answer(reranker: CrossEncoder) -> None:
     assert reranker.name == "ms-marco-MiniLM-L-12-v2-int8"
     texts = ["Berlin has many museums.", "Berlin had 3.5 million registered inhabitants in 2016.", "", "long " * 2000]

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 import recollect
-from recollect import Memories, StoreBusy, StoreClosed, StoreCorrupt, logs
+from recollect import Memories, logs
+from recollect.errors import StoreBusy, StoreClosed, StoreCorrupt
 from recollect.events import Event, MemoryStored
 from recollect.memories import embedding
 from recollect.stores.ram import RamStore
@@ -67,7 +68,7 @@ def test_each_operation_is_one_line_of_json(lines: io.StringIO) -> None:
         view = memories.view(agent="debugger", user="ada", session="monday")
         view.add("Likes tea", layer="user")
         view.search("tea")
-        with pytest.raises(recollect.NotFound):
+        with pytest.raises(recollect.errors.NotFound):
             view.update("missing", title="x")
     opened, added, searched, failed = parsed(lines)
     assert opened["message"].startswith("Memories.view took ")  # type: ignore[attr-defined]
@@ -140,7 +141,7 @@ def test_an_embedder_that_is_down_is_told_once_and_when_it_is_back(lines: io.Str
     embedder = Switched()
     memories = opener(embedder=embedder)
     view = memories.view(user="ada")
-    for error in (ConnectionError("refused"), None, recollect.RateLimited("wait")):
+    for error in (ConnectionError("refused"), None, recollect.errors.RateLimited("wait")):
         embedder.error = error
         view.add("Likes tea")
         view.search("tea")
@@ -184,7 +185,7 @@ class Demanding(Exception):
         ConnectionError(111, PLANTED),
         ExceptionGroup(PLANTED, [ValueError(PLANTED)]),
         UnicodeDecodeError("utf-8", PLANTED.encode(), 0, 1, PLANTED),
-        recollect.InvalidInput(PLANTED, details={PLANTED: PLANTED}),
+        recollect.errors.InvalidInput(PLANTED, details={PLANTED: PLANTED}),
     ],
     ids=lambda error: type(error).__name__,
 )

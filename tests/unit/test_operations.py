@@ -212,6 +212,7 @@ def test_examples_run(line: str, terminal: Terminal) -> None:
     id = terminal.add("Lives in Paris", "--title", "Home", "--meta", "sure=true")
     for _ in range(2):  # the examples speak of version 3
         terminal.json("update", id, "--importance", str(0.6 + 0.1 * _))
+    (terminal.folder / "recollect.toml").write_text("[limits]\nentries = 500\n", encoding="utf-8")
     (terminal.folder / "notes.txt").write_text("Likes tea\nLives in Rome\n", encoding="utf-8")
     terminal.json("sessions", "create", "monday", "--prefer", "theme=dark", "--prefer", "language=en")
     if line.startswith("recollect restore"):

@@ -8,14 +8,14 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from recollect.memories.exporting import Format
 
 import recollect
-from recollect.cli.names import OPENING
-from recollect.memories.exporting import Format
 from recollect.memories.session import Session, SessionPreferences
 from recollect.memories.sessions import Sessions
 from recollect.operations import VERBS
 from recollect.operations.sessions import Form
+from recollect.settings import Settings, declared
 from recollect.types import ChangedFields, DecayPolicy, Filter, NewMemory, SessionConfig
 from recollect.window import ContextWindow
 
@@ -112,11 +112,14 @@ def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> N
         "store": "an object of Python",
         "reranker": "an object of Python",
         "clock": "an object of Python",
-        "durability": "kept in the database: recollect config --durability",
+        "settings": "recollect.toml and the environment",
+        "config": "the nearest recollect.toml",
     }
+    configured = {"embedder": "embedder.name", "plan": "plan.name", "durability": "database.durability"}
     taken = set(inspect.signature(recollect.open).parameters)
     assert set(elsewhere) <= taken
-    assert taken - set(elsewhere) == set(OPENING)
+    assert taken - set(elsewhere) == set(configured)
+    assert set(configured.values()) <= set(declared(Settings))
 
 
 def test_the_forms_of_an_export_are_those_of_the_engine() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import ConfigurationError, NotAStore, plugins
+from recollect import plugins
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.embedders.static import StaticEmbedder
+from recollect.errors import ConfigurationError, NotAStore
 from recollect.ports import Embedder, Lexicon, Store
 from recollect.stores.ram import RamStore
 from recollect.stores.sqlite import SqliteStore

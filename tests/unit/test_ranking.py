@@ -30,7 +30,6 @@ def signals(draw: st.DrawFn, least: int = 0) -> dict[str, Array]:
     return {name: np.array(values, np.float32) for name, values in rows.items()}
 
 
-@pytest.mark.req("L4")
 @given(found=signals(), model=st.sampled_from(MODELS))
 def test_a_score_is_the_weighted_sum_of_its_signals(found: dict[str, Array], model: Model) -> None:
     scores = ranking.best(found, model)
@@ -43,7 +42,6 @@ def test_a_score_is_the_weighted_sum_of_its_signals(found: dict[str, Array], mod
         assert odds_of(float(scores.values[place])) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.req("L4")
 @given(found=signals(least=1), model=st.sampled_from(MODELS))
 def test_the_reasons_add_up_to_the_score(found: dict[str, Array], model: Model) -> None:
     scores = ranking.best(found, model)

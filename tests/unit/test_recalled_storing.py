@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import InvalidInput, Memories, NewMemory, View
+from recollect import Memories, NewMemory, View
+from recollect.errors import InvalidInput
 from recollect.window import ContextWindow, fence
 from tests.unit.stand_ins import CountingEmbedder, Opener
 from tests.unit.test_window_items import DAY, HOSTILE, memory
@@ -14,7 +15,6 @@ BLOCK = fence.fenced([fence.entry(memory("Likes tea", "m1")), fence.entry(memory
 SPEAKS_OF_IT = 'The block begins with <recalled-memories as-of="..."> and ends with </recalled-memories>. \n'
 
 
-@pytest.mark.req("C2")
 def test_an_agent_that_stores_its_whole_prompt_stores_what_was_said(memories: Memories) -> None:
     me = memories.agent("debugger", user="ada")
     known = me.long_term.add("Indentation is done with tabs")
@@ -26,7 +26,6 @@ def test_an_agent_that_stores_its_whole_prompt_stores_what_was_said(memories: Me
     assert me.long_term.count(filter={"content_contains": "tabs"}) == 1
 
 
-@pytest.mark.req("C2")
 def test_every_way_to_store_leaves_it_out(view: View) -> None:
     text = f"{BLOCK}\nTea it is."
     assert view.add(text).content == "Tea it is."
@@ -37,13 +36,11 @@ def test_every_way_to_store_leaves_it_out(view: View) -> None:
     assert again.version == 2, "the same words change nothing"
 
 
-@pytest.mark.req("C2")
 def test_a_key_stands_for_the_words_that_were_stored(view: View) -> None:
     first = view.add(f"{BLOCK}\nTea it is.", key="turn-1")
     assert view.add("Tea it is.", key="turn-1").id == first.id
 
 
-@pytest.mark.req("C2")
 def test_only_what_is_stored_is_embedded(opener: Opener) -> None:
     embedder = CountingEmbedder()
     view = opener(embedder=embedder).view(user="ada")
@@ -51,7 +48,6 @@ def test_only_what_is_stored_is_embedded(opener: Opener) -> None:
     assert [text for batch in embedder.batches for text in batch] == ["Tea it is."]
 
 
-@pytest.mark.req("C2")
 def test_a_text_with_nothing_else_in_it_is_refused_and_nothing_is_changed(view: View) -> None:
     kept = view.add("Coffee")
     window = ContextWindow(1_000)
@@ -71,21 +67,18 @@ def test_a_text_with_nothing_else_in_it_is_refused_and_nothing_is_changed(view: 
     assert (window.items, window.tokens_used) == ((), 0)
 
 
-@pytest.mark.req("C2")
 def test_a_text_that_speaks_of_the_marks_is_stored_to_the_last_character(view: View) -> None:
     assert view.add(SPEAKS_OF_IT).content == SPEAKS_OF_IT
     assert view.update(view.add("x").id, content=SPEAKS_OF_IT).content == SPEAKS_OF_IT
     assert ContextWindow(1_000).add("user", SPEAKS_OF_IT, created_at=DAY).content == SPEAKS_OF_IT
 
 
-@pytest.mark.req("C2")
 def test_the_context_holds_what_was_said_and_counts_that() -> None:
     window = ContextWindow(1_000, counter=len)
     item = window.add("assistant", f"Yes.\n{BLOCK}\nTea it is.", created_at=DAY)
     assert (item.content, item.tokens) == ("Yes.\nTea it is.", len("Yes.\nTea it is."))
 
 
-@pytest.mark.req("C2")
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=30), min_size=1, max_size=4))
 def test_no_memory_whatever_it_says_comes_back_as_something_new(contents: list[str]) -> None:
     block = fence.fenced([fence.entry(memory(content, f"m{n}")) for n, content in enumerate(contents)], DAY)
@@ -93,7 +86,6 @@ def test_no_memory_whatever_it_says_comes_back_as_something_new(contents: list[s
         assert database.view(user="ada").add(f"Before.\n{block}\nAfter.").content == "Before.\nAfter."
 
 
-@pytest.mark.req("C2")
 def test_what_is_no_text_is_refused_as_ever(view: View) -> None:
     for wrong in (None, 3, b"recalled-memor"):
         with pytest.raises(InvalidInput, match="must be text"):

@@ -3,9 +3,9 @@
 import pytest
 
 import recollect
-from recollect import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from recollect.embedders.hashing import HashingEmbedder
-from recollect.memories import reembedding
+from recollect.engine import reembedding
+from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Named, Opener, Switched, embedders
@@ -49,7 +49,7 @@ def test_views_that_were_there_before_go_over_too(opener: Opener) -> None:
     assert embedders(view) == dict.fromkeys(("dark mode", "light mode"), "hashing-64")
 
 
-@pytest.mark.req("L4", "H10")
+@pytest.mark.req("H10")
 @pytest.mark.parametrize("successor", [Named("other", DIMENSION), Named("other", 64)], ids=["same size", "other size"])
 def test_whoever_still_has_the_former_embedder_is_told(file_opener: Opener, successor: Named) -> None:
     """Vectors of two embedders cannot be compared, whether or not they have one length."""
@@ -69,6 +69,7 @@ def test_whoever_still_has_the_former_embedder_is_told(file_opener: Opener, succ
     assert old.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.req("L4")
 def test_another_embedder_takes_over_while_others_write(opener: Opener) -> None:
     """Progress is told between two batches: what is written then has no new vector yet, and gets one."""

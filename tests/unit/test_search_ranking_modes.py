@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 
 import recollect
-from recollect import Memories, NewMemory, Ranking, View
+from recollect import Memories, NewMemory, View
 from recollect.lifecycle import decay
 from recollect.recall import ranking
 from recollect.stores.ram import RamStore
 from recollect.testing.builders import START
+from recollect.types import Ranking, RankingName
 from tests.unit.stand_ins import HandClock, Opener
 
 MODES = [mode.value for mode in Ranking]
@@ -35,7 +36,7 @@ def contents(results: recollect.Results) -> list[str]:
 
 @pytest.mark.req("L4", "H3")
 @pytest.mark.parametrize("mode", [*MODES, *Ranking])
-def test_every_ranking_finds_the_answer_with_scores_from_0_to_1(view: View, mode: str | Ranking) -> None:
+def test_every_ranking_finds_the_answer_with_scores_from_0_to_1(view: View, mode: RankingName | Ranking) -> None:
     view.add_many(["The user prefers dark mode", "The user lives in Rome", "Bread is baked at night"])
     results = view.search("Which mode does the user prefer?", ranking=mode, explain=True)
     assert results.hits[0].memory.content == "The user prefers dark mode"
@@ -104,7 +105,7 @@ def test_the_more_specific_layer_comes_first(shared: View) -> None:
     assert best[0] == "project"
 
 
-@pytest.mark.req("H4")
+@pytest.mark.req("H4", "N4")
 def test_what_is_overridden_is_left_out_and_named(shared: View) -> None:
     company = shared.add("We indent code with tabs", layer="company")
     team = shared.add("We indent code with eight spaces", layer="team")
@@ -124,7 +125,7 @@ def test_what_is_overridden_is_left_out_and_named(shared: View) -> None:
     assert (without.hits[0].memory.id, without.hits[0].overrides) == (team.id, (company.id,))
 
 
-@pytest.mark.req("H4")
+@pytest.mark.req("H4", "N4")
 def test_the_same_key_in_two_layers_is_the_same_thing(shared: View) -> None:
     company = shared.add("Releases go out on Fridays", layer="company", key="release-day")
     user = shared.add("Ship whenever tests of releases pass", layer="user", key="release-day")
@@ -230,7 +231,6 @@ class Shortest:
         return [20.0 - len(text) for text in texts]
 
 
-@pytest.mark.req("L4")
 def test_a_reranker_looks_at_the_best_hits_again() -> None:
     reranker = Shortest()
     with recollect.open(store=RamStore(), reranker=reranker, embedder=None, clock=HandClock()) as memories:
@@ -248,7 +248,7 @@ def test_a_reranker_looks_at_the_best_hits_again() -> None:
 
 
 @pytest.mark.parametrize("mode", ["relevance", "precedence"])
-def test_a_full_page_still_names_what_says_the_same(view: View, mode: str) -> None:
+def test_a_full_page_still_names_what_says_the_same(view: View, mode: RankingName) -> None:
     first, again = view.add_many(["The user prefers dark mode", "The user prefers dark mode!"])
     [hit] = view.search("Which mode does the user prefer?", ranking=mode, limit=1)
     assert {hit.memory.id, *hit.duplicates} == {first.id, again.id}

@@ -10,6 +10,7 @@ import pytest
 from recollect import Filter, Hit, Layer, Memories, NewMemory, View
 from recollect.recall import ranking
 from recollect.testing.builders import START
+from recollect.types import RankingName
 from tests.unit.stand_ins import HandClock, Opener
 
 SUBJECTS = ("The gardener", "A sailor", "Our neighbour", "The baker", "My cousin", "The pilot", "A teacher")
@@ -59,7 +60,6 @@ def test_meaning_is_found_without_a_common_word(view: View) -> None:
         assert view.search(question, min_score=0).hits[0].memory.content == answer
 
 
-@pytest.mark.req("L4")
 def test_words_alone_do_not_know_what_words_mean(opener: Opener) -> None:
     view = opener(name="words").view(user="ada")
     view.add("The cat sleeps on the sofa")
@@ -115,7 +115,7 @@ def test_a_minimum_score_is_kept_to(view: View) -> None:
     assert by_default.hits == tuple(hit for hit in everything if hit.score >= ranking.LEAST)
 
 
-@pytest.mark.req("L4", "H3")
+@pytest.mark.req("H3")
 def test_results_say_what_was_searched(memories: Memories) -> None:
     view = memories.view(user="ada", project="api", team="core")
     view.add_many([NewMemory(content="We drink tea", layer="team"), NewMemory(content="She drinks tea", layer="user")])
@@ -126,10 +126,12 @@ def test_results_say_what_was_searched(memories: Memories) -> None:
     assert (contents(narrowed.hits), narrowed.layers) == (["We drink tea"], (Layer.TEAM,))
 
 
-@pytest.mark.req("L4", "J6")
+@pytest.mark.req("J6")
 @pytest.mark.parametrize("mode", ["best", "precedence"])
 @pytest.mark.parametrize("embedder", ["default", None])
-def test_the_parts_of_a_score_add_up_to_it(opener: Opener, clock: HandClock, mode: str, embedder: str | None) -> None:
+def test_the_parts_of_a_score_add_up_to_it(
+    opener: Opener, clock: HandClock, mode: RankingName, embedder: str | None
+) -> None:
     view = opener(clock=clock, embedder=embedder, name="explained").view(user="ada")
     said = ("Shall we go hiking on Sunday?", "I went hiking last week", "Hiking is fun", "The boots for hiking are new")
     for number, text in enumerate(said):
@@ -163,7 +165,6 @@ def talk(view: View, session: str | None, *turns: str, **fields: object) -> list
     return [memory.id for memory in view.add_many(said)]
 
 
-@pytest.mark.req("L4")
 def test_an_answer_is_found_by_the_question_before_it(talking: View) -> None:
     talk(talking, "monday", "Which bread shall I bring?", "The rye one, please.")
     _, answer = talk(talking, "tuesday", "Which theme shall the editor have?", "The dark one, please.")
@@ -174,7 +175,6 @@ def test_an_answer_is_found_by_the_question_before_it(talking: View) -> None:
     assert found.reasons["words"] > 1
 
 
-@pytest.mark.req("L4")
 def test_without_a_session_half_an_hour_parts_conversations(talking: View, clock: HandClock) -> None:
     talking.add("Which theme shall the editor have?", role="assistant")
     clock.forward(minutes=29)
@@ -187,7 +187,6 @@ def test_without_a_session_half_an_hour_parts_conversations(talking: View, clock
     assert contents(talking.search("Which bread to bring?", min_score=0.2).hits) == ["Which bread shall I bring?"]
 
 
-@pytest.mark.req("L4")
 def test_who_is_asked_about_comes_first(talking: View) -> None:
     talking.add("I went climbing and loved it", author="Ada", session="s")
     talking.add("I went climbing and hated it", author="Bob", session="s")
@@ -197,7 +196,6 @@ def test_who_is_asked_about_comes_first(talking: View) -> None:
         assert hits[0].reasons["author"] > 0 > hits[1].reasons["author"]
 
 
-@pytest.mark.req("L4")
 def test_what_people_say_of_themselves_counts_more_than_an_echo(talking: View) -> None:
     talking.add("The move to Lisbon is planned for spring", role="assistant", session="a")
     talking.add("The move to Lisbon is planned for autumn", role="user", session="b")
@@ -206,7 +204,6 @@ def test_what_people_say_of_themselves_counts_more_than_an_echo(talking: View) -
     assert hits[0].reasons["role"] == -hits[1].reasons["role"] > 0
 
 
-@pytest.mark.req("L4")
 def test_dates_are_reckoned_from_when_the_question_was_asked(talking: View, clock: HandClock) -> None:
     for days in (60, 30, 7):
         talking.add(f"She talked about her plans, {days}", author="Ada", occurred_at=START - timedelta(days=days))
@@ -223,7 +220,6 @@ def test_dates_are_reckoned_from_when_the_question_was_asked(talking: View, cloc
     assert [hit.reasons.get("date", 0) for hit in later] == pytest.approx([0, 0, 0], abs=0.01)
 
 
-@pytest.mark.req("L4")
 def test_when_asks_for_a_time(talking: View) -> None:
     talking.add("The workshop took place last Friday", session="a")
     talking.add("The workshop took place upstairs", session="b")
@@ -233,7 +229,7 @@ def test_when_asks_for_a_time(talking: View) -> None:
     assert "when" not in hits[1].reasons
 
 
-@pytest.mark.req("L1", "L4")
+@pytest.mark.req("L1")
 def test_the_session_of_an_identity_is_that_of_its_memories(memories: Memories) -> None:
     view = memories.view(user="ada", session="monday")
     assert view.add("Which theme?", layer="user", role="user").session == "monday"
@@ -278,7 +274,6 @@ def test_a_hit_names_the_passage_that_came_nearest(view: View, topic: str) -> No
     assert hit.passage in stored.vector.spans
 
 
-@pytest.mark.req("L4")
 def test_a_short_text_has_no_passages(view: View) -> None:
     view.add(THEME)
     assert view.search("dark mode").hits[0].passage is None
@@ -304,7 +299,7 @@ def literal(request: pytest.FixtureRequest, opener: Opener) -> View:
     return view
 
 
-@pytest.mark.req("L4", "J5")
+@pytest.mark.req("J5")
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -325,7 +320,7 @@ def test_phrases_and_beginnings(literal: View, query: str, found: set[str]) -> N
     assert set(contents(literal.search(query).hits)) == found
 
 
-@pytest.mark.req("L4")
+@pytest.mark.req("J5")
 def test_phrases_and_beginnings_are_found_among_many(view: View) -> None:
     """They are asked for on purpose: nobody guesses whether there is an answer."""
     view.add_many([*EVERYDAY[:150], "Some words about marzipan pigs"])
@@ -337,7 +332,6 @@ def test_phrases_and_beginnings_are_found_among_many(view: View) -> None:
     ]
 
 
-@pytest.mark.req("L4")
 def test_a_mark_that_quotes_nothing_changes_nothing(view: View) -> None:
     view.add_many([THEME, HOME, *EVERYDAY[: ranking.MANY]])
     question = "Which city is home to the user"
@@ -345,7 +339,6 @@ def test_a_mark_that_quotes_nothing_changes_nothing(view: View) -> None:
         assert view.search(asked).hits == ()
 
 
-@pytest.mark.req("L4")
 @pytest.mark.parametrize(
     "query",
     ['"', '""', '" "', "*", "**", "a*", '"tea', "tea*tea", "-tea", "NEAR(tea)", "\x00", "🙂", "%", "'; --", "…", "ﬁ*"],
@@ -361,7 +354,7 @@ def test_no_text_is_a_mistake(view: View, query: str) -> None:
 # --- what says the same ---------------------------------------------------------------------------
 
 
-@pytest.mark.req("H4", "L4")
+@pytest.mark.req("H4")
 def test_what_says_the_same_is_found_once_and_named(talking: View) -> None:
     same = {talking.add(text).id for text in ("Use tabs, please", "Please use tabs!", "use tabs please")}
     other = talking.add("Use tabs for columns as well").id
@@ -385,10 +378,10 @@ def test_the_same_words_of_two_people_are_two_things_said(talking: View) -> None
     assert all(hit.duplicates == () for hit in results)
 
 
-@pytest.mark.req("L4", "L5")
+@pytest.mark.req("L5")
 def test_filters_and_the_past_narrow_what_is_searched(view: View) -> None:
     first = view.add("The user prefers dark mode", tags=["ui"])
-    before = view.changes()[-1].sequence
+    before = view.position()
     view.update(first.id, content="The user prefers light mode")
     view.add("The user prefers dark bread", type="preference")
     question = "What does the user prefer?"

@@ -8,23 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import (
-    DecayPolicy,
-    InvalidInput,
-    Memories,
-    MemoryType,
-    NotFound,
-    Operation,
-    Plan,
-    QuotaExceeded,
-    Session,
-    SessionConfig,
-    Sessions,
-    State,
-)
+from recollect import Memories, MemoryType
+from recollect.entitlements import Plan
+from recollect.errors import InvalidInput, NotFound, QuotaExceeded
 from recollect.events import MemoryForgotten, SessionCompacted
-from recollect.memories import compacting
+from recollect.memories import Session, Sessions, compacting
 from recollect.testing.builders import START, memory
+from recollect.types import DecayPolicy, Operation, SessionConfig, State
 from tests.unit.stand_ins import HandClock, Opener
 
 LIMIT = 4_000
@@ -88,7 +78,7 @@ def test_what_goes_is_what_may_go_and_no_more_than_is_needed(found: list[dict[st
         assert 100 * (len(sized) - len(going) + 1) > target, "one less would not have been enough"
 
 
-@pytest.mark.req("J9")
+@pytest.mark.req("J9", "N3")
 def test_a_session_with_room_loses_only_what_was_forgotten(session: Session, clock: HandClock) -> None:
     session.view.add("faded", type="conversation", importance=0.1)
     session.view.forget(session.view.add("ended").id, reason="wrong")

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Memories, Session
+from recollect import Memories
+from recollect.errors import InvalidInput
+from recollect.memories import Session
 from recollect.testing.concurrency import at_once
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.test_validation import JSON
@@ -127,6 +129,7 @@ def test_threads_lose_nothing(session: Session) -> None:
     assert session.preferences.all() == {f"{thread}.{number}": number for thread in range(4) for number in range(10)}
 
 
+@pytest.mark.slow
 @pytest.mark.req("J2", "J3")
 def test_two_processes_lose_nothing(file_opener: Opener, tmp_path: Path) -> None:
     with file_opener() as memories:

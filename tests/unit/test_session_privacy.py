@@ -7,26 +7,14 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import (
-    Conflict,
-    Filter,
-    InvalidInput,
-    Memories,
-    Memory,
-    NotFound,
-    Operation,
-    Removal,
-    Session,
-    Sessions,
-    StoreFull,
-    Version,
-    View,
-    codec,
-)
+from recollect import Filter, Memories, Memory, View, codec
+from recollect.errors import Conflict, InvalidInput, NotFound, StoreFull
 from recollect.events import MemoryForgotten
+from recollect.memories import Session, Sessions
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START
+from recollect.types import Operation, Removal, Version
 from tests.unit.stand_ins import HandClock
 
 HOUR = timedelta(hours=1)
@@ -223,7 +211,7 @@ def test_deleting_for_good(memories: Memories, sessions: Sessions, session: Sess
     assert sessions.create("monday").stats().entries == 0
 
 
-@pytest.mark.req("J8")
+@pytest.mark.req("J8", "N11")
 def test_an_export_holds_everything(sessions: Sessions, session: Session) -> None:
     changed = session.view.list(sort_by="oldest").memories[3]
     session.view.update(changed.id, content="two\nlines \u2028 and ü", metadata={"deep": [1, {"a": None}]})

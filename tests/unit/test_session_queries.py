@@ -8,9 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Memories, NewMemory, Sessions, Sort, View
+from recollect import Memories, NewMemory, View
+from recollect.errors import InvalidInput
 from recollect.lifecycle import decay
+from recollect.memories import Sessions
 from recollect.testing.builders import START
+from recollect.types import MemoryTypeName, Sort
 from tests.unit.stand_ins import HandClock, somebody
 
 TYPES = ("conversation", "finding", "decision", "preference")
@@ -85,7 +88,7 @@ def test_a_user_without_sessions(memories: Memories) -> None:
     assert [*sessions.list(), *sessions.topics(), *sessions.sessions_about("a")] == []
 
 
-def fill(view: View, clock: HandClock, drafts: list[tuple[str, float, int, bool]]) -> None:
+def fill(view: View, clock: HandClock, drafts: list[tuple[MemoryTypeName, float, int, bool]]) -> None:
     """Memories of all types and ages, some of them read since."""
     for number, (kind, importance, hours, read) in enumerate(drafts):
         clock.time = START
@@ -107,7 +110,7 @@ DRAFTS = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(drafts=DRAFTS, limit=st.integers(1, 4))
 def test_pages_by_relevance_are_judged_by_the_time_of_the_first(
-    memories: Memories, clock: HandClock, drafts: list[tuple[str, float, int, bool]], limit: int
+    memories: Memories, clock: HandClock, drafts: list[tuple[MemoryTypeName, float, int, bool]], limit: int
 ) -> None:
     view = somebody(memories)
     fill(view, clock, drafts)

@@ -5,31 +5,26 @@ from typing import Any
 
 import pytest
 
-from recollect import (
+from recollect import Layer, Memories, MemoryType, codec
+from recollect import open as open_database
+from recollect.entitlements import Plan
+from recollect.errors import (
     Conflict,
-    DecayPolicy,
     InvalidInput,
     InvalidLayer,
-    Layer,
-    Memories,
-    MemoryType,
     MissingIdentifier,
     NotFound,
-    Owner,
-    Plan,
     PlanRestriction,
     QuotaExceeded,
-    SessionConfig,
-    Sessions,
     StoreCorrupt,
     StoreFull,
-    codec,
 )
-from recollect import open as open_database
+from recollect.memories import Sessions
 from recollect.ports import Record, Store
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START
+from recollect.types import DecayPolicy, Owner, SessionConfig
 from tests.unit.stand_ins import HandClock, Opener
 
 ADA = Owner(Layer.USER, ("ada",))
@@ -217,7 +212,7 @@ def test_what_is_added_goes_to_the_session(memories: Memories, sessions: Session
     assert everything.count() == 3
 
 
-@pytest.mark.req("J2", "L11")
+@pytest.mark.req("J2")
 def test_a_session_reaches_no_other_layer(memories: Memories, sessions: Sessions) -> None:
     view = sessions.create("monday").view
     mine = memories.view(user="ada").add("Likes tea")

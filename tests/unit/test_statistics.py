@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory, MemoryType, State, TagUsage, codec, statistics
+from recollect import Memory, MemoryType, codec, statistics
 from recollect.testing import builders
 from recollect.testing.builders import START
-from recollect.types import Stats
+from recollect.types import State, Stats, TagUsage
 from tests.unit.test_filters import memories
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigurationError, InvalidInput
+from recollect.errors import ConfigurationError, InvalidInput
 from recollect.text import tokens
 
 

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Identity, InvalidInput, KnowledgePointer, MemoryType, PointerType, Source, SourceType, Vector
+from recollect import Identity, MemoryType
 from recollect import validation as v
-from recollect.errors import ContentTooLong
+from recollect.errors import ContentTooLong, InvalidInput
+from recollect.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 
 ANYTHING_BUT_TEXT = st.none() | st.integers() | st.floats() | st.binary() | st.lists(st.text()) | st.booleans()
 JSON = st.recursive(
@@ -219,6 +220,7 @@ def nested(depth: int) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.slow
 def test_metadata_has_a_depth_and_a_size() -> None:
     assert v.metadata(nested(v.METADATA_DEPTH))
     for depth in (v.METADATA_DEPTH + 1, 100_000):
@@ -239,6 +241,7 @@ def packed(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+@pytest.mark.slow
 def test_metadata_that_holds_itself_many_times_is_refused_at_once() -> None:
     """Thirty lists, as JSON a billion."""
     value: list[Any] = []

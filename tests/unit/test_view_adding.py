@@ -8,24 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import (
-    InvalidInput,
-    InvalidLayer,
-    KnowledgePointer,
-    Layer,
-    Memories,
-    Memory,
-    MemoryType,
-    MissingIdentifier,
-    NewMemory,
-    Owner,
-    PointerType,
-    Source,
-    SourceType,
-    View,
-)
-from recollect.testing.builders import START, plain
-from recollect.testing.strategies import drafts
+from recollect import Layer, Memories, Memory, MemoryType, NewMemory, View
+from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
+from recollect.testing.builders import START
+from recollect.types import KnowledgePointer, Owner, PointerType, Source, SourceType
+from tests.unit.samples import drafts, plain
 from tests.unit.stand_ins import HandClock, Opener, sequence
 
 EVERYTHING: dict[str, Any] = {
@@ -181,12 +168,12 @@ def test_each_layer_can_be_written_with_its_ids(memories: Memories) -> None:
 
 @pytest.mark.req("H1")
 def test_a_layer_that_is_missing_or_unknown_is_refused(memories: Memories, view: View) -> None:
-    for layer, field in (("agent", "agent"), ("session", "session"), ("team", "team"), ("company", "company")):
+    for layer in (Layer.AGENT, Layer.SESSION, Layer.TEAM, Layer.COMPANY):
         with pytest.raises(MissingIdentifier) as caught:
             view.add("x", layer=layer)
-        assert (caught.value.details["field"], caught.value.operation) == (field, "add")
+        assert (caught.value.details["field"], caught.value.operation) == (layer.value, "add")
     with pytest.raises(InvalidLayer):
-        view.add("x", layer="planet")
+        view.add("x", layer="planet")  # type: ignore[arg-type]
     assert sequence(memories) == 0
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect import EmbedderMismatch, EmbeddingFailed, InvalidInput, NewMemory, Vector
+from recollect import NewMemory
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.errors import EmbedderMismatch, EmbeddingFailed, InvalidInput
+from recollect.types import Vector
 from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, sequence
 
 ROW = [1.0] * DIMENSION

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, Memories, Memory, NewMemory, Source, SourceType, View
+from recollect import Memories, Memory, NewMemory, View
+from recollect.errors import Conflict
+from recollect.types import LayerName, Source, SourceType
 from tests.unit.stand_ins import HandClock, sequence
 from tests.unit.test_view_adding import EVERYTHING
 
 
-@pytest.mark.req("L1")
+@pytest.mark.req("L1", "N2")
 def test_the_same_again_is_stored_once(memories: Memories, view: View, clock: HandClock) -> None:
     first = view.add(**EVERYTHING)
     clock.forward(days=1)
@@ -52,7 +54,7 @@ DIFFERENT: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.req("L1")
+@pytest.mark.req("L1", "N2")
 @pytest.mark.parametrize("different", DIFFERENT, ids=lambda one: next(iter(one)))
 def test_something_else_under_the_same_key_is_a_conflict(
     memories: Memories, view: View, different: dict[str, Any]
@@ -117,7 +119,7 @@ def test_the_same_key_of_other_owners_is_another_key(memories: Memories) -> None
         memories.view(agent="ada", user="ada"),
         memories.view(project="ada"),
     ]
-    layers = ["user", "user", "session", "agent", "project"]
+    layers: list[LayerName] = ["user", "user", "session", "agent", "project"]
     added = [
         view.add(f"of {n}", key="k", layer=layer) for n, (view, layer) in enumerate(zip(views, layers, strict=True))
     ]
@@ -132,7 +134,7 @@ def test_keys_are_compared_to_the_letter(view: View, keys: tuple[str, str]) -> N
     assert first.id != second.id
 
 
-@pytest.mark.req("L1", "L15")
+@pytest.mark.req("L1", "N2")
 def test_threads_that_race_store_one(memories: Memories) -> None:
     start = Barrier(8)
 
@@ -149,7 +151,7 @@ def test_threads_that_race_store_one(memories: Memories) -> None:
         assert len({answers[turn].id for answers in found}) == 1
 
 
-@pytest.mark.req("L1", "L15")
+@pytest.mark.req("L1", "N2")
 def test_threads_that_race_with_different_contents_store_one(memories: Memories) -> None:
     start = Barrier(8)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigurationError, InvalidInput
+from recollect.errors import ConfigurationError, InvalidInput
 from recollect.text.tokens import Meter, TokenCounter
 from recollect.window import (
     Compaction,
@@ -292,6 +292,7 @@ def test_a_sentence_is_not_chosen_for_its_length() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_window_of_megabytes_is_summed_up() -> None:
     items = [item("Tea is nice. " * 100_000, "1", tokens=325_000), item("Hi", "2", tokens=1)]
     assert extractive_summary(items, 100).items[0].content == "Summary of earlier turns:\n- user: Tea is nice."

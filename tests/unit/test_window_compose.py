@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import InvalidInput
+from recollect.errors import InvalidInput
 from recollect.text import words
 from recollect.window import (
     Composition,
@@ -55,7 +55,7 @@ OPTIONS = st.fixed_dictionaries(
 # --- for any items and any counter ----------------------------------------------------------------
 
 
-@pytest.mark.req("C1", "C2")
+@pytest.mark.req("C1", "C2", "N5")
 @given(pinned=item_lists(prefix="p"), recent=item_lists(prefix="r"), recalled=MEMORIES, options=OPTIONS)
 def test_the_budget_is_never_broken_and_nothing_is_lost(
     pinned: list[ContextItem], recent: list[ContextItem], recalled: list[RecalledMemory], options: dict[str, Any]
@@ -91,7 +91,6 @@ def test_the_budget_is_never_broken_and_nothing_is_lost(
     assert prompt == tried(pinned=pinned, recent=recent, recalled=recalled, **options), "always the same"
 
 
-@pytest.mark.req("C2")
 @given(recent=item_lists(), recalled=MEMORIES)
 def test_recalled_memories_can_be_taken_out_again(recent: list[ContextItem], recalled: list[RecalledMemory]) -> None:
     whole = compose(budget_tokens=10**6, now=DAY, recent=recent, recalled=recalled)
@@ -307,7 +306,6 @@ def test_a_counter_that_raises_is_the_callers_to_see() -> None:
         compose(budget_tokens=100, now=DAY, recent=[item()], counter=broken)
 
 
-@pytest.mark.req("C2")
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -340,7 +338,6 @@ def test_bad_input_is_refused_by_field(field: str, value: object) -> None:
 # --- hostile content ------------------------------------------------------------------------------
 
 
-@pytest.mark.req("C2")
 @pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_memory_cannot_leave_its_quotation(content: str) -> None:
     prompt = compose(budget_tokens=10_000, now=DAY, recalled=[memory(content, "m1"), memory("Likes tea", "m2")])

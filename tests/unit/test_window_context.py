@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Conflict, InvalidInput, LimitReached, NotFound
+from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
 from recollect.text.tokens import TokenCounter
 from recollect.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot, snapshot
 from tests.unit.test_window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory

@@ -20,7 +20,6 @@ PIECES = st.lists(
 ).flatmap(lambda parts: st.sampled_from(["\n", "\r\n", "\r", "\u2028", " "]).map(lambda end: end.join(parts)))
 
 
-@pytest.mark.req("C2")
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
@@ -45,7 +44,6 @@ def test_recalled_memories_are_taken_out(text: str, rest: str) -> None:
     assert is_recalled(text) == (text != rest)
 
 
-@pytest.mark.req("C2")
 @pytest.mark.parametrize(
     "text",
     [
@@ -69,7 +67,6 @@ def test_a_text_that_only_speaks_of_the_marks_is_left_alone(text: str) -> None:
     assert not is_recalled(text)
 
 
-@pytest.mark.req("C2")
 @given(PIECES)
 def test_what_remains_is_not_recalled_and_remains(text: str) -> None:
     rest = strip_recalled(text)
@@ -79,7 +76,6 @@ def test_what_remains_is_not_recalled_and_remains(text: str) -> None:
         assert rest == text
 
 
-@pytest.mark.req("C2")
 @given(st.text(max_size=40), st.text(max_size=20))
 def test_any_memory_is_taken_out_whole(content: str, author: str) -> None:
     text = fence.fenced([fence.entry(memory(content, author=author))], DAY)

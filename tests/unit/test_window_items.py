@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from recollect import InvalidInput, Layer
+from recollect import Layer
+from recollect.errors import InvalidInput
 from recollect.text.tokens import TokenCounter, by_characters
 from recollect.window import ContextItem, RecalledMemory, Role
 from recollect.window.items import checked_items, checked_memories
@@ -149,7 +150,6 @@ def test_items_and_memories_come_out_in_one_form() -> None:
     )
 
 
-@pytest.mark.req("C2")
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

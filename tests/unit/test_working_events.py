@@ -133,7 +133,7 @@ def test_a_handler_may_use_the_memory_and_other_threads_may_too(working: Working
     assert (working.get("reaction"), working.get("from another thread")) == (7, 1)
 
 
-@pytest.mark.req("W5", "W8")
+@pytest.mark.req("W5")
 def test_no_event_is_built_for_nobody(clock: HandClock) -> None:
     class Silent(EventBus):
         def emit(self, event: Event) -> None:

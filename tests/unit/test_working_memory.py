@@ -120,7 +120,7 @@ def test_a_typed_read_gives_the_type(working: WorkingMemory, value: object, kind
         ({"text": SECRET}, Strict, "Strict"),
         (None, int, "int"),
         (SECRET, 3, "3"),
-        (SECRET, object(), "object"),
+        pytest.param(SECRET, object(), "object", id="an object"),
         (SECRET, HandClock, "HandClock"),
     ],
     ids=str,

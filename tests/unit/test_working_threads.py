@@ -40,6 +40,7 @@ def together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
         return list(pool.map(run, range(threads), timeout=PATIENCE_S))
 
 
+@pytest.mark.slow
 @pytest.mark.req("W2", "W7")
 def test_one_factory_runs_whatever_the_number_of_threads(working: WorkingMemory) -> None:
     made: list[tuple[int, int]] = []
@@ -277,6 +278,7 @@ def test_an_access_counts_for_the_key_even_if_its_value_is_replaced_meanwhile(cl
     assert entry.access_count == 2
 
 
+@pytest.mark.slow
 @pytest.mark.req("W3", "W7")
 @pytest.mark.usefixtures("restless")
 @pytest.mark.parametrize("how", ["merging", "restoring"])
@@ -326,6 +328,7 @@ def test_only_one_thread_ends_a_scope(working: WorkingMemory) -> None:
         assert sorted(together(end, threads=4)) == [0, 0, 0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.req("W7")
 def test_a_finaliser_may_dispose_its_scope_while_the_lock_is_held(clock: HandClock) -> None:
     def collecting(count: int) -> bytes:

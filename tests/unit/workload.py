@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import recollect
-from recollect import AgentMemory, Memories, NewMemory, RecollectError, Sessions, StoreBusy, StoreCorrupt, View
+from recollect import AgentMemory, Memories, NewMemory, RecollectError, View
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.errors import StoreBusy, StoreCorrupt
 from recollect.events import Event
+from recollect.memories import Sessions
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.window import Strategy

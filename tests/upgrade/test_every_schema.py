@@ -152,7 +152,7 @@ def test_down_and_up_again_and_again(tmp_path: Path) -> None:
     _assert_usable(database)
 
 
-@pytest.mark.req("L14", "L4")
+@pytest.mark.req("L14")
 def test_vectors_can_be_given_again_after_they_were_dropped(tmp_path: Path) -> None:
     """Schema 1 knows no vectors: going down drops them. The file then takes any embedder."""
     database = tmp_path / "memory.db"
@@ -189,7 +189,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     connection.pragma("user_version", schema.LATEST + 1)
     connection.close()
     before = database.read_bytes()
-    with pytest.raises(recollect.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
+    with pytest.raises(recollect.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
         recollect.open(database)
     assert caught.value.hint
     assert caught.value.details["file"] == "memory.db"

@@ -1,16 +1,15 @@
 """The same engine for async code: ``async with recollect.aio.open(...)``.
 
-``database`` opens; ``view``, ``sessions`` and ``agent`` are the async classes, made by ``facade`` of the synchronous
-ones. ``workers`` are the threads, ``mailbox`` is the way back from them; ``parts`` and ``handlers`` are the coroutines
-that the engine calls; ``following`` is the feed.
+``database`` opens; ``views`` and ``agent`` are the async classes, which ``facade`` makes of the synchronous ones, one
+line per method. ``workers`` is the thread pool, ``coroutines`` are those of the caller that the engine calls, and
+``changes`` is the feed.
 """
 
 from recollect.aio.agent import AgentMemory, ContextWindow
+from recollect.aio.changes import Changes
+from recollect.aio.coroutines import AsyncEmbedder, AsyncReranker
 from recollect.aio.database import Memories, Opening, open
-from recollect.aio.following import Changes
-from recollect.aio.parts import AsyncEmbedder, AsyncReranker
-from recollect.aio.sessions import Session, SessionPreferences, Sessions
-from recollect.aio.view import View
+from recollect.aio.views import Session, SessionPreferences, Sessions, View
 
 __all__ = [
     "AgentMemory",

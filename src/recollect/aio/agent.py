@@ -1,7 +1,7 @@
 """One agent's handle, awaited where it is more than the memory of this process."""
 
 from recollect.aio.facade import Facade, Opened, at_once, hop
-from recollect.aio.view import View
+from recollect.aio.views import View
 from recollect.memories import agent as sync
 from recollect.types import Identity
 from recollect.window import (
@@ -9,6 +9,7 @@ from recollect.window import (
     Compaction,
     ContextItem,
     Strategy,
+    StrategyName,
     Summariser,
 )
 from recollect.window import context as window
@@ -43,7 +44,7 @@ class ContextWindow(Facade[window.ContextWindow]):
         self,
         target_tokens: int | None = None,
         *,
-        strategy: Strategy | str = Strategy.OLDEST,
+        strategy: Strategy | StrategyName = Strategy.OLDEST,
         summariser: Summariser | AsyncSummariser | None = None,
     ) -> Compaction:
         """Make room, down to a number of tokens; without one, down to half of the maximum.

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from recollect import validation
-from recollect.aio import parts
+from recollect.aio import coroutines
 from recollect.aio.agent import AgentMemory
+from recollect.aio.changes import Feed
+from recollect.aio.coroutines import AsyncEmbedder, AsyncReranker, Handlers
 from recollect.aio.facade import Facade, Opened, at_once, facing, hop
-from recollect.aio.following import Feed
-from recollect.aio.handlers import Handlers
-from recollect.aio.parts import AsyncEmbedder, AsyncReranker
-from recollect.aio.view import View
+from recollect.aio.views import View
 from recollect.aio.workers import Workers
 from recollect.entitlements import Plan
 from recollect.events import Event
 from recollect.memories import database as sync
 from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.settings import Settings
+from recollect.types import DurabilityName
 
 WORKERS = 16
 _WORKERS_MAX = 1_000
@@ -37,8 +38,10 @@ def open(
     embedder: Embedder | AsyncEmbedder | str | None = "default",
     reranker: Reranker | AsyncReranker | None = None,
     clock: Clock | None = None,
-    durability: str | None = None,
+    durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
     workers: int = WORKERS,
 ) -> Opening:
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -60,11 +63,13 @@ def open(
                 sync.open,
                 url,
                 store=store,
-                embedder=parts.embedder(embedder, pool),
-                reranker=parts.reranker(reranker, pool),
+                embedder=coroutines.embedder(embedder, pool),
+                reranker=coroutines.reranker(reranker, pool),
                 clock=clock,
                 durability=durability,
                 plan=plan,
+                settings=settings,
+                config=config,
             )
         )
         try:
@@ -180,7 +185,7 @@ class Memories(Facade[sync.Memories]):
         the batch at hand when the embedder is ``async``, and goes on to the end when it is not.
         """
         workers = self._opened.workers
-        return await workers.run(self._sync.reembed, parts.embedder(embedder, workers), progress=progress)
+        return await workers.run(self._sync.reembed, coroutines.embedder(embedder, workers), progress=progress)
 
     async def close(self) -> None:
         """Wait for what was asked for, write what is pending and release the store. Closing twice is allowed.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from recollect.aio.following import Feed
+from recollect.aio.changes import Feed
 from recollect.aio.workers import Workers
 
 F = TypeVar("F")
@@ -32,6 +32,9 @@ class Facade(Generic[S]):
     def __init__(self, sync: S, opened: Opened) -> None:
         self._sync = sync
         self._opened = opened
+
+    def __repr__(self) -> str:
+        return f"<aio {repr(self._sync).removeprefix('<')}"
 
 
 def hop(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Facade[S], P], Coroutine[Any, Any, R]]:

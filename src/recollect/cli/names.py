@@ -20,12 +20,10 @@ OWN: Mapping[str, str] = MappingProxyType(
 """The commands that are the terminal's own, and what they do."""
 
 IDS = tuple(one.name for one in fields(Identity))
-OPENING = ("embedder", "plan")
-"""What a database is opened with, beside what it keeps itself: said in the environment or in ``recollect.toml``."""
 
 
 def variable_of(id: str) -> str:
-    """The environment variable of an id or an option of opening.
+    """The environment variable of an id.
 
     >>> variable_of("user")
     'RECOLLECT_USER'

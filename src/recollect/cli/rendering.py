@@ -13,6 +13,7 @@ from recollect.cli.screen import Screen, one_line, safe
 if TYPE_CHECKING:
     from recollect.operations.adding import Added
     from recollect.operations.composing import Prompt
+    from recollect.operations.configuration import Checked
     from recollect.operations.counting import Count
     from recollect.operations.forgetting import Forgotten, Restored
     from recollect.operations.keeping import Reembedded, Settings
@@ -152,6 +153,15 @@ def settings(screen: Screen, answer: "Settings", _: Any) -> None:
     parts.pairs(screen, sorted(answer.settings.items()))
 
 
+def checked(screen: Screen, answer: "Checked", _: Any) -> None:
+    """Each problem with its line, or that there is none."""
+    for problem in answer.problems:
+        place = f"{answer.file}:{problem.line}" if problem.line else answer.file
+        screen.line(f"{screen.styled(safe(place), 'red')}: {safe(problem.message)}; {safe(problem.hint)}")
+    if not answer.problems:
+        screen.line(f"{safe(answer.file)} is sound", "green")
+
+
 def field_by_field(screen: Screen, answer: Any, _: Any) -> None:
     """Any answer: the names of its fields and what they hold."""
     if not is_dataclass(answer):
@@ -196,6 +206,7 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "reembed": "rendering:reembedded",
         "convert": "rendering:converted",
         "config": "rendering:settings",
+        "config.check": "rendering:checked",
     }
 )
 """The module and the function that show the answer of a verb; a command loads only its own."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recollect.cli import params
+from recollect.cli import finding, params
 from recollect.cli.names import DATABASE
 from recollect.cli.screen import Screen, one_line
 from recollect.cli.shared import Asking
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def run_verb(verb: Verb[Any, Any], asked: Asking, values: Mapping[str, Any], out: Screen, notes: Screen) -> bool:
     """Run a verb and show its answer; whether the answer is yes."""
     given = params.filled(verb, values, whole=bool(values.get("whole")))
-    found = asked.find()
-    with opened(verb, found) as memories:
+    found = finding.STANDALONE if verb.standalone else asked.find()
+    with found.logging(), opened(verb, found) as memories:
         caller = Caller(memories=memories, identity=found.identity)
         if not values.get("yes"):
             _ask_first(verb.asks(caller, given), notes)

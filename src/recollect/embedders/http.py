@@ -1,28 +1,34 @@
-"""Vectors from any server that speaks the OpenAI form of ``POST .../embeddings``, on the standard library alone.
+"""Vectors from any server that speaks the OpenAI form of ``POST .../embeddings``; needs the extra ``http`` (httpx).
 
 Texts leave this machine here, so the host must be allowed by name, the connection must be encrypted unless it stays on
-this machine, and no redirect is followed. Errors tell host, model and status; never a text, a key, or what the server
-wrote about them.
+this machine, and no redirect is followed. Connections are kept alive. Proxies are those of the environment
+(``HTTPS_PROXY``, ``NO_PROXY``), and none for requests to this machine. Errors tell host, model and status; never a
+text, a key, or what the server wrote about them.
 """
 
-import http.client
 import ipaddress
 import json
 import math
 import os
 import random
 import ssl
+import threading
 import time
+import weakref
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
-from recollect.errors import ConfigurationError, EmbeddingFailed, RateLimited, RecollectError, Unauthorized
+from recollect.errors import ConfigurationError, EmbeddingFailed, RateLimited, RecollectError
 from recollect.ports import Clock
+
+if TYPE_CHECKING:
+    import httpx
 
 WELL_KNOWN_HOSTS = frozenset(
     {
@@ -45,19 +51,19 @@ FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 30.0
 """No pause is longer, whatever the server asks for: somebody is waiting for this call."""
 
+INSTALL = "pip install 'recollect[http]'"
+
 _AGAIN = frozenset({408, 409})  # the server was too slow or changed its mind; 429 has an error of its own
-_PIECE = 1 << 16
 _BYTES_PER_TEXT = 1 << 20  # a row of the longest vectors as JSON; nobody answers with more by accident
 
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """Where requests go."""
+    """Where requests go. The host is kept apart: errors show it, and nothing else of the url."""
 
     host: str
-    port: int
-    target: str
-    encrypted: bool
+    url: str
+    local: bool
 
 
 class _Key:
@@ -121,7 +127,9 @@ class HttpEmbedder:
         self._requested = self._dimension = dimension
         self._timeout_s, self._batch, self._attempts = timeout_s, batch, attempts
         self._sleep, self._chance, self._clock = sleep, chance, clock
-        self._context: ssl.SSLContext | None = None
+        self._client: httpx.Client | None = None
+        self._process = 0
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"HttpEmbedder(host={self._address.host!r}, model={self._model!r}, dimension={self._requested!r})"
@@ -178,17 +186,20 @@ class HttpEmbedder:
             self._sleep(min(LONGEST_WAIT_S, max(pause_s, told_s)))
 
     def _ask(self, body: bytes, count: int) -> bytes:
+        client = self._connected()
+        import httpx  # lazy: an extra, and heavy
+
         try:
-            status, headers, answer = self._exchange(body, count)
-        except TimeoutError as error:
+            status, headers, answer = self._exchange(client, body, count)
+        except (httpx.TimeoutException, TimeoutError) as error:
             raise self._error(
                 EmbeddingFailed, f"did not answer within {self._timeout_s:g} s", "try again, or raise timeout_s"
             ) from error
-        except ssl.SSLCertVerificationError as error:
-            raise self._error(
-                ConfigurationError, "has a certificate that cannot be trusted", "check the url and the certificates"
-            ) from error
-        except (OSError, http.client.HTTPException) as error:
+        except httpx.HTTPError as error:
+            if _is_untrusted(error):
+                raise self._error(
+                    ConfigurationError, "has a certificate that cannot be trusted", "check the url and the certificates"
+                ) from error
             raise self._error(
                 EmbeddingFailed,
                 f"could not be asked ({type(error).__name__})",
@@ -198,46 +209,47 @@ class HttpEmbedder:
             return answer
         raise self._refusal(status, headers)
 
-    def _exchange(self, body: bytes, count: int) -> tuple[int, Mapping[str, str], bytes]:
-        """One request and its answer. http.client follows no redirect and knows no proxy."""
-        deadline = time.monotonic() + self._timeout_s
-        connection = self._connect()
+    def _exchange(self, client: "httpx.Client", body: bytes, count: int) -> tuple[int, Mapping[str, str], bytes]:
+        """One request and its answer."""
+        deadline, most, answer = time.monotonic() + self._timeout_s, (count + 1) * _BYTES_PER_TEXT, bytearray()
+        with client.stream("POST", self._address.url, content=body, headers=self._headers()) as response:
+            # Piece by piece: httpx allows the time-out to each read anew, and a slow trickle must end as well.
+            for part in response.iter_bytes():
+                answer += part
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+                if len(answer) > most:
+                    raise self._error(
+                        ConfigurationError, f"answered with more than {most} bytes", "check that the url is right"
+                    )
+            return response.status_code, response.headers, bytes(answer)
+
+    def _connected(self) -> "httpx.Client":
+        """The client, which threads share. Processes do not: after a fork, the child makes its own."""
+        with self._lock:
+            if self._client is None or self._process != os.getpid():
+                self._client, self._process = self._new_client(), os.getpid()
+                weakref.finalize(self, self._client.close)
+            return self._client
+
+    def _new_client(self) -> "httpx.Client":
         try:
-            connection.request("POST", self._address.target, body, self._headers())
-            response = connection.getresponse()
-            answer = self._read(response, (count + 1) * _BYTES_PER_TEXT, deadline)
-            return response.status, {name.lower(): value for name, value in response.getheaders()}, answer
-        finally:
-            connection.close()
-
-    def _read(self, response: http.client.HTTPResponse, most: int, deadline: float) -> bytes:
-        # Piece by piece: the time-out of a socket starts again with every byte, and a slow trickle must end as well.
-        answer, announced = bytearray(), response.length
-        while announced is None or len(answer) < announced:
-            part = response.read1(_PIECE if announced is None else min(_PIECE, announced - len(answer)))
-            if not part:
-                break
-            answer += part
-            if time.monotonic() > deadline:
-                raise TimeoutError
-            if len(answer) > most:
-                raise self._error(
-                    ConfigurationError, f"answered with more than {most} bytes", "check that the url is right"
-                )
-        if announced is not None and len(answer) < announced:
-            raise http.client.IncompleteRead(b"", announced - len(answer))
-        return bytes(answer)
-
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = self._address.host, self._address.port
-        if not self._address.encrypted:
-            return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
-        if self._context is None:  # reading the system's certificates takes long; two threads may both do it
-            self._context = ssl.create_default_context()
-        return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=self._context)
+            import httpx  # lazy: an extra, and heavy
+        except ImportError:
+            raise ConfigurationError(
+                "the package 'httpx' is not installed", details={"package": "httpx"}, hint=INSTALL
+            ) from None
+        system = ssl.create_default_context()
+        with suppress(ImportError, ValueError, httpx.InvalidURL):  # these quote the proxy, and it may have a password
+            return httpx.Client(verify=system, timeout=self._timeout_s, trust_env=not self._address.local)
+        raise self._error(
+            ConfigurationError,
+            "cannot be reached through the proxy that the environment names",
+            "check HTTPS_PROXY and ALL_PROXY, or add the host to NO_PROXY",
+        )
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         return headers | (self._key.headers() if self._key else {})
 
     # -- reading the answer -----------------------------------------------------------------------------------
@@ -270,7 +282,9 @@ class HttpEmbedder:
         if status in _AGAIN or status >= 500:
             return self._error(EmbeddingFailed, f"answered with status {status}", "try again later", details)
         if status in (401, 403):
-            return self._error(Unauthorized, "refused the key", "check key, or the variable key_variable", details)
+            return self._error(
+                ConfigurationError, "refused the key", "check key, or the variable key_variable", details
+            )
         if 300 <= status < 400:
             return self._error(
                 ConfigurationError,
@@ -294,6 +308,13 @@ class HttpEmbedder:
             details={"embedder": self.name, "host": host, **(details or {})},
             hint=hint,
         )
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether a certificate was refused: httpx and httpcore wrap that error, each once."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _retry_after(value: str, now: datetime) -> float | None:
@@ -329,7 +350,8 @@ def _address(url: object, allowed_hosts: Collection[str], *, allow_http: bool) -
         raise _wrong("url", f"names the host {host!r}, which is not allowed", f"pass allowed_hosts=[{host!r}]")
     if parts.scheme == "http" and not (local or allow_http):
         raise _wrong("url", "would send texts unencrypted", "use https, or pass allow_http=True in a network you trust")
-    return _Address(host, port, _target(parts), parts.scheme == "https")
+    shown = f"[{host}]" if ":" in host else host
+    return _Address(host, f"{parts.scheme}://{shown}:{port}{_target(parts)}", local)
 
 
 def _split(url: object) -> tuple[SplitResult, int]:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect import codec
 from recollect.errors import ConfigurationError
+from recollect.recall.calibration import Calibration
 from recollect.text import words
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and opening a database needs none
-    from recollect.recall.calibration import Calibration
     from recollect.recall.columns import Array
 
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
@@ -72,10 +72,8 @@ class StaticEmbedder:
         self._asked: dict[str, Any] = {}  # the codes of words that questions had
 
     @property
-    def calibration(self) -> "Calibration":
+    def calibration(self) -> Calibration:
         """What its cosines mean."""
-        from recollect.recall.calibration import Calibration  # lazy: only searching asks
-
         return Calibration(low=0.0, high=0.6)
 
     def embed(self, texts: Sequence[str]) -> Any:

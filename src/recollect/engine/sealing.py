@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect import codec
 from recollect.errors import StoreCorrupt
-from recollect.types import Facets, Memory, MemoryType, Operation, Source, SourceType, State, Stored, Version
+from recollect.types import Facets, Memory, MemoryType, Operation, Position, Source, SourceType, State, Stored, Version
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 _FACETS = ("key", "author", "role", "session", "title", "decay_factor")
@@ -137,7 +137,7 @@ def _time(micros: int | None) -> Any:
     return None if micros is None else codec.from_micros(micros)
 
 
-def version_of(stored: Stored) -> Version:
+def version_of(stored: Stored, position: Position | None = None) -> Version:
     """A stored version as callers see it."""
     return Version(
         memory_id=stored.id,
@@ -149,4 +149,5 @@ def version_of(stored: Stored) -> Version:
         replaced=stored.replaced,
         reason=stored.reason,
         memory=None if stored.operation is Operation.ERASED else unseal(stored),
+        position=position,
     )

@@ -1,26 +1,21 @@
 """The synchronous bus: who asked to be told of what, and telling them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from recollect import logs
 from recollect.errors import InvalidInput
+from recollect.events.kinds import Event
+from recollect.types import OperationCompleted
 
-if TYPE_CHECKING:  # most processes listen to nothing
-    from recollect.events.kinds import Event
-    from recollect.types import OperationCompleted
-
-E = TypeVar("E", bound="Event")
+E = TypeVar("E", bound=Event)
 Handler = Callable[[Any], None]
-Watcher = Callable[["OperationCompleted"], None]
+Watcher = Callable[[OperationCompleted], None]
 
 
 def _check(kind: object, handler: object) -> None:
     """Refuse here what would fail every write later."""
-    from recollect.events.kinds import Event  # lazy: whoever listens has a kind of event already
-
     known = isinstance(kind, type) and issubclass(kind, Event)
     if not known or not callable(handler):
         raise InvalidInput(
@@ -60,8 +55,7 @@ class EventBus:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Replaced as a whole on every change, so that emitting needs no lock. Ask for them before you name a kind of
-        # event: that imports all kinds, and mostly nobody listens.
+        # Replaced as a whole on every change, so that emitting needs no lock.
         self.handlers: tuple[tuple[type[Event], Handler], ...] = ()
         self.watchers: tuple[Watcher, ...] = ()
         self.failures = 0
@@ -114,8 +108,6 @@ class EventBus:
 
     def failed(self, told: Event | OperationCompleted, error: Exception) -> None:
         """Count and report an error that a handler raised over something it was told."""
-        from recollect import logs  # lazy: logging takes 14 ms, and handlers seldom fail
-
         with self._lock:
             self.failures += 1
         logs.handler_failed(type(told).__name__, error)

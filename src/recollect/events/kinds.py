@@ -113,7 +113,7 @@ class QuotaWarning(Event):
 
     >>> import recollect
     >>> heard = []
-    >>> small = recollect.Plan(name="Small", features=["long_term_memory"], limit_bytes=200)
+    >>> small = recollect.entitlements.Plan(name="Small", features=["long_term_memory"], limit_bytes=200)
     >>> with recollect.open("ram:", embedder=None, plan=small) as memories:
     ...     _ = memories.on(QuotaWarning, heard.append)
     ...     _ = memories.view(user="ada").add("Prefers tea " * 14)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from recollect.types import DecayPolicy, Memory, MemoryType, Owner
+from recollect import codec
+from recollect.types import DecayPolicy, Memory, MemoryType, Owner, Stored
 
 USUAL = DecayPolicy()
 """How memories fade unless their session says otherwise."""
@@ -28,6 +29,7 @@ HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
 _HALF_LIFE_SECONDS = MappingProxyType({kind: span.total_seconds() for kind, span in HALF_LIVES.items() if span})
 _HOUR_SECONDS = 3_600.0
 _DAY_SECONDS = 86_400.0
+_SECOND = 1_000_000  # microseconds
 
 
 def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
@@ -79,59 +81,45 @@ def _since(moment: datetime, now: datetime) -> float:
     return age.days * _DAY_SECONDS + age.seconds if age.days >= 0 else 0.0
 
 
-def irrelevance(now: datetime, policy: DecayPolicy = USUAL) -> Callable[[Memory], float]:
-    """What an order by relevance goes by where nothing was asked, for thousands of memories: smaller for the relevant.
+def irrelevance_of(now: datetime, policies: Mapping[Owner, DecayPolicy]) -> Callable[[Stored], float]:
+    """What an order by relevance goes by where nothing was asked, for thousands of stored memories: smaller for the
+    relevant. Memories decay as the policy of their owner says.
 
     >>> import recollect
+    >>> from recollect.engine.sealing import seal
     >>> with recollect.open("ram:", embedder=None) as memories:
     ...     memory = memories.view(user="ada").add("Likes tea", importance=0.8)
-    >>> irrelevance(memory.created_at)(memory) == -math.prod(relevance(memory, memory.created_at).values())
+    ...     [stored] = memories._engine.journal.scan({memory.owner})
+    >>> irrelevance_of(memory.created_at, {memory.owner: USUAL})(stored) == -math.prod(
+    ...     relevance(memory, memory.created_at).values()
+    ... )
     True
     """
-    half_lives = {kind: _seconds(kind, policy) if policy.enabled else None for kind in MemoryType}
+    by_owner = {owner: _irrelevance(codec.to_micros(now), policy) for owner, policy in policies.items()}
+    if len({id(policy) for policy in policies.values()}) == 1:  # as in most views
+        return next(iter(by_owner.values()))
+    return lambda stored: by_owner[stored.owner](stored)
+
+
+def _irrelevance(now: int, policy: DecayPolicy) -> Callable[[Stored], float]:
+    half_lives = {kind.value: _seconds(kind, policy) if policy.enabled else None for kind in MemoryType}
     floor, power = policy.min_decay_factor, math.pow
 
-    def value(memory: Memory) -> float:  # in one piece: calls would take longer than all the rest
-        age = now - memory.created_at
-        since = age.days * _DAY_SECONDS + age.seconds if age.days >= 0 else 0.0
-        left = memory.decay_factor
+    def value(stored: Stored) -> float:  # in one piece: calls would take longer than all the rest
+        facets = stored.facets
+        since = (now - facets["created_at"]) // _SECOND
+        left: float | None = facets.get("decay_factor")
         if left is None:
-            half_life = half_lives[memory.type]
-            left = 1.0 if half_life is None else power(0.5, since / half_life)
+            half_life = half_lives[facets["type"]]
+            left = 1.0 if half_life is None else power(0.5, max(0, since) / half_life)
             if left < floor:  # noqa: PLR1730  # a call takes as long as the power
                 left = floor
-        if memory.last_accessed_at is not None:
-            since = _since(memory.last_accessed_at, now)
-        return -(memory.importance * left * (1.0 + 0.5 * power(0.5, since / _DAY_SECONDS)))
+        if stored.last_accessed_at is not None:
+            since = (now - stored.last_accessed_at) // _SECOND
+        importance: float = facets["importance"]
+        return -(importance * left * (1.0 + 0.5 * power(0.5, max(0, since) / _DAY_SECONDS)))
 
     return value
-
-
-class Irrelevance:
-    """The same for the memories of several owners, which fade as the policy of each says.
-
-    Of a memory that is neither changed nor used, it never becomes smaller as time goes on. So a store that keeps what
-    it was has a bound of what it is later.
-
-    >>> import recollect
-    >>> with recollect.open("ram:", embedder=None) as memories:
-    ...     memory = memories.view(user="ada").add("Likes tea")
-    >>> times = [memory.created_at + timedelta(days=days) for days in (0, 1)]
-    >>> now, later = (Irrelevance(at, {memory.owner: USUAL})(memory) for at in times)
-    >>> now < later
-    True
-    """
-
-    def __init__(self, now: datetime, policies: Mapping[Owner, DecayPolicy]) -> None:
-        self.now, self.policies = now, policies
-        by_owner = {owner: irrelevance(now, policy) for owner, policy in policies.items()}
-        self.of: Callable[[Memory], float] = lambda memory: by_owner[memory.owner](memory)
-        if len({id(policy) for policy in policies.values()}) == 1:  # as in most views
-            self.of = next(iter(by_owner.values()))
-
-    def __call__(self, memory: Memory) -> float:
-        """That of one memory; for many, ``of`` is quicker."""
-        return self.of(memory)
 
 
 def relevance(memory: Memory, now: datetime, policy: DecayPolicy = USUAL, *, match: float = 1.0) -> dict[str, float]:

@@ -4,14 +4,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from recollect import codec, instrument, validation
+from recollect.engine.core import Engine, operation
 from recollect.entitlements import Feature
 from recollect.errors import InvalidInput, PlanRestriction
 from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
-from recollect.memories import entitlements, keeping
-from recollect.memories.engine import Engine, verb
+from recollect.memories import turns
 from recollect.memories.view import View
 from recollect.text.tokens import TokenCounter, by_characters
 from recollect.types import Layer, Stats
@@ -22,10 +21,11 @@ from recollect.window import (
     ContextWindow,
     Kept,
     RecalledMemory,
+    Strategy,
     WindowSnapshot,
 )
 from recollect.window.keeping import unkept
-from recollect.working import WorkingMemory, WorkingSnapshot
+from recollect.working import Limits, WorkingMemory, WorkingSnapshot
 
 CONTEXT_TOKENS = 8_000
 """What the context of an agent may hold, unless it is told otherwise."""
@@ -125,6 +125,7 @@ class AgentMemory:
         *,
         context_tokens: int = CONTEXT_TOKENS,
         counter: TokenCounter = by_characters,
+        limits: Limits | None = None,
     ) -> None:
         self.identity = identity = view.identity
         if identity.agent is None or identity.user is None:
@@ -132,14 +133,18 @@ class AgentMemory:
         self.agent_id = identity.agent
         self.user_id = identity.user
         self.long_term = view
-        self.working = WorkingMemory(self.agent_id, clock=engine.clock, bus=engine.bus)
+        configured = engine.settings.limits
+        usual = Limits(entries=configured.entries, entry_bytes=configured.entry_bytes, scopes=configured.scopes)
+        self.working = WorkingMemory(
+            self.agent_id, clock=engine.clock, bus=engine.bus, limits=usual if limits is None else limits
+        )
         self.context = ContextWindow(
             context_tokens,
             counter=counter,
             clock=engine.clock,
             recall=self._recall,
             keep=self._keep,
-            permit=partial(entitlements.compacts, engine),
+            permit=self._permit,
             tell=self._tell,
         )
         self._engine = engine
@@ -147,13 +152,21 @@ class AgentMemory:
             instrument.watch_over(self.context, engine.bus, self.agent_id)
         engine.agents[id(self)] = self
 
+    def __repr__(self) -> str:
+        return f"<AgentMemory {self.identity}>"
+
+    def _permit(self, strategy: Strategy) -> None:
+        """Refuse to summarise a context where the plan leaves that out."""
+        if strategy.advanced:
+            self._engine.require(Feature.ADVANCED_COMPACTION)
+
     def _recall(self, query: str) -> list[RecalledMemory]:
         return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
 
     def _keep(self, items: Sequence[ContextItem]) -> Kept:
         """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
         try:
-            return keeping.keep(self._engine, self.long_term, items)
+            return turns.keep(self._engine, self.long_term, items)
         except PlanRestriction as error:
             return unkept(items, error.message)
 
@@ -163,10 +176,10 @@ class AgentMemory:
         if self._engine.bus.wants(kind):
             self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id))
 
-    @verb
+    @operation
     def stats(self) -> AgentStats:
         """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
-        remembers = entitlements.allows(self._engine, Feature.LONG_TERM_MEMORY)
+        remembers = self._engine.allows(Feature.LONG_TERM_MEMORY)
         working, kept = self.working.stats(), self.long_term.stats() if remembers else Stats(bytes_limit=0)
         return AgentStats(
             working_entries=working.entries,
@@ -183,7 +196,7 @@ class AgentMemory:
             context_tokens_limit=self.context.max_tokens,
         )
 
-    @verb
+    @operation
     def clear(self, *, working: bool = True, context: bool = True, long_term: bool = False) -> None:
         """Empty working memory, with its scopes, and the context; the agent's own long-term memories only when asked.
 
@@ -200,7 +213,7 @@ class AgentMemory:
         for name, value in (("working", working), ("context", context), ("long_term", long_term)):
             validation.flag(name, value)
         if long_term:
-            entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
+            self._engine.require(Feature.LONG_TERM_MEMORY)
         if working:
             self.working.clear(scopes=True)
         if context:
@@ -208,7 +221,7 @@ class AgentMemory:
         if long_term:
             self.long_term.forget_many(filter={}, layers=[Layer.AGENT], reason="cleared")
 
-    @verb
+    @operation
     def snapshot(self) -> AgentSnapshot:
         """The state of working memory and context, as a value."""
         started = time.perf_counter()
@@ -222,7 +235,7 @@ class AgentMemory:
         self._tell_snapshot(SnapshotCreated, snapshot, started)
         return snapshot
 
-    @verb
+    @operation
     def restore(self, snapshot: AgentSnapshot) -> None:
         """Go back to a snapshot of this agent; another agent's is refused, and then nothing is changed."""
         if not isinstance(snapshot, AgentSnapshot):

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from recollect import entitlements, layers, plugins, types, validation
+from recollect import entitlements, layers, logs, plugins, types, validation
+from recollect.engine import reembedding
+from recollect.engine.core import BEHIND, GIVEN, AccessBuffer, Engine, operation
 from recollect.entitlements import Plan
 from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
 from recollect.events.bus import Watcher
-from recollect.memories.engine import BEHIND, GIVEN, Engine, verb
+from recollect.filters import Where
+from recollect.ids import StampClock
+from recollect.memories.agent import AgentMemory
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.types import Identity, Layer
+from recollect.sessions.limits import SessionLimits
+from recollect.settings import Settings
+from recollect.settings import load as load_settings
+from recollect.text.tokens import TokenCounter, by_characters
+from recollect.types import DurabilityName, Identity, Layer, Owner
+from recollect.working import Limits
 
 if TYPE_CHECKING:
     from recollect.events import Event
-    from recollect.memories.agent import AgentMemory
-    from recollect.text.tokens import TokenCounter
 
-DATABASE_VARIABLE = "RECOLLECT_DB"
-DEFAULT = "default"
-"""The embedder that the store was filled with; for a new one, the built-in one."""
+_INTERNAL = frozenset({"origin", "epoch", BEHIND})
 
 E = TypeVar("E", bound="Event")
 
@@ -43,8 +47,10 @@ def open(
     embedder: Embedder | str | None = "default",
     reranker: Reranker | None = None,
     clock: Clock | None = None,
-    durability: str | None = None,
+    durability: DurabilityName | None = None,
     plan: Plan | str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -53,6 +59,8 @@ def open(
     one of your own; or ``None`` to go by words alone. A ``reranker`` looks at the best hits of a search again.
     ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
     A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
+    Whatever else is configurable is in ``settings``, such as ``{"limits": {"entries": 500}}``. What the arguments
+    leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -61,49 +69,52 @@ def open(
     """
     try:
         _check_parts(store, embedder, reranker)
-        allowed = entitlements.named(plan)
+        configured = load_settings(settings, config=config)
+        allowed = entitlements.named(configured.plan.name if plan is None else plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
                 "a store was given together with a url or a durability",
                 details={"field": "store"},
                 hint="pass either a store that is open already, or what to open",
             )
-        opened = plugins.open_store(_named(url), durability=durability) if store is None else store
+        opened = plugins.configured_store(configured.database, url, durability) if store is None else store
     except RecollectError as error:
         error.operation = error.operation or "open"
         raise
     try:
-        chosen = _embedder(opened, embedder)
+        chosen = _embedder(opened, plugins.configured_embedder(configured.embedder, embedder))
     except RecollectError as error:
         error.operation = error.operation or "open"
         opened.close()
         raise
+    kept = opened.journal.settings()
     engine = Engine(
         store=opened,
+        stamps=StampClock(kept["origin"]),
+        accesses=AccessBuffer(opened.journal),
+        session_limits=SessionLimits(),
         clock=clock or _now,
         embedder=chosen,
         reranker=reranker,
         lexicon=plugins.lexicon_of(chosen),
         plan=allowed,
+        settings=configured,
     )
-    engine.embeddings.behind = bool(opened.settings().get(BEHIND))
+    engine.embeddings.behind = bool(kept.get(BEHIND))
     _log_if_asked(engine)
     return Memories(engine)
 
 
 def _log_if_asked(engine: Engine) -> None:
-    """Have operations logged if the application's logging is set to DEBUG. Who has not imported it asks for nothing."""
-    if "logging" in sys.modules:
-        from recollect import logs  # lazy: brings in logging
-
-        if logs.wanted():
-            engine.bus.watch(logs.operation)
+    """Have operations logged if the application's logging is set to DEBUG."""
+    if logs.wanted():
+        engine.bus.watch(logs.operation)
 
 
 def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
     """The embedder to work with: by default the one whose vectors the store holds."""
-    stored = store.settings().get("embedder")
-    if wanted == DEFAULT:
+    stored = store.journal.settings().get("embedder")
+    if wanted == plugins.AS_STORED:
         return None if stored == GIVEN else _stored_embedder(stored)
     chosen = plugins.open_embedder(wanted) if isinstance(wanted, str) else wanted
     if chosen is not None:
@@ -124,15 +135,6 @@ def _stored_embedder(stored: str | None) -> Embedder:
         ) from error
     check_embedder(stored, chosen)
     return chosen
-
-
-def _named(url: str | Path | None) -> str | Path:
-    name = url if url is not None else os.environ.get(DATABASE_VARIABLE)
-    if name is None:
-        raise ConfigurationError(
-            "no database was named", details={"field": "url"}, hint=f"pass a path or set {DATABASE_VARIABLE}"
-        )
-    return name
 
 
 def _check_parts(store: object, embedder: object, reranker: object) -> None:
@@ -174,6 +176,11 @@ class Memories:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    def __repr__(self) -> str:
+        store = self._engine.store
+        path = getattr(store, "path", "")  # not every store has one
+        return f"<Memories {store.name}:{path}>"
+
     @property
     def plan(self) -> Plan | None:
         """The plan that the database was opened with; without one, everything is allowed.
@@ -185,7 +192,7 @@ class Memories:
         """
         return self._engine.plan
 
-    @verb
+    @operation
     def view(
         self,
         *,
@@ -209,7 +216,7 @@ class Memories:
         )
         return View(self._engine, layers.settle(validation.identity(identity)))
 
-    @verb
+    @operation
     def agent(
         self,
         agent: str,
@@ -222,11 +229,13 @@ class Memories:
         company: str | None = None,
         context_tokens: int = 8_000,
         counter: TokenCounter | None = None,
+        limits: Limits | None = None,
     ) -> AgentMemory:
         """The handle of an agent: working memory, long-term memory and context.
 
         An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
-        ``counter`` counts them: characters divided by four, unless a counter is given.
+        ``counter`` counts them: characters divided by four, unless a counter is given. ``limits`` says how much its
+        working memory may hold; without it, the settings do.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -235,13 +244,14 @@ class Memories:
         ...     me.working.get("step"), me.long_term.count(), me.context.tokens_used
         (3, 0, 0)
         """
-        from recollect.memories.agent import AgentMemory  # lazy: who only stores and searches needs none of it
-        from recollect.text.tokens import by_characters  # lazy: as above
-
         validation.line("agent", agent, validation.ID_CHARACTERS)
         view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)
         return AgentMemory(
-            self._engine, view, context_tokens=context_tokens, counter=by_characters if counter is None else counter
+            self._engine,
+            view,
+            context_tokens=context_tokens,
+            counter=by_characters if counter is None else counter,
+            limits=limits,
         )
 
     def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
@@ -284,9 +294,9 @@ class Memories:
         ['debugger']
         """
         held = (handle() for handle in self._engine.agents.valuerefs())
-        return tuple(agent for agent in held if agent is not None)
+        return tuple(agent for agent in held if isinstance(agent, AgentMemory))
 
-    @verb
+    @operation
     def sizes(self) -> dict[Layer, types.LayerSize]:
         """How much each layer holds, whoever's it is: for those who run the database.
 
@@ -296,9 +306,17 @@ class Memories:
         ...     memories.sizes()["user"].active
         1
         """
-        return self._engine.store.sizes(self._engine.clock())
+        by_layer: dict[Layer, set[Owner]] = {}
+        for owner in self._engine.journal.owners():
+            by_layer.setdefault(owner.layer, set()).add(owner)
+        return {layer: self._size(owners) for layer, owners in by_layer.items()}
 
-    @verb
+    def _size(self, owners: set[Owner]) -> types.LayerSize:
+        usage = self._engine.journal.usage(owners)
+        active = self._engine.journal.count(owners, Where(now=self._engine.clock()))
+        return types.LayerSize(active=active, bytes_used=sum(one.bytes_used for one in usage.values()))
+
+    @operation
     def health(self) -> types.Health:
         """Whether the database can work now.
 
@@ -312,7 +330,7 @@ class Memories:
         handlers = f"{failures} calls failed" if failures else "ok"
         return replace(health, components={**health.components, "handlers": handlers})
 
-    @verb
+    @operation
     def settings(self) -> dict[str, str]:
         """What the database keeps about itself: embedder, dimension, durability.
 
@@ -321,10 +339,11 @@ class Memories:
         ...     memories.settings()
         {}
         """
-        return {name: value for name, value in self._engine.store.settings().items() if value}
+        kept = self._engine.journal.settings()
+        return {name: value for name, value in kept.items() if value and name not in _INTERNAL}
 
-    @verb
-    def configure(self, *, durability: str) -> None:
+    @operation
+    def configure(self, *, durability: DurabilityName) -> None:
         """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
 
         >>> import recollect
@@ -339,9 +358,9 @@ class Memories:
                 details={"field": "durability"},
                 hint="use 'full' or 'relaxed'",
             )
-        self._engine.store.set_settings({"durability": durability})
+        self._engine.journal.set_settings({"durability": durability})
 
-    @verb
+    @operation
     def doctor(self, *, repair: bool = False, accept: bool = False) -> types.Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
@@ -353,8 +372,6 @@ class Memories:
         ...     memories.doctor().healthy
         True
         """
-        from recollect.memories import reembedding  # lazy: for doctors only
-
         validation.flag("accept", accept)
         accepted = self._accepted() if accept else []
         diagnosis = self._engine.store.check(repair=repair)
@@ -371,7 +388,7 @@ class Memories:
         message = f"{len(ids)} memories were edited by hand"
         return [types.Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
 
-    @verb
+    @operation
     def reembed(
         self, embedder: Embedder | str | None = None, *, progress: Callable[[int, int], None] | None = None
     ) -> int:
@@ -388,21 +405,21 @@ class Memories:
         ...     memories.reembed(HashingEmbedder(64)), memories.settings()["embedder"]
         (1, 'hashing-64')
         """
-        from recollect.memories import reembedding  # lazy: seldom done
-
         named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
         _check_parts(None, named, None)
         return reembedding.reembed(self._engine, named, progress)
 
-    @verb
+    @operation
     def rebuild(self) -> None:
-        """Derive everything but the journal again: heads, tags, keys, full-text index.
+        """Derive everything but the journal again: heads, tags, keys, counters, indexes.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     memories.rebuild()
         """
         self._engine.store.rebuild()
+        if self._engine.own_index is not None:
+            self._engine.own_index.drop()
 
     def close(self) -> None:
         """Write what is pending and release the store. Closing twice is allowed.
@@ -411,6 +428,8 @@ class Memories:
         >>> memories = recollect.open("ram:")
         >>> memories.close()
         """
+        with suppress(RecollectError):  # bookkeeping: a full disk must not keep anybody from closing
+            self._engine.accesses.flush()
         self._engine.store.close()
 
     def __enter__(self) -> Self:

@@ -8,15 +8,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from recollect import validation
+from recollect.engine.core import Engine, operation
+from recollect.engine.scope import Policies, Scope
+from recollect.engine.sealing import unseal, version_of
 from recollect.errors import InvalidInput, NotFound
-from recollect.memories import compacting, describing, exporting
-from recollect.memories.describing import Description
-from recollect.memories.engine import Engine, verb
-from recollect.memories.exporting import Contents, Format
-from recollect.memories.reach import Policies, Reach
-from recollect.memories.records import SessionRecords
 from recollect.memories.view import View
-from recollect.types import CompactionReport, Filter, Identity, Removal, SessionConfig, SessionStats
+from recollect.sessions import compaction, export
+from recollect.sessions import description as descriptions
+from recollect.sessions.description import Description
+from recollect.sessions.export import Contents, Format
+from recollect.sessions.records import SessionRecords
+from recollect.types import CompactionReport, ExportFormatName, Filter, Identity, Removal, SessionConfig, SessionStats
 
 
 class SessionPreferences:
@@ -54,28 +56,28 @@ class SessionPreferences:
         """All others, by name; a copy."""
         return self._records.get(self._session).preferences.custom
 
-    @verb
+    @operation
     def all(self) -> dict[str, Any]:
         """Every preference that is set, by name; a copy."""
         return self._records.get(self._session).preferences.flat()
 
-    @verb
+    @operation
     def get(self, name: str, default: Any = None) -> Any:
         """One preference, or the default if it is not set."""
         return self.all().get(validation.line("preferences", name), default)
 
-    @verb
+    @operation
     def set(self, name: str, value: Any) -> None:
         """Set one preference."""
         self.merge({name: value})
 
-    @verb
+    @operation
     def merge(self, values: Mapping[str, Any]) -> None:
         """Set several at once; the others stay as they are."""
-        given = describing.flattened(values)
+        given = descriptions.flattened(values)
         self._change(lambda kept: kept | given)
 
-    @verb
+    @operation
     def remove(self, name: str) -> bool:
         """Unset one preference; ``False`` if it was not set."""
         validation.line("preferences", name)
@@ -95,7 +97,7 @@ class SessionPreferences:
             changed = change(kept)
             if changed == kept:
                 return before
-            return replace(before, preferences=describing.preferences(changed), last_accessed=now)
+            return replace(before, preferences=descriptions.preferences(changed), last_accessed=now)
 
         self._records.get(self._session)  # a deleted one is not to be changed
         self._records.change(self._session, decide)
@@ -130,7 +132,7 @@ class Session:
         use ``memories.view(user=..., session=session.id)``.
         """
         identity = Identity(user=self._records.user, session=self.id)
-        return View(self._engine, identity, reach=Reach(identity, [self.owner], self._policies, lambda: self.config))
+        return View(self._engine, identity, scope=Scope(identity, [self.owner], self._policies))
 
     def _policies(self) -> Policies:
         return {self.owner: self.config.decay}
@@ -158,7 +160,7 @@ class Session:
         """When it was closed; ``None`` while it is open."""
         return self._described().closed_at
 
-    @verb
+    @operation
     def configure(self, config: SessionConfig | Mapping[str, Any]) -> SessionConfig:
         """Configure the session anew. What a mapping leaves out is as it is by default, in this store.
 
@@ -172,12 +174,12 @@ class Session:
         self._described().configured(config, defaults)
         return self._records.change(self.id, lambda before, _: before.configured(config, defaults)).settings(defaults)
 
-    @verb
+    @operation
     def stats(self) -> SessionStats:
         """What the session holds, and when it was made, used and closed."""
         return stats_of(self._engine, self._records, self._described())
 
-    @verb
+    @operation
     def close(self) -> None:
         """Note that the session has ended. It stays readable; closing twice keeps the first time."""
         self._described()
@@ -186,7 +188,7 @@ class Session:
             lambda before, now: before if before.closed_at else replace(before, closed_at=now, last_accessed=now),
         )
 
-    @verb
+    @operation
     def reopen(self) -> None:
         """Go on with a session that was closed."""
         self._described()
@@ -195,7 +197,7 @@ class Session:
             lambda before, now: replace(before, closed_at=None, last_accessed=now) if before.closed_at else before,
         )
 
-    @verb
+    @operation
     def forget(
         self,
         *,
@@ -235,7 +237,7 @@ class Session:
         wanted = Filter(tags=tags, created_after=after, created_before=before)
         return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
 
-    @verb
+    @operation
     def compact(self, *, dry_run: bool = False) -> CompactionReport:
         """Make room: erase what was forgotten or has expired, and what hardly counts any more if the session is full.
 
@@ -252,10 +254,10 @@ class Session:
         (1, 1, 0)
         """
         validation.flag("dry_run", dry_run)
-        return compacting.compact(self._engine, self.owner, self.config, dry_run=dry_run)
+        return compaction.compact(self._engine, self.owner, self.config, dry_run=dry_run)
 
-    @verb
-    def export(self, format: str = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
+    @operation
+    def export(self, format: Format | ExportFormatName = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 
         ``json`` is one object, ``jsonl`` one for each line. ``history=True`` adds every version.
@@ -271,14 +273,14 @@ class Session:
         kind = validation.choice("format", Format, format)
         validation.flag("history", history)
         described = self._described()
-        store, owners = self._engine.store, {self.owner}
+        journal, owners = self._engine.journal, {self.owner}
         contents = Contents(
             description=described,
             stats=stats_of(self._engine, self._records, described),
-            memories=[stored.memory for stored in store.scan(owners)],
-            history=store.versions(owners) if history else None,
+            memories=[unseal(self._engine.accesses.dressed(one)) for one in journal.scan(owners)],
+            history=[version_of(one) for one in journal.versions(owners)] if history else None,
         )
-        return exporting.written(contents, kind, self._engine.clock())
+        return export.written(contents, kind, self._engine.clock())
 
     def __enter__(self) -> Self:
         self.reopen()
@@ -296,7 +298,7 @@ class Session:
 
 def stats_of(engine: Engine, records: SessionRecords, described: Description) -> SessionStats:
     """What a session holds now, beside what its record says."""
-    kept = engine.store.stats({records.owner_of(described.session_id)}, engine.clock())
+    kept = engine.journal.stats({records.owner_of(described.session_id)}, engine.clock())
     return SessionStats(
         id=described.session_id,
         created_at=described.created_at,

@@ -1,37 +1,40 @@
 """All sessions of a user: making, finding and removing them, and asking across them."""
 
-import builtins
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from recollect import validation
+from recollect.engine import writing
+from recollect.engine.core import Engine, operation
+from recollect.engine.reading import Moment
+from recollect.engine.scope import Policies, Scope
 from recollect.errors import Conflict, MissingIdentifier, StoreError
 from recollect.filters import Where
-from recollect.memories import changing, describing
-from recollect.memories.describing import Description
-from recollect.memories.engine import PAGE, Engine, verb
-from recollect.memories.reach import Policies, Reach
-from recollect.memories.records import SessionRecords, missing
 from recollect.memories.session import Session, stats_of
 from recollect.memories.view import View
 from recollect.ports import Query
+from recollect.sessions import description as descriptions
+from recollect.sessions.description import Description
+from recollect.sessions.records import SessionRecords, missing
 from recollect.types import (
     CompactionReport,
     Filter,
     Identity,
     Layer,
-    Memory,
     Page,
     Ranking,
+    RankingName,
     Removal,
     Results,
     SessionConfig,
     SessionStats,
     Sort,
+    SortName,
+    Stored,
     TagUsage,
 )
 
@@ -66,7 +69,7 @@ class Sessions:
 
     # -- making and finding -----------------------------------------------------------------------------------
 
-    @verb
+    @operation
     def create(
         self,
         id: str | None = None,
@@ -80,13 +83,13 @@ class Sessions:
         Memories that were added under the id before, with ``memories.view(user=..., session=id)``, belong to it.
         """
         now = self._engine.clock()
-        chosen = describing.new_id(now, self._engine.entropy(_RANDOM)) if id is None else describing.session_id(id)
+        chosen = descriptions.new_id(now, self._engine.entropy(_RANDOM)) if id is None else descriptions.session_id(id)
         described = Description(
             session_id=chosen,
             user_id=self._records.user,
             created_at=now,
             last_accessed=now,
-            preferences=describing.preferences({} if preferences is None else preferences),
+            preferences=descriptions.preferences({} if preferences is None else preferences),
             metadata=validation.metadata({} if metadata is None else metadata),
         ).configured({} if config is None else config, self._engine.defaults)
         try:
@@ -99,33 +102,33 @@ class Sessions:
             ) from error
         return Session(self._engine, self._records, chosen)
 
-    @verb
+    @operation
     def load(self, id: str) -> Session:
         """A session that was made before, open or closed; ``NotFound`` if there is none. Counts as a use of it."""
-        self._records.get(describing.session_id(id))
+        self._records.get(descriptions.session_id(id))
         with suppress(StoreError, Conflict):  # bookkeeping: a full disk must not keep anybody from reading
             self._records.change(id, lambda before, now: replace(before, last_accessed=now))
         return Session(self._engine, self._records, id)
 
-    @verb
+    @operation
     def list(self, *, include_deleted: bool = False) -> tuple[SessionStats, ...]:
         """Every session with what it holds, open or closed, in the order of their ids."""
         deleted = validation.flag("include_deleted", include_deleted)
         return tuple(stats_of(self._engine, self._records, one) for one in self._records.all(deleted=deleted))
 
-    @verb
+    @operation
     def close(self, id: str) -> None:
         """Note that a session has ended."""
-        Session(self._engine, self._records, describing.session_id(id)).close()
+        Session(self._engine, self._records, descriptions.session_id(id)).close()
 
-    @verb
+    @operation
     def compact(self, id: str, *, dry_run: bool = False) -> CompactionReport:
         """Make room in a session; see :meth:`Session.compact`."""
-        return Session(self._engine, self._records, describing.session_id(id)).compact(dry_run=dry_run)
+        return Session(self._engine, self._records, descriptions.session_id(id)).compact(dry_run=dry_run)
 
     # -- removing ---------------------------------------------------------------------------------------------
 
-    @verb
+    @operation
     def delete(self, id: str, *, permanent: bool = False, reason: str | None = None, dry_run: bool = False) -> Removal:
         """Delete a session and forget all its memories; ``restore`` brings both back.
 
@@ -142,29 +145,29 @@ class Sessions:
         for name, value in (("permanent", permanent), ("dry_run", dry_run)):
             validation.flag(name, value)
         validation.optional_line("reason", reason)
-        found = self._records.find(describing.session_id(id))
+        found = self._records.find(descriptions.session_id(id))
         if found is None:
             raise missing(id, "it may be another user's, or was deleted for good")
         if not (permanent or dry_run):
             # First: if what follows is interrupted, the session is gone from the list, and deleting it again goes on.
             self._records.change(id, lambda before, now: _deleted(before, now, reason))
         query = Query(owners=frozenset({self._records.owner_of(id)}), where=Where(now=self._engine.clock()))
-        removal = changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
+        removal = writing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
         if permanent and not dry_run:
             self._records.drop(id)
         return removal
 
-    @verb
+    @operation
     def restore(self, id: str) -> Session:
         """Bring a deleted session back, with the memories that were forgotten when it was deleted and since."""
-        found = self._records.find(describing.session_id(id))
+        found = self._records.find(descriptions.session_id(id))
         if found is None:
             raise missing(id, "what was deleted with permanent=True cannot be restored")
         session = Session(self._engine, self._records, id)
         if found.deleted_at is not None:
-            where = Where(now=self._engine.clock(), include_forgotten=True)
+            where = Where(now=self._engine.clock(), states=None)
             query = Query(owners=frozenset({session.owner}), where=where)
-            changing.restore_many(self._engine, query, since=found.deleted_at)
+            writing.restore_many(self._engine, query, since=found.deleted_at)
             self._records.change(id, lambda before, _: replace(before, deleted_at=None, deleted_reason=None))
         return session
 
@@ -176,18 +179,18 @@ class Sessions:
         defaults = self._engine.defaults
         policies: Policies = {self._records.owner_of(one.session_id): one.settings(defaults).decay for one in described}
         identity = Identity(user=self._records.user)
-        return View(self._engine, identity, reach=Reach(identity, policies, lambda: policies))
+        return View(self._engine, identity, scope=Scope(identity, policies, lambda: policies))
 
-    @verb
+    @operation
     def search(
         self,
         query: str,
         *,
         limit: int = 10,
         min_score: float | None = None,
-        ranking: Ranking | str = Ranking.BEST,
+        ranking: Ranking | RankingName = Ranking.BEST,
         filter: Filter | Mapping[str, Any] | None = None,
-        as_of: datetime | int | None = None,
+        as_of: Moment | None = None,
         asked_at: datetime | None = None,
         explain: bool = False,
     ) -> Results:
@@ -203,16 +206,16 @@ class Sessions:
             explain=explain,
         )
 
-    @verb
+    @operation
     def list_memories(
         self,
         *,
-        limit: int = PAGE,
+        limit: int | None = None,
         cursor: str | None = None,
         offset: int = 0,
         filter: Filter | Mapping[str, Any] | None = None,
-        sort_by: Sort | str = Sort.NEWEST,
-        as_of: datetime | int | None = None,
+        sort_by: Sort | SortName = Sort.NEWEST,
+        as_of: Moment | None = None,
     ) -> Page:
         """One page of the memories of all sessions; see :meth:`View.list`.
 
@@ -222,14 +225,14 @@ class Sessions:
             limit=limit, cursor=cursor, offset=offset, filter=filter, sort_by=sort_by, as_of=as_of
         )
 
-    @verb
+    @operation
     def topics(self) -> tuple[TagUsage, ...]:
         """The tags of all sessions with the number of memories that carry them, the most used first."""
-        counted = Counter(tag for memory in self._memories() for tag in memory.tags)
+        counted = Counter(tag for one in self._memories() for tag in one.facets.get("tags", ()))
         ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
         return tuple(TagUsage(tag=tag, count=count) for tag, count in ranked)
 
-    @verb
+    @operation
     def sessions_about(self, topic: str) -> tuple[SessionStats, ...]:
         """The sessions with memories about a topic (a tag, or one below it), the one with the most of them first.
 
@@ -241,15 +244,15 @@ class Sessions:
         ...     [one.id for one in sessions.sessions_about("security")]
         ['monday']
         """
-        found = Counter(memory.owner.ids[1] for memory in self._memories(validation.tags((topic,), "topic")))
+        found = Counter(one.owner.ids[1] for one in self._memories(validation.tags((topic,), "topic")))
         about = [one for one in self._records.all() if one.session_id in found]
         about.sort(key=lambda one: (-found[one.session_id], one.session_id))
         return tuple(stats_of(self._engine, self._records, one) for one in about)
 
-    def _memories(self, tags: tuple[str, ...] = ()) -> builtins.list[Memory]:
+    def _memories(self, tags: tuple[str, ...] = ()) -> Sequence[Stored]:
         owners = frozenset(self._records.owner_of(one.session_id) for one in self._records.all())
         query = Query(owners=owners, where=Where(now=self._engine.clock(), tags=tags))
-        return [stored.memory for stored in self._engine.store.select(query)]
+        return self._engine.journal.select(query)
 
 
 def _deleted(before: Description, now: datetime, reason: str | None) -> Description:

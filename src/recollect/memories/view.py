@@ -8,19 +8,33 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from recollect import events, filters, types, validation
+from recollect import types, validation
+from recollect.engine import drafts, reading, writing
+from recollect.engine.core import Engine, long_term
+from recollect.engine.reading import Moment
+from recollect.engine.scope import Policies, Scope
+from recollect.engine.sealing import version_of
 from recollect.entitlements import Feature
-from recollect.memories import entitlements
-from recollect.memories.engine import PAGE, Engine
-from recollect.memories.entitlements import long_term
-from recollect.memories.reach import Reach
-from recollect.types import Identity, Layer, Memory, MemoryType, Ranking, Sort
+from recollect.ports import Query
+from recollect.types import (
+    Changes,
+    Identity,
+    Layer,
+    LayerName,
+    Layers,
+    Memory,
+    MemoryType,
+    MemoryTypeName,
+    Position,
+    Ranking,
+    RankingName,
+    Sort,
+    SortName,
+)
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
-    from recollect.memories.reach import Policies
     from recollect.memories.sessions import Sessions
-    from recollect.ports import Query
 
 _CHANGES = 10_000
 
@@ -39,16 +53,19 @@ class View:
     ('Prefers tea', None)
     """
 
-    def __init__(self, engine: Engine, identity: Identity, *, reach: Reach | None = None) -> None:
+    def __init__(self, engine: Engine, identity: Identity, *, scope: Scope | None = None) -> None:
         self._engine = engine
         self.identity = identity
-        self._reach = Reach(identity) if reach is None else reach
-        self._owners = self._reach.owners
+        self._scope = Scope(identity) if scope is None else scope
+        self._owners = self._scope.owners
+
+    def __repr__(self) -> str:
+        return f"<View {self.identity}>"
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers that can be seen, the most specific first: those that the identity has ids for."""
-        return self._reach.layers
+        return self._scope.layers
 
     @property
     def sessions(self) -> Sessions:
@@ -60,9 +77,9 @@ class View:
         ...         session.view.add("Use OAuth", type="decision").layer.value
         'session'
         """
-        from recollect.memories.sessions import Sessions  # lazy: builds on views
+        from recollect.memories.sessions import Sessions  # lazy: sessions hand out views
 
-        entitlements.check(self._engine, Feature.LONG_TERM_MEMORY)
+        self._engine.require(Feature.LONG_TERM_MEMORY)
         return Sessions(self._engine, self.identity)
 
     # -- adding -----------------------------------------------------------------------------------------------
@@ -72,8 +89,8 @@ class View:
         self,
         content: str,
         *,
-        layer: Layer | str | None = None,
-        type: MemoryType | str = MemoryType.FACT,
+        layer: Layer | LayerName | None = None,
+        type: MemoryType | MemoryTypeName = MemoryType.FACT,
         importance: float = DEFAULT_IMPORTANCE,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -93,8 +110,6 @@ class View:
         ...     memory.id == view.add("Use tabs", layer="project", type="decision", key="style-1").id
         True
         """
-        from recollect.memories import adding, drafts  # lazy: many processes only read
-
         drafts.check_known(fields, types.NewFields.__annotations__, "add")
         new = types.NewMemory(
             content=content,
@@ -106,7 +121,7 @@ class View:
             key=key,
             **fields,
         )
-        return adding.add_all(self._engine, self._reach, [new], self.identity.session)[0]
+        return writing.add_all(self._engine, self._scope, [new], self.identity.session)[0]
 
     @long_term
     def add_many(self, items: Iterable[str | types.NewMemory]) -> builtins.list[Memory]:
@@ -118,11 +133,9 @@ class View:
         ...     [m.content for m in view.add_many(["Likes tea", recollect.NewMemory(content="Lives in Rome")])]
         ['Likes tea', 'Lives in Rome']
         """
-        from recollect.memories import adding  # lazy: many processes only read
-
         given = validation.several("items", items)
         news = [types.NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return adding.add_all(self._engine, self._reach, news, self.identity.session)
+        return writing.add_all(self._engine, self._scope, news, self.identity.session)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -131,44 +144,40 @@ class View:
         self,
         id: str,
         *,
-        as_of: datetime | int | None = None,
+        as_of: Moment | None = None,
         include_forgotten: bool = False,
         include_vector: bool = False,
     ) -> Memory | None:
         """A memory by its id; ``None`` if it is missing, forgotten, expired or somebody else's.
 
-        ``as_of`` (a time, or a sequence of the journal) gives the memory as it was then. Reading the present counts
+        ``as_of`` (a time, or a position) gives the memory as it was then. Reading the present counts
         as an access.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     view = memories.view(user="ada")
         ...     memory = view.add("Lives in Paris")
-        ...     before = view.changes()[-1].sequence
+        ...     before = view.position()
         ...     _ = view.update(memory.id, content="Lives in Rome")
         ...     view.get(memory.id).content, view.get(memory.id, as_of=before).content
         ('Lives in Rome', 'Lives in Paris')
         """
-        if as_of is not None:
-            return self._get([id], as_of, include_forgotten, include_vector).get(id)
-        engine, now = self._engine, self._engine.clock()
-        validation.text_id(id)
-        if include_forgotten is not False or include_vector is not False:
-            _check_flags(include_forgotten, include_vector)
-        memory = engine.store.get(self._owners, (id,), vectors=include_vector).get(id)
-        if memory is None or not (include_forgotten or filters.visible(memory, now)):
-            return None
-        engine.store.touch((id,), now)
-        if engine.bus.handlers:
-            self._tell((memory,), now)
-        return memory
+        found = reading.get(
+            self._engine,
+            self._owners,
+            (id,),
+            as_of=as_of,
+            include_forgotten=include_forgotten,
+            include_vector=include_vector,
+        )
+        return found.get(id)
 
     @long_term
     def get_many(
         self,
         ids: Iterable[str],
         *,
-        as_of: datetime | int | None = None,
+        as_of: Moment | None = None,
         include_forgotten: bool = False,
         include_vector: bool = False,
     ) -> dict[str, Memory]:
@@ -182,56 +191,26 @@ class View:
         True
         """
         given = (ids,) if isinstance(ids, str) else validation.several("ids", ids)
-        wanted = builtins.list(dict.fromkeys(map(validation.text_id, given)))
-        return self._get(wanted, as_of, include_forgotten, include_vector)
-
-    def _get(
-        self, ids: builtins.list[str], as_of: datetime | int | None, include_forgotten: bool, include_vector: bool
-    ) -> dict[str, Memory]:
-        store, now = self._engine.store, self._engine.clock()
-        for id in ids:
-            validation.text_id(id)
-        _check_flags(include_forgotten, include_vector)
-        if as_of is None:
-            found = self._visible(store.get(self._owners, ids, vectors=include_vector), now, include_forgotten)
-            if found:
-                store.touch(found, now)
-                self._tell(found.values(), now)
-            return found
-        from recollect.memories import listing  # lazy: a memory is mostly read as it is now
-
-        sequence, at = listing.moment(store, self._owners, as_of, now)
-        past = {id: memory for id in ids if (memory := self._version_at(id, sequence or 0))}
-        return self._visible(past, at, include_forgotten)
-
-    def _visible(self, found: dict[str, Memory], at: datetime, include_forgotten: bool) -> dict[str, Memory]:
-        hidden = [] if include_forgotten else [id for id, one in found.items() if not filters.visible(one, at)]
-        for id in hidden:
-            del found[id]
-        return found
-
-    def _tell(self, found: Iterable[Memory], now: datetime) -> None:
-        bus = self._engine.bus
-        if bus.handlers and bus.wants(events.MemoryRetrieved):
-            for memory in found:
-                bus.emit(events.MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner))
-
-    def _version_at(self, id: str, sequence: int) -> Memory | None:
-        versions = self._engine.store.versions(self._owners, memory_id=id)
-        until = [version for version in versions if version.sequence <= sequence]
-        return until[-1].memory if until else None
+        return reading.get(
+            self._engine,
+            self._owners,
+            builtins.list(dict.fromkeys(given)),
+            as_of=as_of,
+            include_forgotten=include_forgotten,
+            include_vector=include_vector,
+        )
 
     @long_term
     def list(
         self,
         *,
-        limit: int = PAGE,
+        limit: int | None = None,
         cursor: str | None = None,
         offset: int = 0,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        layers: Iterable[Layer | str] | None = None,
-        sort_by: Sort | str = Sort.NEWEST,
-        as_of: datetime | int | None = None,
+        layers: Layers | None = None,
+        sort_by: Sort | SortName = Sort.NEWEST,
+        as_of: Moment | None = None,
     ) -> types.Page:
         """One page of the memories that match a filter.
 
@@ -247,38 +226,34 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
-        from recollect.memories import listing  # lazy: many processes never list
-
-        query = listing.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=limit, offset=offset)
+        size = self._engine.settings.lists.page_size if limit is None else limit
+        query = reading.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=size, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
-        return listing.page(self._engine.store, query, cursor, policies)
+        return reading.page(self._engine, query, cursor, policies)
 
     def _policies(self) -> Policies:
         """How memories fade: as the store says, unless their session says otherwise."""
         usual = self._engine.defaults.decay
-        return {**dict.fromkeys(self._owners, usual), **self._reach.policies()}
+        return {**dict.fromkeys(self._owners, usual), **self._scope.policies()}
 
     def _query(
         self,
         filter: types.Filter | Mapping[str, Any] | None,
-        wanted: Iterable[Layer | str] | None,
-        as_of: datetime | int | None,
+        wanted: Layers | None,
+        as_of: Moment | None,
     ) -> Query:
-        """What a filter means to the store: for these owners, at that moment."""
-        from recollect.memories import listing  # lazy: reading by id needs no filter
-        from recollect.ports import Query  # lazy: as above
-
-        store, owners = self._engine.store, self._reach.owners_in(wanted)
-        sequence, at = listing.moment(store, owners, as_of, self._engine.clock())
-        return Query(owners=owners, where=listing.resolve(store, owners, filter, at), as_of=sequence)
+        """What a filter means to the journal: for these owners, at that moment."""
+        owners = self._scope.owners_in(wanted)
+        at, now = reading.moment(self._engine, owners, as_of)
+        return Query(owners=owners, where=reading.resolve(self._engine, owners, filter, now), at=at)
 
     @long_term
     def count(
         self,
         *,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        layers: Iterable[Layer | str] | None = None,
-        as_of: datetime | int | None = None,
+        layers: Layers | None = None,
+        as_of: Moment | None = None,
     ) -> int:
         """How many memories match a filter.
 
@@ -289,10 +264,11 @@ class View:
         ...     view.count(filter=recollect.Filter(content_contains="TEA"))
         1
         """
-        return self._engine.store.count(self._query(filter, layers, as_of))
+        query = self._query(filter, layers, as_of)
+        return self._engine.journal.count(query.owners, query.where, at=query.at)
 
     @long_term
-    def stats(self, *, layers: Iterable[Layer | str] | None = None) -> types.Stats:
+    def stats(self, *, layers: Layers | None = None) -> types.Stats:
         """Counts, sizes, types and tags of the memories in view.
 
         >>> import recollect
@@ -302,7 +278,7 @@ class View:
         ...     view.stats().active
         1
         """
-        found = self._engine.store.stats(self._reach.owners_in(layers), self._engine.clock())
+        found = self._engine.journal.stats(self._scope.owners_in(layers), self._engine.clock())
         times = self._engine.embeddings
         average = 1000 * times.seconds / times.made if times.made else 0.0
         limit = self._engine.plan.limit_bytes if self._engine.plan else None
@@ -320,28 +296,50 @@ class View:
         ...     [(v.version, v.operation.value, v.reason) for v in view.history(memory.id)]
         [(1, 'added', None), (2, 'forgotten', 'changed her mind')]
         """
-        return self._engine.store.versions(self._owners, memory_id=validation.text_id(id))
+        validation.text_id(id)
+        found = (self._engine.journal.history(owner, id) for owner in self._owners)
+        return next(([version_of(one) for one in versions] for versions in found if versions), [])
 
     @long_term
     def changes(
-        self, *, after: int = 0, limit: int = 1_000, layers: Iterable[Layer | str] | None = None
-    ) -> builtins.list[types.Version]:
-        """What was written behind a sequence, the oldest first: a feed that can be resumed at any time.
+        self,
+        *,
+        after: str | None = None,
+        limit: int = 1_000,
+        layers: Layers | None = None,
+    ) -> Changes:
+        """What was written behind a position, the oldest first: a feed that can be resumed at any time.
 
-        Remember the ``sequence`` of the last version you handled and pass it as ``after``: nothing is told twice and
-        nothing is left out. Erased memories appear as erased.
+        Keep the ``position`` of the last version you handled, or the ``next`` of them all, and pass it as ``after``:
+        nothing is told twice and nothing is left out.
+        Each owner's versions come in their order. Erased memories appear as erased. ``PositionLost`` if the store was
+        restored from an older copy since.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     view = memories.view(user="ada")
         ...     _ = view.add_many(["Likes tea", "Likes cake"])
         ...     first = view.changes(limit=1)
-        ...     [v.memory.content for v in view.changes(after=first[-1].sequence)]
+        ...     [v.memory.content for v in view.changes(after=first.next)]
         ['Likes cake']
         """
-        validation.integer("after", after, 0, 2**62)
         validation.integer("limit", limit, 1, _CHANGES)
-        return self._engine.store.versions(self._reach.owners_in(layers), after=after, limit=limit)
+        return reading.changes(self._engine, self._scope.owners_in(layers), after, limit)
+
+    @long_term
+    def position(self, *, at: datetime | None = None, layers: Layers | None = None) -> Position:
+        """Where the journals of the view end now, or ended at a time: for ``as_of=`` and ``changes(after=)``.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     before = view.position()
+        ...     _ = view.add("Likes tea")
+        ...     view.count(as_of=before), len(view.changes(after=before))
+        (0, 1)
+        """
+        moment = validation.optional_moment("at", at)
+        return self._engine.journal.position(self._scope.owners_in(layers), moment)
 
     @long_term
     def search(
@@ -350,10 +348,10 @@ class View:
         *,
         limit: int = 10,
         min_score: float | None = None,
-        ranking: Ranking | str = Ranking.BEST,
-        layers: Iterable[Layer | str] | None = None,
+        ranking: Ranking | RankingName = Ranking.BEST,
+        layers: Layers | None = None,
         filter: types.Filter | Mapping[str, Any] | None = None,
-        as_of: datetime | int | None = None,
+        as_of: Moment | None = None,
         asked_at: datetime | None = None,
         explain: bool = False,
     ) -> types.Results:
@@ -362,7 +360,7 @@ class View:
         Without ``min_score`` the answer is empty when nothing here seems to be about the question; ``min_score=0``
         gives whatever comes nearest. ``"Quoted words"`` must stand so in the text, ``secur*`` finds every word that
         begins so. ``asked_at`` is when the question was asked, for dates such as "last week"; now, if it is left out.
-        ``as_of`` searches the store as it was; what was changed since is then found by its words alone.
+        ``as_of`` searches the memories as they were; what was changed since is then found by its words alone.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -371,10 +369,10 @@ class View:
         ...     [hit.memory.content for hit in view.search("What theme does the user prefer?", limit=1)]
         ['The user prefers dark mode']
         """
-        from recollect.memories import searching  # lazy: many processes never search
+        from recollect.engine import search  # lazy: numpy takes 100 ms, and many processes never search
 
         wanted = self._query(filter, layers, as_of)
-        asked = searching.checked(
+        asked = search.checked(
             query,
             limit=limit,
             min_score=min_score,
@@ -385,7 +383,7 @@ class View:
         )
         if asked.ranking is Ranking.RELEVANCE:
             asked = replace(asked, policies=self._policies())
-        return searching.search(self._engine, wanted, asked)
+        return search.search(self._engine, wanted.owners, wanted.where, asked, at=wanted.at)
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -412,9 +410,7 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
-        from recollect.memories import changing  # lazy: many processes only read
-
-        return changing.update(self._engine, self._reach, id, changes, if_version=if_version, vector=vector)
+        return writing.update(self._engine, self._scope, id, changes, if_version=if_version, vector=vector)
 
     @long_term
     def forget(self, id: str, *, permanent: bool = False, reason: str | None = None) -> bool:
@@ -430,16 +426,14 @@ class View:
         ...     view.forget(memory.id), view.get(memory.id), view.restore(memory.id), view.get(memory.id).content
         (True, None, True, 'Likes tea')
         """
-        from recollect.memories import changing  # lazy: as above
-
-        return changing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
+        return writing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
 
     @long_term
     def forget_many(
         self,
         *,
         filter: types.Filter | Mapping[str, Any],
-        layers: Iterable[Layer | str] | None = None,
+        layers: Layers | None = None,
         reason: str | None = None,
         permanent: bool = False,
         dry_run: bool = False,
@@ -457,10 +451,8 @@ class View:
         ...     view.forget_many(filter={"tags": ["personal"]}, reason="asked to").count, view.count()
         (1, 1)
         """
-        from recollect.memories import changing  # lazy: as above
-
-        query = self._query(changing.required(filter), layers, None)
-        return changing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
+        query = self._query(writing.required(filter), layers, None)
+        return writing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
 
     @long_term
     def restore(self, id: str) -> bool:
@@ -471,11 +463,4 @@ class View:
         ...     memories.view(user="ada").restore("unknown")
         False
         """
-        from recollect.memories import changing  # lazy: as above
-
-        return changing.restore(self._engine, self._owners, id)
-
-
-def _check_flags(include_forgotten: object, include_vector: object) -> None:
-    validation.flag("include_forgotten", include_forgotten)
-    validation.flag("include_vector", include_vector)
+        return writing.restore(self._engine, self._owners, id)

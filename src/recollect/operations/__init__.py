@@ -61,6 +61,7 @@ LISTED = MappingProxyType(
         "reembed": Listed("Give every memory a vector of an embedder.", Section.KEEP, "keeping"),
         "convert": Listed("Copy a database into another, with its history.", Section.KEEP, "converting"),
         "config": Listed("Show or change what the database keeps about itself.", Section.KEEP, "keeping"),
+        "config.check": Listed("Check a file of settings.", Section.KEEP, "configuration"),
     }
 )
 """Every verb in one line, in the order in which they are shown. A command loads the module of its own verb only.

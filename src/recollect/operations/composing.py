@@ -64,7 +64,7 @@ def _context(caller: Caller, given: Context) -> Prompt:
         given.query,
         budget_tokens=given.budget_tokens,
         message_tokens=given.message_tokens,
-        recalled_role=given.recalled_role,
+        recalled_role=given.recalled_role,  # type: ignore[arg-type]  # checked there
     )
     receipt = composed.receipt
     return Prompt(

@@ -132,7 +132,7 @@ class Config:
 
 def _config(caller: Caller, given: Config) -> Settings:
     if given.durability is not None:
-        caller.memories.configure(durability=given.durability)
+        caller.memories.configure(durability=given.durability)  # type: ignore[arg-type]  # checked there
     return Settings(settings=caller.memories.settings())
 
 

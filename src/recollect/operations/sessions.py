@@ -380,7 +380,7 @@ class Export:
 
 def _export(caller: Caller, given: Export) -> Exported:
     session = caller.view.sessions.load(given.id)
-    return Exported(id=given.id, form=given.form, text=session.export(given.form, history=given.history))
+    return Exported(id=given.id, form=given.form, text=session.export(given.form.value, history=given.history))
 
 
 SESSIONS_EXPORT = Verb(

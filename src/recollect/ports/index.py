@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from recollect.filters import Where
@@ -74,6 +75,10 @@ class Index(ABC):
     def follow(self, owner: Owner, stored: Sequence[Stored], gone: Sequence[str], upto: Mark) -> None:
         """Take in changed memories, with vectors, and remove those that are no longer active. Idempotent."""
 
+    def following(self, owner: Owner) -> AbstractContextManager[object]:  # noqa: ARG002  # nothing by default
+        """Held while an owner is brought up to date, so that many searches at once load it once (single-flight)."""
+        return nullcontext()
+
     @abstractmethod
     def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int) -> Nearest:
         """The memories whose vectors agree best, by raw similarity."""
@@ -93,12 +98,14 @@ class Index(ABC):
         *,
         required: Sequence[int] = (),
     ) -> Sequence[Near]:
-        """The memories with the highest BM25 under the engine's weights, among those that have every required term."""
+        """The memories with the highest BM25 under the engine's weights, above 0; with required terms those that have
+        every one of them, whatever their BM25.
+        """
 
     @abstractmethod
-    def candidates(self, keys: Sequence[Key]) -> Candidates:
+    def candidates(self, keys: Sequence[Key], beside: Sequence[Key] = ()) -> Candidates:
         """What ranking reads of memories, in arrays: those asked for that are there, then their neighbours in the same
-        conversation.
+        conversation. The neighbours of those ``beside`` are candidates as well.
         """
 
     @abstractmethod

@@ -55,7 +55,7 @@ class Standing:
 
 
 class Step(NamedTuple):
-    """One write with its place in the journal, and the memory as it was before."""
+    """One write with its place in the journal, and the memory as it was before and as it is afterwards."""
 
     write: Write
     seq: int
@@ -63,6 +63,7 @@ class Step(NamedTuple):
     born_at: int
     recorded_at: int
     before: Head | None
+    after: Head
 
 
 @dataclass(slots=True)
@@ -80,24 +81,36 @@ def plan(
 ) -> Plan:
     """Check writes against what is stored, in their order, and give each its place; or raise, and nothing is written.
 
-    A write whose stamp stands already at its version is a retry after a lost answer: it succeeds without a step.
+    A write whose stamp stands already at its version is a retry after a lost answer: it succeeds without a step, and so
+    do the versions of the same memory before it in the batch.
     """
     for guard in guards:
         _check_guard(guard, standing)
     made = Plan(embedder=standing.embedder, dimension=standing.dimension)
     heads: dict[Key, Head] = {}
     holders: dict[Key, str | None] = {}
-    for write in writes:
+    retried = _retried(writes, standing)
+    for number, write in enumerate(writes):
         place = (write.owner, write.id)
-        before = heads.get(place) or standing.heads.get(place)
-        if before is not None and before.stamp == write.stamp and before.version == write.version:
+        if number <= retried.get(place, -1):
             continue
+        before = heads.get(place) or standing.heads.get(place)
         _check_version(write, before)
         _move_key(write, before, holders, standing)
         heads[place] = _append(write, before, made, standing)
     for quota in quotas:
         _check_quota(quota, made, standing)
     return made
+
+
+def _retried(writes: Sequence[Write], standing: Standing) -> dict[Key, int]:
+    """For each memory whose newest version is one of the writes, the number of that write."""
+    found = {}
+    for number, write in enumerate(writes):
+        head = standing.heads.get((write.owner, write.id))
+        if head is not None and head.stamp == write.stamp and head.version == write.version:
+            found[write.owner, write.id] = number
+    return found
 
 
 def _append(write: Write, before: Head | None, made: Plan, standing: Standing) -> Head:
@@ -127,7 +140,7 @@ def _append(write: Write, before: Head | None, made: Plan, standing: Standing) -
         bytes_used=known.bytes_used + size + vector - (before.size + before.vector if before else 0),
         last_at=recorded_at,
     )
-    made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before))
+    made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before, head))
     return head
 
 

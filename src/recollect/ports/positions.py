@@ -7,16 +7,19 @@ from typing import Any, NamedTuple
 
 from recollect import codec
 from recollect.errors import InvalidInput, PositionLost
-from recollect.types import Owner, Position, Stamp
+from recollect.types import JournalPage, Owner, Position, Stamp, Stored
 
 _SEQ = 2**62
 
 
 class Reached(NamedTuple):
-    """How far a position is in the journal of one owner. ``check`` tells which version had that sequence."""
+    """How far a position is in the journal of one owner. ``check`` tells which version had that sequence, and ``at``
+    when that was recorded, in microseconds since 1970.
+    """
 
     seq: int
     check: str = ""
+    at: int = 0
 
 
 def check_of(stamp: Stamp) -> str:
@@ -32,7 +35,7 @@ def encode(epoch: str, reached: Mapping[Owner, Reached]) -> Position:
     >>> decode(encode("e1", {ada: Reached(7)}), "e1")[ada].seq
     7
     """
-    kept = sorted((codec.encode_owner(owner), one.seq, one.check) for owner, one in reached.items() if one.seq)
+    kept = sorted((codec.encode_owner(owner), *one) for owner, one in reached.items() if one.seq)
     return _packed([epoch, kept])
 
 
@@ -43,9 +46,25 @@ def decode(position: object, epoch: str, field: str = "after") -> dict[Owner, Re
     """
     kept = _unpacked(position, epoch, field)
     try:
-        return {codec.decode_owner(name): _reached(seq, check) for name, seq, check in kept}
+        return {codec.decode_owner(name): _reached(*one) for name, *one in kept}
     except (TypeError, ValueError) as error:
         raise nonsense(field) from error
+
+
+def along(after: Position | None, page: JournalPage[Stored]) -> list[Position]:
+    """The position right behind each version of a page that began behind a position."""
+    epoch, _ = _parsed(page.next, "after")
+    reached = {} if after is None else decode(after, epoch)
+    places = []
+    for one in page:
+        reached[one.owner] = reached_by(one)
+        places.append(encode(epoch, reached))
+    return places
+
+
+def reached_by(one: Stored) -> Reached:
+    """How far the journal of an owner is with one of its versions."""
+    return Reached(one.seq, check_of(one.stamp), one.recorded_at)
 
 
 def encode_feed(epoch: str, token: str) -> Position:
@@ -74,10 +93,19 @@ def lost() -> PositionLost:
     )
 
 
-def _reached(seq: Any, check: Any) -> Reached:
-    if not isinstance(seq, int) or not 0 <= seq < _SEQ or not isinstance(check, str):
+def _reached(seq: Any, check: Any, at: Any) -> Reached:
+    if not isinstance(check, str) or not all(isinstance(one, int) and abs(one) < _SEQ for one in (seq, at)) or seq < 0:
         raise ValueError("not a sequence")
-    return Reached(seq, check)
+    return Reached(seq, check, at)
+
+
+def time_of(position: object, field: str = "as_of") -> int | None:
+    """When the last version before a position was recorded; ``None`` if there was none."""
+    _, kept = _parsed(position, field)
+    try:
+        return max((_reached(*one).at for _, *one in kept), default=None)
+    except (TypeError, ValueError) as error:
+        raise nonsense(field) from error
 
 
 def _packed(value: object) -> Position:
@@ -85,6 +113,13 @@ def _packed(value: object) -> Position:
 
 
 def _unpacked(position: object, epoch: str, field: str) -> Any:
+    theirs, kept = _parsed(position, field)
+    if theirs != epoch:
+        raise lost()
+    return kept
+
+
+def _parsed(position: object, field: str) -> tuple[str, Any]:
     try:
         text = position if isinstance(position, str) else "?"
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -93,9 +128,7 @@ def _unpacked(position: object, epoch: str, field: str) -> Any:
         raise nonsense(field) from error
     if not isinstance(theirs, str):
         raise nonsense(field)
-    if theirs != epoch:
-        raise lost()
-    return kept
+    return theirs, kept
 
 
 def nonsense(field: str) -> InvalidInput:

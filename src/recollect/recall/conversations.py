@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from recollect.recall.columns import Array, Column
+from recollect.recall.arrays import Array, Column
 
 NOBODY = -1
 """The row before the first of a conversation, and behind its last."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import simsimd
 
-from recollect.recall.columns import Array
+from recollect.recall.arrays import Array
 
 SCALE = 127.0
 """What a coordinate of 1 becomes in 8 bits."""
@@ -115,3 +115,16 @@ def direction(values: bytes) -> npt.NDArray[np.float32]:
     wide = np.frombuffer(values, dtype="<f4").astype(np.float64)
     unit: npt.NDArray[np.float32] = (wide / (math.sqrt(wide @ wide) or 1.0)).astype(np.float32)
     return unit
+
+
+def of_rows(products: Array, firsts: Array, counts: Array) -> npt.NDArray[np.float64]:
+    """The best product of each row, from those of its passages; minus infinity for rows that have none.
+
+    >>> of_rows(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 2]), np.array([2, 0, 1])).tolist()
+    [3.0, -inf, 2.0]
+    """
+    found = np.full(len(firsts), -np.inf)
+    have = np.flatnonzero(counts > 0)
+    if len(have):
+        found[have] = np.maximum.reduceat(products, firsts[have])
+    return found

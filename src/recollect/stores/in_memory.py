@@ -300,7 +300,7 @@ class InMemoryJournal(Journal):
         if head is None or head.operation is Operation.ERASED:
             return
         before = self._accesses.get((one.owner, one.id), Accesses(0, 0))
-        self._accesses[one.owner, one.id] = Accesses(before.times + one.times, one.last_at)
+        self._accesses[one.owner, one.id] = Accesses(before.times + one.times, max(before.last_at, one.last_at))
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change the given ones and leave the others."""
@@ -325,11 +325,10 @@ class InMemoryJournal(Journal):
         vectors: bool = False,
     ) -> list[Stored]:
         """Look each id up among the heads, or among the versions up to a position."""
-        wanted = list(ids)
+        wanted = dict.fromkeys(ids)
         with self._reading():
             if at is not None:
-                chosen = set(wanted)
-                return [one for one in self._past(owners, at, vectors=vectors) if one.id in chosen]
+                return [one for one in self._past(owners, at, payload=payload, vectors=vectors) if one.id in wanted]
             logs = [self._logs[owner] for owner in owners if owner in self._logs]
             found = [log.heads[one] for log in logs for one in wanted if one in log.heads]
             return [
@@ -359,7 +358,7 @@ class InMemoryJournal(Journal):
         """Copied under the lock, so that the answer is one state and not a mixture."""
         with self._reading():
             if at is not None:
-                return iter(self._past(owners, at, vectors=vectors))
+                return iter(self._past(owners, at, payload=payload, vectors=vectors))
             logs = sorted((self._logs[owner] for owner in owners if owner in self._logs), key=attrgetter("name"))
             heads = merge(*(list(log.heads.values()) for log in logs), key=attrgetter("born_at"))
             return iter(
@@ -370,19 +369,22 @@ class InMemoryJournal(Journal):
                 ]
             )
 
-    def _past(self, owners: Owners, at: Position, *, vectors: bool) -> list[Stored]:
-        reached = self._reached(at, "as_of")
+    def _past(self, owners: Owners, at: Position, *, payload: bool, vectors: bool) -> list[Stored]:
+        reached = self._reached(at, owners, "as_of")
         logs = sorted((self._logs[owner] for owner in owners if owner in self._logs), key=attrgetter("name"))
         by_owner = {id(log): reached.get(owner, Reached(0)).seq for owner, log in self._logs.items()}
         found = merge(*(log.upto(by_owner[id(log)]) for log in logs), key=attrgetter("born_at"))
-        return [self._dressed(one, vectors=vectors and self._logs[one.owner].heads[one.id] is one) for one in found]
+        return [
+            self._dressed(one, payload=payload, vectors=vectors and self._logs[one.owner].heads[one.id] is one)
+            for one in found
+        ]
 
     def versions(
         self, owners: Owners, *, after: Position | None = None, limit: int | None = None
     ) -> JournalPage[Stored]:
         """The owners' versions behind a position, in the order of recording."""
         with self._reading():
-            reached = {} if after is None else self._reached(after, "after")
+            reached = {} if after is None else self._reached(after, owners, "after")
             page, last, more = self._behind(owners, reached, limit)
             return JournalPage(page, positions.encode(self._epoch, last), more=more)
 
@@ -394,17 +396,20 @@ class InMemoryJournal(Journal):
         behind = (log.after(reached.get(owner, Reached(0)).seq) for owner, log in logs.items())
         found = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
         page = found if limit is None else found[:limit]
-        last = {owner: one for owner, one in reached.items() if owner in logs}
-        last |= {one.owner: Reached(one.seq, positions.check_of(one.stamp)) for one in page}
+        last = {**reached, **{one.owner: positions.reached_by(one) for one in page}}
         return page, last, len(found) > len(page)
 
     @property
     def _epoch(self) -> str:
         return self._settings["epoch"]
 
-    def _reached(self, position: Position, field: str) -> dict[Owner, Reached]:
-        """How far a position is; ``PositionLost`` if a version of this journal has another stamp there."""
-        reached = positions.decode(position, self._epoch, field)
+    def _reached(self, position: Position, owners: Owners, field: str) -> dict[Owner, Reached]:
+        """How far a position is with these owners; ``PositionLost`` if a version here has another stamp.
+
+        What it says of others is not compared with anything: the answer must not depend on what they have.
+        """
+        decoded = positions.decode(position, self._epoch, field)
+        reached = {owner: one for owner, one in decoded.items() if owner in owners}
         for owner, one in reached.items():
             log = self._logs.get(owner)
             if log is None or one.seq > log.counters.seq:
@@ -428,10 +433,11 @@ class InMemoryJournal(Journal):
         with self._reading():
             reached: dict[Owner, Reached] = {}
             if after is not None:
-                reached = self._reached(Position(positions.decode_feed(after, self._epoch)), "after")
+                token = Position(positions.decode_feed(after, self._epoch))
+                reached = self._reached(token, positions.decode(token, self._epoch).keys(), "after")
             page, last, more = self._behind(self._logs, reached, limit)
-            token = positions.encode(self._epoch, last)
-            return JournalPage(page, positions.encode_feed(self._epoch, token), more=more)
+            reached_by_all = positions.encode(self._epoch, last)
+            return JournalPage(page, positions.encode_feed(self._epoch, reached_by_all), more=more)
 
     def position(self, owners: Owners, at: datetime | None = None) -> Position:
         """The last version of each owner, up to a time if given."""
@@ -445,16 +451,12 @@ class InMemoryJournal(Journal):
                     place = bisect_right(log.versions, micros, key=_RECORDED)
                     if place:
                         one = log.versions[place - 1]
-                        reached[owner] = Reached(one.seq, positions.check_of(one.stamp))
+                        reached[owner] = positions.reached_by(one)
             return positions.encode(self._epoch, reached)
 
     def _position(self, owners: Owners) -> Position:
         logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
-        reached = {
-            owner: Reached(log.counters.seq, positions.check_of(log.versions[-1].stamp))
-            for owner, log in logs.items()
-            if log.versions
-        }
+        reached = {owner: positions.reached_by(log.versions[-1]) for owner, log in logs.items() if log.versions}
         return positions.encode(self._epoch, reached)
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:

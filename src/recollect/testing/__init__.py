@@ -1,7 +1,7 @@
 """The kit for authors of stores and of what stands on them; needs the extra ``testing``.
 
-``StoreConformance`` says whether a store keeps the contract of ``recollect.ports``, ``FaultyStore``
-makes any store fail on demand, ``builders`` makes owners, memories and writes in few words.
+``StoreConformance`` says whether a store keeps the contract of ``recollect.ports``, ``FaultyStore`` makes any store
+fail on demand, ``builders`` makes owners, writes and queries in few words.
 """
 
 import pytest
@@ -11,17 +11,16 @@ pytest.register_assert_rewrite(
     *(
         f"recollect.testing.{part}"
         for part in (
-            "agreement",
             "basics",
+            "capabilities",
             "concurrency",
-            "conversations",
             "embedding",
+            "index",
             "isolation",
-            "journal",
             "machine",
-            "promises",
+            "positions",
             "queries",
-            "recall",
+            "quotas",
             "records",
         )
     )

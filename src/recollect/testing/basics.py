@@ -1,57 +1,34 @@
-"""Writing and reading back: one example per promise of the contract."""
+"""Writing and reading back: one test for each promise of ``append`` and the plain reads."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, StoreClosed
-from recollect.ports import Store, Write
+from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, StoreClosed, Unsupported
+from recollect.ports import Store
+from recollect.ports.journal import Journal
+from recollect.statistics import footprint
 from recollect.testing import strategies
 from recollect.testing.builders import (
     START,
-    Ticker,
-    added,
-    by_words,
-    erased,
-    forgotten,
+    START_US,
+    Writer,
+    bare,
     ids_of,
-    later,
-    memory,
-    nearest,
-    new_id,
+    one_of,
     owner,
-    plain,
-    probe,
     put,
     query,
-    restored,
-    updated,
     vector,
+    where,
 )
 from recollect.testing.subject import GENERATED, Subject
-from recollect.types import (
-    KnowledgePointer,
-    Layer,
-    Memory,
-    MemoryType,
-    Operation,
-    Owner,
-    PointerType,
-    Source,
-    SourceType,
-    State,
-    Status,
-    Vector,
-)
+from recollect.types import Access, Operation, Owner, Owners, State, Status, Stored, Usage, Write
 
-ADA = owner("ada")
-BOB = owner("bob")
+ADA, BOB = owner("ada"), owner("bob")
 HOSTILE_TEXTS = (
     "' OR 1=1 --",
     '"; DROP TABLE memories; --',
@@ -66,374 +43,459 @@ HOSTILE_TEXTS = (
 )
 
 
-def full_memory() -> Memory:
-    """A memory in which no field has its default."""
-    return memory(
-        "Every field is set",
-        owner("ada", "monday", layer=Layer.SESSION),
-        created_at=datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC),
-        occurred_at=datetime(1999, 12, 31, 0, 0, 0, 1, tzinfo=UTC),
-        type=MemoryType.DECISION,
-        importance=0.1 + 0.2,
-        tags=("z", "a.b.c", "ünï"),
-        metadata={"n": 1, "f": 1.0, "b": True, "none": None, "l": [1, {"x": []}], "": "", "ü": "é"},
-        title="Title",
-        description="Two\nlines",
-        language="de-CH",
-        author="bob",
-        role="assistant",
-        session="monday morning",
-        type_name="app.models.Thing",
-        confidence=1 / 3,
-        relevance=1.0,
-        decay_factor=5e-324,
-        source=Source(type=SourceType.TOOL_RESULT, reference="call-7"),
-        pointer=KnowledgePointer(
-            source_type=PointerType.POLICY,
-            source_id="policy-1",
-            content_hash="sha256:00",
-            synced_at=datetime(2025, 5, 5, 5, 5, 5, 5, tzinfo=UTC),
-        ),
-        references=(new_id(), "elsewhere"),
-        key="key-1",
-        expires_at=datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
-        state=State.FORGOTTEN,
-    )
+def same(found: Stored, write: Write) -> bool:
+    """Whether a version is what was written, in value and, where JSON could confuse them, in type."""
+    wanted: tuple[object, ...] = (write.owner, write.id, write.version, write.operation, write.stamp, write.reason)
+    told = (found.owner, found.id, found.version, found.operation, found.stamp, found.reason)
+    if told != wanted or found.replaced != write.replaced or found.payload != write.payload:
+        return False
+    return found.facets == write.facets and _typed(found.facets) == _typed(write.facets)
 
 
-def same(found: Memory | None, wanted: Memory) -> bool:
-    """Equal in value and, where JSON could confuse them, in type: 1, 1.0 and true differ."""
-    return found is not None and plain(found) == plain(wanted) and repr(found.metadata) == repr(dict(wanted.metadata))
+def _typed(value: Any) -> str:
+    """1, 1.0 and true are equal in Python; their texts differ. The order of names says nothing."""
+    if isinstance(value, dict):
+        return repr(sorted((name, _typed(one)) for name, one in value.items()))
+    return repr([_typed(one) for one in value]) if isinstance(value, list) else repr(value)
 
 
-def snapshot(store: Store, *owners: Owner) -> object:
+def everything(journal: Journal, *owners: Owner) -> object:
     """All that can be seen of some owners' memories, to prove that nothing changed."""
     whose = frozenset(owners)
     return (
-        list(store.scan(whose, vectors=True)),
-        store.versions(whose),
-        store.sequence(),
-        store.settings(),
+        list(journal.scan(whose, vectors=True)),
+        list(journal.versions(whose)),
+        list(journal.feed()),
+        journal.position(whose),
+        journal.marks(whose),
+        journal.usage(whose),
+        journal.settings(),
     )
+
+
+def usage_of(journal: Journal, owners: Owners) -> dict[Owner, Usage]:
+    """What the owners hold, counted anew."""
+    counted: dict[Owner, Usage] = {}
+    for one in journal.scan(owners, vectors=True):
+        before = counted.get(one.owner, Usage())
+        counted[one.owner] = Usage(before.memories + 1, before.bytes_used + footprint(one))
+    return counted
+
+
+def check_usage(journal: Journal, owners: Iterable[Owner]) -> None:
+    """The counters are the sums over what is stored."""
+    whose = frozenset(owners)
+    told = {one: usage for one, usage in journal.usage(whose).items() if usage != Usage()}
+    assert told == usage_of(journal, whose)
 
 
 @pytest.mark.req("H5")
 class Basics(Subject):
-    """``apply``, ``get``, ``scan``, ``keys``, ``touch``, ``settings`` and ``close``."""
+    """``append`` and the plain reads, accesses, settings and ``close``."""
 
     def test_an_empty_store_answers_with_nothing(self, store: Store) -> None:
-        everything = query(ADA, include_forgotten=True)
-        assert store.get({ADA}, [new_id()]) == {}
-        assert list(store.scan({ADA})) == []
-        assert store.versions({ADA}) == []
-        assert store.sequence() == store.sequence(START) == 0
-        assert store.keys(ADA, ["k"]) == {}
-        assert store.select(everything) == []
-        assert store.count(everything) == 0
-        assert len(store.candidates(query(ADA), probe("dark mode", vector(1, 0)))) == 0
-        assert nearest(store, everything, vector(1, 0), 3) == []
-        assert by_words(store, everything, "word", 3) == []
-        assert store.pick(everything, [1, 2]) == {}
-        assert store.unembedded("kit", 3) == []
-        assert store.embedded([b"digest"]) == {}
-        assert store.stats({ADA}, START).active == 0
-        assert store.apply([]) == []
+        journal, ada = store.journal, frozenset({ADA})
+        assert list(journal.get(ada, ["x"])) == list(journal.scan(ada)) == list(journal.history(ADA, "x")) == []
+        assert not any((journal.keyed(ADA, ["k"]), journal.marks(ada), journal.embedded([b"digest"])))
+        assert journal.usage(ada).get(ADA, Usage()) == Usage()
+        assert not any((journal.owners(), journal.unembedded("kit", 3)))
+        assert not any((journal.select(query(ADA)), journal.ids(ada, where())))
+        assert journal.count(ada, where()) == journal.count_unembedded("kit") == 0
+        assert journal.stats(ada, START).active == 0
+        for page in (journal.versions(ada), journal.feed(), journal.versions(ada, after=journal.position(ada))):
+            assert list(page) == []
+            assert not page.more
+        position = journal.append([])
+        assert list(journal.versions(ada, after=position)) == []
 
     def test_what_a_store_says_of_itself(self, store: Store) -> None:
         assert store.name
         assert store.version
-        health = store.health()
-        assert health.status is Status.HEALTHY
-        assert health.latency_ms >= 0
+        settings = store.journal.settings()
+        assert settings["origin"]
+        assert settings["epoch"]
+        assert store.health().status is Status.HEALTHY
         assert store.check().healthy
 
-    def test_every_field_comes_back_exactly(self, store: Store) -> None:
-        wanted = full_memory()
-        defaults = memory("Only what is needed", wanted.owner)
-        put(store, wanted, defaults)
-        found = store.get({wanted.owner}, [wanted.id, defaults.id])
-        assert found == {wanted.id: wanted, defaults.id: defaults}
-        assert same(found[wanted.id], wanted)
-        assert [stored.memory for stored in store.scan({wanted.owner})] == [wanted, defaults]
-        journal = store.versions({wanted.owner})
-        assert [version.memory for version in journal] == [wanted, defaults]
+    def test_a_version_comes_back_as_it_was_written(self, store: Store, writes: Writer) -> None:
+        payload = bytes(range(256)) * 3
+        one = writes.add(
+            ADA,
+            "Every facet",
+            key="k",
+            tags=["z", "a.b", "ünï"],
+            fields={"n": 1, "f": 1.0, "b": True, "none": None, "l": [1, {"x": []}], "": "", "ü": "é"},
+            expires_at=START_US + 1,
+            importance=0.1 + 0.2,
+            facet_of_a_newer_release={"deep": [1, 2.5, None, True]},
+            write={"payload": payload, "reason": "because"},
+        )
+        sealed = writes.add(ADA, None, write={"payload": b"\x00\xff no JSON"})
+        put(store, one, sealed)
+        for found in (
+            store.journal.get({ADA}, [one.id, sealed.id]),
+            store.journal.scan({ADA}),
+            store.journal.versions({ADA}),
+            store.journal.feed(),
+            [*store.journal.history(ADA, one.id), *store.journal.history(ADA, sealed.id)],
+            store.journal.select(query(ADA, states=None, now=START)),
+        ):
+            by_id = {stored.id: stored for stored in found}
+            assert same(by_id[one.id], one)
+            assert same(by_id[sealed.id], sealed)
+        stored = one_of(store, ADA, one.id)
+        assert (stored.seq, stored.born, stored.born_at, stored.recorded_at) == (1, 1, one.recorded_at, one.recorded_at)
 
     @pytest.mark.parametrize("text", HOSTILE_TEXTS)
-    def test_any_text_comes_back_exactly(self, store: Store, text: str) -> None:
-        wanted = memory(
-            f"a{text}",
-            title=text,
-            description=text,
-            author=text,
-            tags=(text,),
-            metadata={text: text},
-            references=(text,),
-            key=text,
-        )
-        store.apply([added(wanted, reason=text)])
-        assert store.get({ADA}, [wanted.id])[wanted.id] == wanted
-        assert store.keys(ADA, [text]) == {text: wanted.id}
-        assert store.versions({ADA})[0].reason == text
-        assert store.count(query(ADA, tags=(text,), authors=frozenset({text}))) == 1
+    def test_any_text_comes_back_exactly(self, store: Store, writes: Writer, text: str) -> None:
+        one = writes.add(ADA, f"a{text}", id=f"id {text}", title=text, author=text, tags=[text], key=text)
+        one = one._replace(facets={**one.facets, text: {text: text}}, reason=text, payload=text.encode())
+        store.journal.append([one])
+        assert same(one_of(store, ADA, one.id), one)
+        assert store.journal.keyed(ADA, [text]) == {text: one.id}
+        assert store.journal.count({ADA}, where(tags=(text,), authors=frozenset({text}))) == 1
 
-    @given(drafts=st.lists(strategies.drafts(), min_size=1, max_size=5))
+    @given(drafts=st.lists(strategies.drafts(), min_size=1, max_size=5), payload=st.binary(max_size=20))
     @GENERATED
-    def test_generated_memories_come_back_exactly(self, store: Store, drafts: list[dict[str, Any]]) -> None:
-        whose = owner(new_id())
-        wanted = [memory(whose=whose, **draft) for draft in drafts]
-        put(store, *wanted)
-        found = store.get({whose}, ids_of(wanted))
-        assert all(same(found.get(one.id), one) for one in wanted)
+    def test_generated_memories_come_back_exactly(
+        self, store: Store, writes: Writer, drafts: list[dict[str, Any]], payload: bytes
+    ) -> None:
+        whose = owner(writes.new_id())
+        made = [writes.add(whose, **draft, write={"payload": payload}) for draft in drafts]
+        store.journal.append(made)
+        found = {one.id: one for one in store.journal.get({whose}, ids_of(made))}
+        assert all(same(found[one.id], one) for one in made)
+        check_usage(store.journal, [whose])
 
-    def test_a_megabyte_of_content_comes_back(self, store: Store) -> None:
-        long = memory("äöü€ " * 110_000)
-        assert len(long.content.encode()) > 1_000_000
-        put(store, long)
-        assert store.get({ADA}, [long.id])[long.id].content == long.content
+    def test_large_payloads_and_texts_come_back(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA, "äöü€ " * 110_000, write={"payload": bytes(range(256)) * 4_000})
+        store.journal.append([one])
+        assert same(one_of(store, ADA, one.id), one)
 
-    def test_what_is_stored_is_a_copy(self, store: Store) -> None:
-        nested: dict[str, Any] = {"list": [1]}
-        one = memory(metadata=nested)
-        put(store, one)
+    def test_without_payload_the_payload_is_not_read(self, store: Store, writes: Writer) -> None:
+        """Nor need the text be; every other facet is there."""
+        one = writes.add(ADA, "long text", tags=["a"], write={"payload": b"payload"})
+        store.journal.append([one])
+        position = store.journal.position({ADA})
+        for at in (None, position):
+            read = [*store.journal.get({ADA}, [one.id], at=at, payload=False)]
+            read += store.journal.scan({ADA}, at=at, payload=False)
+            for found in read:
+                assert found.payload == b""
+                assert {"text": "long text", **found.facets} == one.facets
+            assert len(read) == 2
+
+    def test_what_is_stored_is_a_copy(self, store: Store, writes: Writer) -> None:
+        nested = {"list": [1]}
+        one = writes.add(ADA, fields=nested)
+        store.journal.append([one])
         nested["list"].append(2)
-        returned = store.get({ADA}, [one.id])[one.id]
-        assert returned.metadata == {"list": [1]}
-        assert isinstance(returned.metadata, dict)
-        returned.metadata["list"].append(3)
-        assert store.get({ADA}, [one.id])[one.id].metadata == {"list": [1]}
+        assert one_of(store, ADA, one.id).facets["fields"] == {"list": [1]}
 
-    def test_times_of_a_stored_memory(self, store: Store) -> None:
-        """``updated_at`` is when the version was recorded, whatever the memory said."""
-        one = memory(created_at=START - timedelta(days=3), updated_at=START - timedelta(days=2))
-        recorded = START + timedelta(microseconds=1)
-        store.apply([Write(operation=Operation.ADDED, memory=one, recorded_at=recorded)])
-        found = store.get({ADA}, [one.id])[one.id]
-        assert (found.created_at, found.updated_at) == (one.created_at, recorded)
+    def test_get_gives_each_memory_once_in_every_state_but_erased(self, store: Store, writes: Writer) -> None:
+        active, forgotten, archived, erased = (writes.add(ADA, text) for text in "abcd")
+        put(store, active, forgotten, archived, erased)
+        put(store, writes.forget(forgotten), writes.archive(archived), writes.erase(erased))
+        asked = [erased.id, archived.id, "nothing", active.id, active.id, *HOSTILE_TEXTS, "", forgotten.id]
+        found = store.journal.get({ADA, BOB}, iter(asked))
+        assert sorted((one.id, one.facets["state"]) for one in found) == sorted(
+            [(active.id, State.ACTIVE), (forgotten.id, State.FORGOTTEN), (archived.id, State.ARCHIVED)]
+        )
+        many = [f"id {number}" for number in range(2_000)]
+        assert ids_of(store.journal.get({ADA}, [*many, active.id])) == [active.id]
+        assert list(store.journal.get({ADA}, [])) == list(store.journal.get(frozenset(), [active.id])) == []
 
-    def test_get_takes_what_is_there(self, store: Store) -> None:
-        one, two = memory("one"), memory("two")
-        put(store, one, two)
-        store.apply([forgotten(two)])
-        found = store.get({ADA}, iter([two.id, new_id(), one.id, one.id, *HOSTILE_TEXTS, ""]))
-        assert {id: found[id].state for id in sorted(found)} == {
-            one.id: State.ACTIVE,
-            two.id: State.FORGOTTEN,
-        }
-        assert store.get({ADA}, []) == {}
-        many = [new_id() for _ in range(2_000)]
-        assert set(store.get({ADA}, [*many, one.id])) == {one.id}
+    def test_sequences_are_dense_per_owner(self, store: Store, writes: Writer) -> None:
+        first, theirs = writes.add(ADA), writes.add(BOB)
+        put(store, first, theirs)
+        with pytest.raises(Conflict):
+            store.journal.append([writes.add(ADA), writes.add(ADA, id=first.id)])
+        put(store, writes.update(first), writes.add(ADA), writes.update(theirs))
+        for whose, seqs in ((ADA, [1, 2, 3]), (BOB, [1, 2])):
+            assert [one.seq for one in store.journal.versions({whose})] == seqs
+            assert store.journal.marks({whose})[whose].seq == seqs[-1]
+        assert store.journal.marks({ADA, BOB, owner("nobody")}).keys() == {ADA, BOB}
+        found = one_of(store, ADA, first.id)
+        assert (found.seq, found.born, found.born_at) == (2, 1, first.recorded_at)
 
-    def test_scan_follows_the_order_of_recording(self, store: Store) -> None:
-        """Not that of ids or clocks: both may go backwards."""
-        first, second = memory("first", id=new_id()), memory("second")
-        late = memory("late", id="0" + new_id()[1:], created_at=START - timedelta(days=1))
-        numbers = [*put(store, second), *put(store, late, first)]
-        store.apply([updated(second, content="second, changed")])
-        found = list(store.scan({ADA}))
-        assert [stored.memory.content for stored in found] == ["second, changed", "late", "first"]
-        assert [stored.number for stored in found] == numbers
+    def test_times_rise_per_owner_when_the_clock_goes_back(self, store: Store, writes: Writer) -> None:
+        late, early = writes.add(ADA, write={"recorded_at": START_US + 9}), writes.add(ADA, write={"recorded_at": 5})
+        store.journal.append([late, early])
+        again = writes.update(early, write={"recorded_at": 3})
+        theirs = writes.add(BOB, write={"recorded_at": 7})
+        put(store, again, theirs)
+        assert [one.recorded_at for one in store.journal.versions({ADA})] == [START_US + 9] * 3
+        assert [one.recorded_at for one in store.journal.versions({BOB})] == [7]
+        assert one_of(store, ADA, early.id).born_at == START_US + 9
 
-    def test_sequences_rise(self, store: Store) -> None:
-        one = memory()
-        sequences = [
-            *put(store, one, memory()),
-            *store.apply([updated(one)]),
-            *put(store, memory()),
-        ]
-        assert sequences == sorted(set(sequences))
-        assert sequences[0] > 0
-        assert store.sequence() == sequences[-1]
-
-    def test_a_batch_may_hold_several_versions(self, store: Store) -> None:
-        one = memory("one")
-        second = updated(one, content="two")
-        third = forgotten(second.memory)
-        sequences = store.apply([added(one), second, third])
-        assert store.get({ADA}, [one.id])[one.id] == third.memory
-        assert [version.sequence for version in store.versions({ADA})] == sequences
-        assert [stored.number for stored in store.scan({ADA})] == sequences[:1]
+    def test_scan_follows_the_order_of_recording(self, store: Store, writes: Writer) -> None:
+        """First by time, then by the owner's name, then by sequence; ids and later versions do not matter."""
+        at = {"recorded_at": START_US}
+        b1, b2 = writes.add(BOB, "b1", id="2", write=at), writes.add(BOB, "b2", id="1", write=at)
+        a1, a2 = writes.add(ADA, "a1", id="9", write=at), writes.add(ADA, "a2", write={"recorded_at": START_US + 1})
+        put(store, b1, b2)
+        put(store, a1, a2)
+        put(store, writes.update(b1, "b1!"))
+        found = [one.facets["text"] for one in store.journal.scan({ADA, BOB})]
+        assert found == ["a1", "b1!", "b2", "a2"]
+        assert ids_of(store.journal.scan({BOB})) == [b1.id, b2.id]
 
     @pytest.mark.req("H11")
-    @pytest.mark.parametrize("wrong", [0, 1, 2, 4])
-    def test_a_version_that_is_not_the_next_one_is_refused(self, store: Store, wrong: int) -> None:
-        one = memory("one")
-        store.apply([added(one), updated(one, content="two")])
-        before = snapshot(store, ADA)
+    @pytest.mark.parametrize("expected", [0, 1, 3])
+    def test_a_version_that_was_not_expected_is_refused(self, store: Store, writes: Writer, expected: int) -> None:
+        one = writes.add(ADA)
+        two = writes.update(one, "two")
+        store.journal.append([one, two])
+        before = everything(store.journal, ADA)
         for operation in Operation:
-            stale = replace(one, content="three", version=wrong)
+            stale = writes.update(two, "three", write={"operation": operation, "expected": expected})
             with pytest.raises(Conflict):
-                store.apply([Write(operation=operation, memory=stale, recorded_at=START)])
-        assert snapshot(store, ADA) == before
+                store.journal.append([stale])
+        with pytest.raises(Conflict):
+            store.journal.append([writes.update(two, write={"version": 2})])
+        with pytest.raises(Conflict):
+            store.journal.append([writes.update(writes.add(ADA))])
+        assert everything(store.journal, ADA) == before
+
+    @pytest.mark.parametrize("refused", ["version", "key", "embedder", "dimension"])
+    def test_a_refused_batch_leaves_no_trace(self, store: Store, writes: Writer, refused: str) -> None:
+        one = writes.add(ADA, "one", key="taken", write={"vector": vector(1, 0)})
+        two = writes.add(ADA, "two")
+        theirs = writes.add(BOB)
+        put(store, one, two, theirs)
+        before = everything(store.journal, ADA, BOB)
+        bad = {
+            "version": writes.update(two, write={"expected": 7}),
+            "key": writes.add(ADA, key="new key"),
+            "embedder": writes.add(ADA, write={"vector": vector(1, 0, embedder="other")}),
+            "dimension": writes.add(ADA, write={"vector": vector(1, 0, 0)}),
+        }
+        good = [
+            writes.add(ADA, "new", key="free", write={"vector": vector(0, 1)}),
+            writes.update(one, "changed", key="other", write={"keeps_vector": False}),
+            writes.add(ADA, "holder", key="new key"),
+            writes.erase(two),
+        ]
+        good += [writes.update(theirs, "changed")] if store.capabilities.batches else []
+        with pytest.raises((Conflict, EmbedderMismatch, InvalidInput)):
+            store.journal.append([*good, bad[refused]])
+        assert everything(store.journal, ADA, BOB) == before
+        assert store.journal.keyed(ADA, ["taken", "free", "other", "new key"]) == {"taken": one.id}
+        store.journal.append(good)
+
+    def test_batches_over_several_owners_are_declared(self, store: Store, writes: Writer) -> None:
+        batch = [writes.add(ADA), writes.add(BOB), writes.add(ADA)]
+        if not store.capabilities.batches:
+            with pytest.raises(Unsupported):
+                store.journal.append(batch)
+            assert list(store.journal.owners()) == []
+            return
+        position = store.journal.append(batch)
+        assert position == store.journal.position({ADA, BOB})
+        assert [one.seq for one in store.journal.versions({ADA})] == [1, 2]
+
+    def test_a_batch_may_hold_several_versions_of_a_memory(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA, "one", key="k")
+        two = writes.update(one, "two", key=None)
+        three = writes.forget(two)
+        gone = writes.add(ADA, "gone")
+        store.journal.append([one, two, three, gone, writes.erase(gone)])
+        assert same(one_of(store, ADA, one.id), three)
+        history = store.journal.history(ADA, one.id)
+        assert [(old.seq, old.version, old.born) for old in history] == [(1, 1, 1), (2, 2, 1), (3, 3, 1)]
+        assert [old.replaced for old in history] == [None, one.stamp, two.stamp]
+        assert store.journal.marks({ADA})[ADA].seq == 5
+        check_usage(store.journal, [ADA])
+
+    def test_a_retry_with_the_same_stamps_writes_nothing_twice(self, store: Store, writes: Writer) -> None:
+        one, other = writes.add(ADA, "one", key="k", write={"vector": vector(1, 0)}), writes.add(ADA)
+        batches = [[one, other], [writes.update(one, "two"), writes.erase(other)]]
+        third = writes.update(batches[1][0], "three")
+        batches.append([third, writes.forget(third)])
+        for batch in batches:
+            position = store.journal.append(batch)
+            before = everything(store.journal, ADA)
+            assert store.journal.append(batch) == position
+            assert everything(store.journal, ADA) == before
+        stranger = one._replace(stamp=writes.add(ADA).stamp)
+        with pytest.raises(Conflict):
+            store.journal.append([stranger])
+
+    def test_a_memory_of_another_store_may_begin_at_any_version(self, store: Store, writes: Writer) -> None:
+        """A copy has the newest version only, or the tombstone; the stamps say what is missing."""
+        old = writes.add(ADA, write={"version": 3, "replaced": "a stamp that is not here"})
+        gone = writes.erase(writes.add(ADA), expected=0)
+        store.journal.append([old, gone])
+        jump = writes.update(old, write={"version": 7})
+        store.journal.append([jump])
+        assert [(one.version, one.replaced) for one in store.journal.history(ADA, old.id)] == [
+            (3, "a stamp that is not here"),
+            (7, old.stamp),
+        ]
+        assert [one.operation for one in store.journal.history(ADA, gone.id)] == [Operation.ERASED]
+        check_usage(store.journal, [ADA])
+
+    def test_a_key_belongs_to_one_memory_of_an_owner(self, store: Store, writes: Writer) -> None:
+        one, theirs = writes.add(ADA, key="k"), writes.add(BOB, key="k")
+        put(store, one, theirs)
+        for step in (None, writes.forget, writes.archive):
+            if step is not None:
+                one = step(one)
+                store.journal.append([one])
+            with pytest.raises(Conflict):
+                store.journal.append([writes.add(ADA, key="k")])
+        with pytest.raises(Conflict):
+            store.journal.append([writes.add(ADA, key="twice"), writes.add(ADA, key="twice")])
+        assert store.journal.keyed(ADA, ["k", "twice", "K", ""]) == {"k": one.id}
+        assert store.journal.keyed(BOB, iter(["k"])) == {"k": theirs.id}
+
+    def test_a_key_is_freed_by_erasure_and_moves_within_a_batch(self, store: Store, writes: Writer) -> None:
+        one, two = writes.add(ADA, key="k"), writes.add(ADA, key="l")
+        store.journal.append([one, two])
+        one, two = writes.update(one, key="m"), writes.update(two, key="k")
+        store.journal.append([one, two])
+        assert store.journal.keyed(ADA, ["k", "l", "m"]) == {"k": two.id, "m": one.id}
+        three = writes.add(ADA, key="k")
+        store.journal.append([writes.erase(two), three])
+        assert store.journal.keyed(ADA, ["k", "l", "m"]) == {"k": three.id, "m": one.id}
+        store.journal.append([writes.update(one, key=None), writes.add(ADA, key="m", id="now me")])
+        assert store.journal.keyed(ADA, ["m"]) == {"m": "now me"}
+
+    def test_an_erased_memory_leaves_a_tombstone(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA, "one", key="k", write={"payload": b"body", "vector": vector(1, 0)})
+        two = writes.update(one, "two")
+        store.journal.append([one, two, writes.add(ADA, "other")])
+        gone = writes.erase(two, reason="asked for")
+        store.journal.append([gone])
+        (tombstone,) = store.journal.history(ADA, one.id)
+        assert (tombstone.version, tombstone.seq, tombstone.born) == (3, 4, 1)
+        assert (tombstone.operation, tombstone.reason) == (Operation.ERASED, "asked for")
+        assert (tombstone.stamp, tombstone.replaced) == (gone.stamp, two.stamp)
+        assert (dict(tombstone.facets), tombstone.payload, tombstone.vector) == ({}, b"", None)
+        assert list(store.journal.get({ADA}, [one.id])) == []
+        for page in (store.journal.versions({ADA}), store.journal.feed()):
+            assert [(entry.seq, bool(entry.facets)) for entry in page] == [(3, True), (4, False)]
+        check_usage(store.journal, [ADA])
 
     @pytest.mark.req("H11")
-    def test_a_missing_memory_cannot_be_changed(self, store: Store) -> None:
-        with pytest.raises(Conflict):
-            store.apply([updated(memory())])
-        assert list(store.scan({ADA})) == []
-
-    @pytest.mark.parametrize(
-        "refused",
-        [
-            pytest.param(lambda one: updated(one, version=9), id="version"),
-            pytest.param(lambda _: added(memory(key="taken")), id="key"),
-            pytest.param(lambda _: added(memory(vector=Vector.of("x", [1, 0]))), id="embedder"),
-            pytest.param(lambda _: added(memory(vector=vector(1, 0, 0))), id="dimension"),
-        ],
-    )
-    def test_a_refused_batch_leaves_no_trace(self, store: Store, refused: Callable[[Memory], Write]) -> None:
-        one, two = memory("one", key="taken", vector=vector(1, 0)), memory("two")
-        put(store, one, two)
-        before = snapshot(store, ADA)
-        good = [
-            added(memory("new", key="free", vector=vector(0, 1))),
-            updated(one, content="changed", key="other", write={"keeps_vector": False}),
-            added(memory("holder", key="taken")),
-            erased(two),
-        ]
-        with pytest.raises((Conflict, EmbedderMismatch, InvalidInput)):
-            store.apply([*good, refused(one)])
-        assert snapshot(store, ADA) == before
-        assert store.keys(ADA, ["taken", "free", "other"]) == {"taken": one.id}
-        found = nearest(store, query(ADA), vector(0, 1), 5)
-        assert ids_of(scored.memory for scored in found) == [one.id]
-        assert by_words(store, query(ADA), "new changed holder", 5) == []
-        assert len(store.apply(good)) == 4
-
-    def test_a_key_belongs_to_one_memory_of_an_owner(self, store: Store) -> None:
-        one = memory("one", key="k")
-        put(store, one, memory("theirs", BOB, key="k"))
-        for state in State:
-            current = store.get({ADA}, [one.id])[one.id]
-            if current.state is not state:
-                store.apply([forgotten(current)])
+    def test_an_erased_id_is_not_used_again(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA)
+        gone = writes.erase(one)
+        store.journal.append([one, gone])
+        for expected in (0, 1, 2, 3):
             with pytest.raises(Conflict):
-                put(store, memory("two", key="k"))
+                store.journal.append(
+                    [writes.add(ADA, id=one.id, write={"version": expected + 1, "expected": expected})]
+                )
+        theirs = writes.add(BOB, id=one.id)
+        store.journal.append([theirs])
+        assert same(one_of(store, BOB, one.id), theirs)
+
+    def test_vectors_are_kept_replaced_and_removed(self, store: Store, writes: Writer) -> None:
+        long = vector(1, 0.1)
+        last = writes.add(ADA, write={"vector": long})
+        store.journal.append([last])
+        for change, wanted in (
+            ({"keeps_vector": True, "vector": vector(5, 5)}, long),
+            ({"keeps_vector": False, "vector": vector(0, 1)}, vector(0, 1)),
+            ({"keeps_vector": False, "vector": None}, None),
+            ({"keeps_vector": True}, None),
+        ):
+            last = writes.update(last, write=change)
+            store.journal.append([last])
+            assert one_of(store, ADA, last.id, vectors=True).vector == wanted
+            assert [one.vector for one in store.journal.scan({ADA}, vectors=True)] == [wanted]
+            assert one_of(store, ADA, last.id).vector is None
+            check_usage(store.journal, [ADA])
+
+    def test_accesses_add_up_and_are_no_versions(self, store: Store, writes: Writer) -> None:
+        one, other = writes.add(ADA), writes.add(ADA)
+        theirs = writes.add(BOB, id=one.id)
+        put(store, one, other, theirs)
+        marks = store.journal.marks({ADA, BOB})
+        store.journal.count_accesses(
+            [Access(ADA, one.id, 2, 50), Access(ADA, "nothing", 1, 50), Access(BOB, "no", 1, 1)]
+        )
+        store.journal.count_accesses([Access(ADA, one.id, 3, 90), Access(ADA, one.id, 1, 80)])
+        store.journal.count_accesses([])
+        found = one_of(store, ADA, one.id)
+        assert (found.access_count, found.last_accessed_at) == (6, 90)
+        for untouched in (one_of(store, ADA, other.id), one_of(store, BOB, theirs.id)):
+            assert (untouched.access_count, untouched.last_accessed_at) == (0, None)
+        assert store.journal.marks({ADA, BOB}) == marks
+        assert same(bare(found), one)
+        store.journal.append([writes.update(one, "two")])
+        assert one_of(store, ADA, one.id).access_count == 6
+        assert next(iter(store.journal.scan({ADA}))).access_count == 6
+
+    def test_settings_change_together_and_leave_the_others(self, store: Store) -> None:
+        before = store.journal.settings()
+        store.journal.set_settings({"calibration": "1", "kit": HOSTILE_TEXTS[0]})
+        store.journal.set_settings({"kit": "2"})
+        assert store.journal.settings() == before | {"calibration": "1", "kit": "2"}
+        store.journal.settings()["kit"] = "changed outside"
+        assert store.journal.settings()["kit"] == "2"
+
+    def test_owners_are_all_that_the_journal_tells_of(self, store: Store, writes: Writer) -> None:
+        everybody = [owner(f"user {number}") for number in range(7)]
+        first = [writes.add(one) for one in everybody]
+        put(store, *first)
+        store.journal.append([writes.erase(first[0])])
         with pytest.raises(Conflict):
-            put(store, memory(key="twice"), memory(key="twice"))
-        other = memory("other")
-        put(store, other)
-        with pytest.raises(Conflict):
-            store.apply([updated(other, key="k")])
-        assert store.keys(ADA, ["k", "twice", "K", ""]) == {"k": one.id}
+            store.journal.append([writes.update(writes.add(owner("refused")))])
+        listed = list(store.journal.owners())
+        assert sorted(listed, key=lambda one: one.ids) == everybody
+        walked: list[Owner] = []
+        while page := store.journal.owners(after=walked[-1] if walked else None, limit=3):
+            walked += page
+        assert walked == listed
 
-    def test_a_key_is_free_when_its_memory_lets_go(self, store: Store) -> None:
-        one, two = memory("one", key="k"), memory("two")
-        put(store, one, two)
-        renamed = updated(one, key="new")
-        taken = updated(two, key="k")
-        store.apply([renamed, taken])
-        assert store.keys(ADA, ["k", "new"]) == {"k": two.id, "new": one.id}
-        third = memory("three", key="k")
-        store.apply([erased(taken.memory), added(third)])
-        assert store.keys(ADA, ["k", "new"]) == {"k": third.id, "new": one.id}
+    def test_upkeep_changes_nothing_that_can_be_read(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA, key="k", write={"vector": vector(1, 0)})
+        put(store, one, writes.update(one, "two"), writes.add(ADA, "gone", id="gone"))
+        put(store, writes.erase(one_of(store, ADA, "gone")))
+        before = everything(store.journal, ADA)
+        store.rebuild()
+        store.compact({ADA})
+        assert store.check(repair=True).healthy
+        assert everything(store.journal, ADA) == before
 
-    def test_vectors_are_kept_replaced_and_removed(self, store: Store) -> None:
-        one = memory(vector=vector(1, 0.1))
-        put(store, one)
-        steps = [
-            (updated(one), one.vector),
-            (restored(forgotten(one).memory), one.vector),
-            (
-                updated(one, write={"keeps_vector": False, "vector": vector(0, 1)}),
-                vector(0, 1),
-            ),
-            (updated(one, write={"keeps_vector": False, "vector": None}), None),
-        ]
-        for number, (write, wanted) in enumerate(steps, start=2):
-            store.apply([replace(write, memory=replace(write.memory, version=number))])
-            assert store.get({ADA}, [one.id], vectors=True)[one.id].vector == wanted
-            assert [one.memory.vector for one in store.scan({ADA}, vectors=True)] == [wanted]
-            assert store.get({ADA}, [one.id])[one.id].vector is None
-            assert [one.memory.vector for one in store.scan({ADA})] == [None]
-            assert len(nearest(store, query(ADA), vector(1, 1), 5)) == (wanted is not None)
-
-    def test_a_vector_that_is_kept_is_not_replaced(self, store: Store) -> None:
-        """Whatever else comes with the write."""
-        one = memory(vector=vector(1, 0))
-        put(store, one)
-        store.apply([updated(one, write={"keeps_vector": True, "vector": vector(0, 1)})])
-        assert store.get({ADA}, [one.id], vectors=True)[one.id].vector == vector(1, 0)
-
-    def test_the_first_vector_settles_the_embedder(self, store: Store) -> None:
-        put(store, memory("without"))
-        assert "embedder" not in store.settings()
-        put(store, memory(vector=vector(1, 0)))
-        settled = store.settings()
-        assert (settled["embedder"], settled["dimension"]) == ("kit", "2")
-        with pytest.raises(EmbedderMismatch):
-            put(store, memory(vector=Vector.of("other", [1, 0])))
-        with pytest.raises(InvalidInput) as caught:
-            put(store, memory(vector=vector(1, 0, 0)))
-        assert caught.value.details["field"] == "vector"
-        assert store.settings() == settled
-        put(store, memory(vector=vector(0, 1)))
-
-    def test_one_batch_cannot_mix_embedders(self, store: Store) -> None:
-        with pytest.raises(EmbedderMismatch):
-            put(store, memory(vector=vector(1, 0)), memory(vector=Vector.of("other", [1, 0])))
-        assert "embedder" not in store.settings()
-        put(store, memory(vector=Vector.of("other", [1, 0, 0])))
-
-    def test_touch_counts_accesses(self, store: Store, place: Path) -> None:
-        clock = Ticker(step=timedelta(microseconds=1))
-        one, two, three = memory("one"), memory("two"), memory("three")
-        put(store, one, two, three)
-        history = store.versions({ADA})
-        store.touch([one.id, two.id, new_id()], clock())
-        last = clock()
-        store.touch([one.id], last)
-        store.apply([updated(two, content="two, changed")])
-        with self.settled(store, place) as settled:
-            found = settled.get({ADA}, [one.id, two.id, three.id])
-            accesses = [(found[m.id].access_count, found[m.id].last_accessed_at) for m in (one, two, three)]
-            assert accesses == [(2, last), (1, START), (0, None)]
-            assert [s.memory.access_count for s in settled.scan({ADA})] == [2, 1, 0]
-            assert settled.versions({ADA})[:3] == history
-
-    def test_the_last_access_is_the_one_that_came_last_whatever_the_clock_says(self, store: Store, place: Path) -> None:
-        one, earlier = memory("one"), START - timedelta(seconds=2)
-        put(store, one)
-        store.touch([one.id], START)
-        store.touch([one.id], earlier)
-        with self.settled(store, place) as settled:
-            found = settled.get({ADA}, [one.id])[one.id]
-            assert (found.access_count, found.last_accessed_at) == (2, earlier)
-
-    def test_settings_are_merged(self, store: Store) -> None:
-        before = store.settings()
-        store.set_settings({"a": "1", "ü'": "\n"})
-        store.set_settings({"a": "2"})
-        store.settings()["a"] = "a copy is changed, the store is not"
-        assert store.settings() == before | {"a": "2", "ü'": "\n"}
-
-    def test_a_closed_store_says_so(self, store: Store) -> None:
-        one = memory()
-        put(store, one)
-        vectors = [later(store, one, vector(1, 0))]
+    def test_a_closed_store_says_so(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA)
+        store.journal.append([one])
+        position = store.journal.position({ADA})
+        journal, records = store.journal, store.records
         store.close()
         store.close()
-        calls: list[Callable[[], object]] = [
-            lambda: put(store, memory()),
-            lambda: store.get({ADA}, [one.id]),
-            lambda: list(store.scan({ADA})),
-            lambda: store.versions({ADA}),
-            store.sequence,
-            store.owners,
-            store.journal,
-            store.settings,
-            lambda: store.set_settings({"a": "b"}),
-            lambda: store.keys(ADA, ["k"]),
-            lambda: store.select(query(ADA)),
-            lambda: store.count(query(ADA)),
-            lambda: store.candidates(query(ADA), probe("a", vector(1, 0))),
-            lambda: store.candidates(query(ADA, include_forgotten=True), probe("a")),
-            lambda: store.pick(query(ADA), [1]),
-            lambda: store.unembedded("kit", 1),
-            lambda: store.embed(vectors),
-            lambda: store.adopt("other", 2),
-            lambda: store.stats({ADA}, START),
-            lambda: store.sizes(START),
+        calls: list[Any] = [
+            lambda: journal.append([writes.add(ADA)]),
+            lambda: journal.embed([]),
+            lambda: journal.adopt("kit", 2),
+            lambda: journal.count_accesses([Access(ADA, one.id, 1, 1)]),
+            lambda: journal.set_settings({"a": "b"}),
+            journal.settings,
+            lambda: journal.get({ADA}, [one.id]),
+            lambda: journal.keyed(ADA, ["k"]),
+            lambda: list(journal.scan({ADA})),
+            lambda: journal.versions({ADA}, after=position),
+            lambda: journal.history(ADA, one.id),
+            journal.feed,
+            lambda: journal.position({ADA}),
+            lambda: journal.marks({ADA}),
+            lambda: journal.usage({ADA}),
+            journal.owners,
+            lambda: journal.unembedded("kit", 1),
+            lambda: journal.select(query(ADA)),
+            lambda: journal.count({ADA}, where()),
+            lambda: journal.stats({ADA}, START),
+            lambda: records.get(ADA, "kind", "name"),
+            lambda: records.drop(ADA, "kind", "name"),
+            lambda: records.list({ADA}),
+            store.check,
+            store.rebuild,
+            lambda: store.compact({ADA}),
         ]
         for call in calls:
             with pytest.raises(StoreClosed):
                 call()
+        assert store.health().status is Status.UNHEALTHY

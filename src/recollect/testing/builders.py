@@ -1,54 +1,26 @@
-"""Short ways to make owners, memories and writes. Nothing is random and the clock is a counter."""
+"""Short ways to make owners, writes and queries. The clock is a counter; ids and stamps are never used twice."""
 
 import itertools
+import os
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from recollect import ids
+from recollect import codec, ids
 from recollect.filters import Where
-from recollect.ports import Embedded, Query, Store, Write
-from recollect.recall.probes import Probe
-from recollect.text import query_text
-from recollect.types import Layer, Memory, Operation, Owner, State, Vector
+from recollect.ports import Query, Store
+from recollect.types import Facets, Layer, MemoryType, Operation, Owner, State, Stored, Vector, Write
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 """The first time of every clock here."""
 
+START_US = codec.to_micros(START)
+"""The same in microseconds since 1970."""
+
 EMBEDDER = "kit"
 """The name of the embedder that the vectors here claim to come from."""
 
-NO_WORDS = query_text.Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
-"""What a question asks for that is only a vector."""
-
-EVERYTHING = 1_000
-"""A pool that no test fills: every memory that can be a candidate is one."""
-
-_numbers = itertools.count(1)
-
-
-class Scored(NamedTuple):
-    """A memory that a search found, and how well it fits."""
-
-    memory: Memory
-    score: float
-
-
-class Ticker:
-    """A clock that goes on by one step each time it is read.
-
-    >>> clock = Ticker()
-    >>> (clock() - clock()).total_seconds()
-    -1.0
-    """
-
-    def __init__(self, start: datetime = START, step: timedelta = timedelta(seconds=1)) -> None:
-        self._times = (start + step * count for count in itertools.count())
-
-    def __call__(self) -> datetime:
-        """The next time."""
-        return next(self._times)
+_UNCOUNTED = ("state", "type", "importance", "created_at", "occurred_at", "text")
 
 
 def owner(*names: str, layer: Layer = Layer.USER) -> Owner:
@@ -60,81 +32,139 @@ def owner(*names: str, layer: Layer = Layer.USER) -> Owner:
     return Owner(layer, names)
 
 
-def new_id() -> str:
-    """An id that was not given out before in this process, in the form of the engine's ids."""
-    return ids.uuid7(1_767_268_800_000 + next(_numbers), bytes(10))
-
-
-def memory(content: str = "a memory", whose: Owner | None = None, **fields: Any) -> Memory:
-    """A memory of ada's, or of somebody else's, with those fields.
-
-    >>> memory("Likes tea", tags=("food",)).tags
-    ('food',)
-    """
-    created = fields.pop("created_at", START)
-    given = {"id": new_id(), "occurred_at": created, "updated_at": created} | fields
-    return Memory(content=content, owner=whose or owner("ada"), created_at=created, **given)
-
-
-def vector(*values: float) -> Vector:
-    """A vector of the kit's embedder.
+def vector(*values: float, embedder: str = EMBEDDER) -> Vector:
+    """A vector of the kit's embedder, or of another one.
 
     >>> vector(1, 0).embedder
     'kit'
     """
-    return Vector.of(EMBEDDER, values)
+    return Vector.of(embedder, values)
 
 
-def passages(*rows: tuple[float, ...], embedder: str = EMBEDDER) -> Vector:
-    """The vector of a long text in passages of ten characters, one row of numbers for each.
+def make_facets(text: str | None, payload: bytes = b"", **named: Any) -> dict[str, Any]:
+    """The facets of a memory: those that every memory has, and the given ones; ``None`` leaves one out.
 
-    >>> passages((1, 0), (0, 1)).spans
-    ((0, 10), (10, 20))
+    >>> make_facets("tea", tags=["food"])["bytes"]
+    20
     """
-    spans = [(10 * place, 10 * place + 10) for place in range(len(rows))]
-    return Vector.joined([Vector.of(embedder, row) for row in rows], spans)
+    made = {
+        "state": State.ACTIVE.value,
+        "type": MemoryType.FACT.value,
+        "importance": 0.5,
+        "created_at": START_US,
+        "occurred_at": START_US,
+        "text": text,
+    }
+    made = {name: value for name, value in (made | named).items() if value is not None and name != "bytes"}
+    counted = {name: value for name, value in made.items() if name not in _UNCOUNTED}
+    return made | {"bytes": len((text or "").encode()) + len(codec.encode_json(counted)) + len(payload)}
 
 
-def added(what: Memory, **fields: Any) -> Write:
-    """The write that adds a memory as it is, with its vector; ``fields`` are those of the write."""
-    return _write(Operation.ADDED, what, fields)
+class Writer:
+    """Makes writes as one process would: its clock rises, every version has a stamp of its own.
+
+    A write that follows another takes that one, or the version that was read, and leaves the vector in place.
+
+    >>> writes = Writer()
+    >>> first = writes.add(owner("ada"), "Likes tea", tags=["food"])
+    >>> second = writes.update(first, "Likes coffee")
+    >>> second.version, second.expected, second.replaced == first.stamp, second.facets["tags"]
+    (2, 1, True, ['food'])
+    """
+
+    def __init__(self, start: datetime = START, origin: str = "0" * 12) -> None:
+        self._clock = ids.StampClock(origin)
+        self._micros = itertools.count(codec.to_micros(start), 1_000_000)
+
+    def now(self) -> int:
+        """The next time, in microseconds: a second after the last."""
+        return next(self._micros)
+
+    def new_id(self) -> str:
+        """An id that nobody has."""
+        return ids.uuid7(START_US // 1000, os.urandom(ids.ENTROPY))
+
+    def add(
+        self,
+        whose: Owner,
+        text: str | None = "a memory",
+        *,
+        id: str | None = None,
+        write: dict[str, Any] | None = None,
+        **facets: Any,
+    ) -> Write:
+        """The first version of a memory. ``write`` are fields of the write, all others are facets."""
+        fields = write or {}
+        now = self.now()
+        made: dict[str, Any] = {
+            "owner": whose,
+            "id": id or self.new_id(),
+            "version": 1,
+            "expected": 0,
+            "operation": Operation.ADDED,
+            "stamp": self._clock.stamp(now),
+            "recorded_at": now,
+            "facets": make_facets(text, fields.get("payload", b""), **facets),
+        }
+        return Write(**(made | fields))
+
+    def update(
+        self, before: Write | Stored, text: str | None = None, *, write: dict[str, Any] | None = None, **facets: Any
+    ) -> Write:
+        """The next version of a memory, with some facets changed; ``None`` removes one."""
+        return self._next(Operation.UPDATED, before, text, facets, write)
+
+    def forget(self, before: Write | Stored, **write: Any) -> Write:
+        """The version that forgets a memory."""
+        return self._next(Operation.FORGOTTEN, before, None, {"state": State.FORGOTTEN.value}, write)
+
+    def archive(self, before: Write | Stored, **write: Any) -> Write:
+        """The version that archives a memory."""
+        return self._next(Operation.ARCHIVED, before, None, {"state": State.ARCHIVED.value}, write)
+
+    def restore(self, before: Write | Stored, **write: Any) -> Write:
+        """The version that makes a memory active again."""
+        return self._next(Operation.RESTORED, before, None, {"state": State.ACTIVE.value}, write)
+
+    def erase(self, before: Write | Stored, **write: Any) -> Write:
+        """The tombstone of a memory."""
+        gone = self._next(Operation.ERASED, before, None, {}, write)
+        return gone._replace(facets={}, payload=b"", keeps_vector=False)
+
+    def _next(
+        self,
+        operation: Operation,
+        before: Write | Stored,
+        text: str | None,
+        facets: Facets,
+        write: dict[str, Any] | None,
+    ) -> Write:
+        now = self.now()
+        made: dict[str, Any] = {
+            "owner": before.owner,
+            "id": before.id,
+            "version": before.version + 1,
+            "expected": before.version,
+            "operation": operation,
+            "stamp": self._clock.stamp(now),
+            "replaced": before.stamp,
+            "recorded_at": now,
+            "payload": before.payload,
+            "keeps_vector": True,
+        } | (write or {})
+        named = dict(before.facets) | dict(facets)
+        text = text if text is not None else named.get("text")
+        named.pop("text", None)
+        return Write(**({"facets": make_facets(text, made["payload"], **named)} | made))
 
 
-def updated(what: Memory, *, write: dict[str, Any] | None = None, **changes: Any) -> Write:
-    """The write that changes a stored memory: its next version, with its vector left in place."""
-    return _next(Operation.UPDATED, what, changes, write)
-
-
-def forgotten(what: Memory, **fields: Any) -> Write:
-    """The write that forgets a stored memory."""
-    return _next(Operation.FORGOTTEN, what, {"state": State.FORGOTTEN}, fields)
-
-
-def restored(what: Memory, **fields: Any) -> Write:
-    """The write that brings a forgotten memory back."""
-    return _next(Operation.RESTORED, what, {"state": State.ACTIVE}, fields)
-
-
-def erased(what: Memory, **fields: Any) -> Write:
-    """The write that erases a stored memory."""
-    return _next(Operation.ERASED, what, {}, fields)
-
-
-def _next(operation: Operation, what: Memory, changes: dict[str, Any], fields: dict[str, Any] | None) -> Write:
-    after = replace(what, **({"version": what.version + 1} | changes))
-    kept = {"keeps_vector": True, "vector": None, "recorded_at": what.updated_at + timedelta(seconds=1)}
-    return _write(operation, after, kept | (fields or {}))
-
-
-def _write(operation: Operation, what: Memory, fields: dict[str, Any]) -> Write:
-    given = {"recorded_at": what.updated_at, "vector": what.vector} | fields
-    given["memory"] = replace(what, updated_at=given["recorded_at"], vector=None)
-    return Write(operation=operation, **given)
-
-
-def put(store: Store, *memories: Memory) -> list[int]:
-    """Add memories to a store in one batch and return their sequences."""
-    return store.apply([added(one) for one in memories])
+def put(store: Store, *writes: Write) -> None:
+    """Append writes: in one batch, or owner by owner where the store cannot write to several at once."""
+    if store.capabilities.batches:
+        store.journal.append(writes)
+        return
+    for one in dict.fromkeys(write.owner for write in writes):
+        store.journal.append([write for write in writes if write.owner == one])
 
 
 def query(*owners: Owner, **fields: Any) -> Query:
@@ -144,51 +174,38 @@ def query(*owners: Owner, **fields: Any) -> Query:
     0.5
     """
     own = {name: fields.pop(name) for name in tuple(fields) if name in Query.__dataclass_fields__}
-    return Query(owners=frozenset(owners), where=Where(**({"now": START} | fields)), **own)
+    return Query(owners=frozenset(owners), where=where(**fields), **own)
 
 
-def later(store: Store, what: Memory, new: Vector, **fields: Any) -> Embedded:
-    """A vector for a memory that is stored already; ``fields`` are those of what is to be stored."""
-    number = next(stored.number for stored in store.scan({what.owner}) if stored.memory.id == what.id)
-    given: dict[str, Any] = {"number": number, "version": what.version, "vector": new}
-    return Embedded(**(given | fields))
+def where(**conditions: Any) -> Where:
+    """Conditions, as of the first time unless told otherwise.
 
-
-def probe(text: str = "", near: Vector | None = None, *, pool: int = EVERYTHING, **fields: Any) -> Probe:
-    """A question: a text, a vector, or both; ``fields`` are the others of a probe.
-
-    >>> probe("dark mode").asked.words, probe(near=vector(1, 0)).asked.terms
-    (('dark', 'mode'), ())
+    >>> where(tags=("food",)).now == START
+    True
     """
-    return Probe(asked=query_text.parse(text) if text else NO_WORDS, vector=near, pool=pool, **fields)
+    return Where(**({"now": START} | conditions))
 
 
-def nearest(store: Store, wanted: Query, near: Vector, limit: int) -> list[Scored]:
-    """The memories whose vectors have the highest cosine with one, the best first."""
-    return _best(store, wanted, probe(near=near, pool=limit), "similarity")[:limit]
+def moment(seconds: float = 0, micros: int = 0) -> datetime:
+    """A time so much later than the first.
+
+    >>> moment(60).minute
+    1
+    """
+    return START + timedelta(seconds=seconds, microseconds=micros)
 
 
-def by_words(store: Store, wanted: Query, text: str, limit: int) -> list[Scored]:
-    """The memories that share the words of a text, or whose neighbours do, the best first."""
-    asked = Probe(asked=query_text.parse(text), pool=limit)
-    return _best(store, wanted, asked, "keyword")[:limit]
+def bare(one: Stored) -> Stored:
+    """A version without what belongs to its memory: accesses and the vector."""
+    return one._replace(access_count=0, last_accessed_at=None, vector=None)
 
 
-def _best(store: Store, wanted: Query, asked: Probe, signal: str) -> list[Scored]:
-    found = store.candidates(wanted, asked)
-    if not len(found):
-        return []
-    numbers, scores = found.numbers.tolist(), found.signals[signal].tolist()
-    memories = store.pick(wanted, numbers)
-    order = sorted(range(len(numbers)), key=lambda place: (-scores[place], numbers[place]))
-    return [Scored(memories[numbers[place]], scores[place]) for place in order]
-
-
-def plain(what: Memory) -> Memory:
-    """The memory without what is kept beside its history: accesses and the vector."""
-    return replace(what, access_count=0, last_accessed_at=None, vector=None)
-
-
-def ids_of(memories: Iterable[Memory]) -> list[str]:
+def ids_of(found: Iterable[Stored | Write]) -> list[str]:
     """The ids, in order."""
-    return [one.id for one in memories]
+    return [one.id for one in found]
+
+
+def one_of(store: Store, whose: Owner, memory_id: str, **options: Any) -> Stored:
+    """A memory that must be there."""
+    (found,) = store.journal.get({whose}, [memory_id], **options)
+    return found

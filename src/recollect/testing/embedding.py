@@ -1,336 +1,170 @@
-"""Vectors that come after their memories, those of another embedder, and those of texts in passages."""
+"""Vectors that come later, and the change from one embedder to another."""
 
 import pytest
 
 from recollect.errors import EmbedderMismatch, InvalidInput
 from recollect.ports import Store
-from recollect.testing.basics import snapshot
-from recollect.testing.builders import (
-    EMBEDDER,
-    START,
-    added,
-    erased,
-    forgotten,
-    later,
-    memory,
-    nearest,
-    owner,
-    passages,
-    probe,
-    put,
-    query,
-    restored,
-    updated,
-    vector,
-)
-from recollect.testing.recall import EXACT, ROUGH, contents, signal
+from recollect.testing.basics import check_usage, everything
+from recollect.testing.builders import EMBEDDER, Writer, ids_of, one_of, owner, put, vector
 from recollect.testing.subject import Subject
-from recollect.types import Memory, Vector
+from recollect.types import Embedded, Stored, Vector, Write
 
-ADA = owner("ada")
-BOB = owner("bob")
-OTHER = "other"
-DIGEST = b"sixteen bytes are"
+ADA, BOB = owner("ada"), owner("bob")
+OTHER = "another embedder"
 
 
-def other(*values: float) -> Vector:
-    """A vector of another embedder."""
-    return Vector.of(OTHER, values)
+def later(one: Write | Stored, *values: float, embedder: str = EMBEDDER, digest: bytes | None = None) -> Embedded:
+    """A vector for a memory as it is now."""
+    return Embedded(one.owner, one.id, one.version, vector(*values, embedder=embedder), digest)
 
 
-def missing(store: Store, embedder: str = EMBEDDER, limit: int = 100) -> list[str]:
-    """What is stored without a vector of an embedder."""
-    return [stored.memory.content for stored in store.unembedded(embedder, limit)]
+def missing(store: Store, embedder: str = EMBEDDER) -> list[str]:
+    """The ids of memories without a vector of an embedder; they are counted alike."""
+    found = ids_of(store.journal.unembedded(embedder, 1_000))
+    assert store.journal.count_unembedded(embedder) == len(found)
+    return sorted(found)
 
 
-def found(store: Store, *near: float, embedder: str = EMBEDDER) -> list[str]:
-    """What is nearest, of all that ada has."""
-    return contents(nearest(store, query(ADA), Vector.of(embedder, near), 9))
-
-
-def vector_of(store: Store, one: Memory) -> Vector | None:
-    """The vector that a memory has."""
-    return store.get({one.owner}, [one.id], vectors=True)[one.id].vector
-
-
-@pytest.mark.req("L4")
+@pytest.mark.req("L4", "H5")
 class Embedding(Subject):
-    """``unembedded``, ``embed``, ``adopt`` and ``embedded``."""
+    """``embed``, ``unembedded``, ``adopt`` and ``embedded``."""
 
-    # -- vectors that come later -----------------------------------------------------------------
+    def test_memories_without_a_vector_are_listed(self, store: Store, writes: Writer) -> None:
+        having = writes.add(ADA, write={"vector": vector(1, 0)})
+        lacking = [writes.add(ADA), writes.add(ADA), writes.add(BOB), writes.add(BOB)]
+        put(store, having, *lacking)
+        put(store, writes.forget(lacking[0]), writes.archive(lacking[1]), writes.erase(lacking[3]))
+        assert missing(store) == sorted(ids_of(lacking[:3]))
+        assert missing(store, OTHER) == sorted(ids_of([having, *lacking[:3]]))
+        assert len(store.journal.unembedded(EMBEDDER, 2)) == 2
+        assert {one.facets["text"] for one in store.journal.unembedded(EMBEDDER, 9)} == {"a memory"}
 
-    def test_memories_without_a_vector_are_listed(self, store: Store) -> None:
-        one, two, gone = memory("one"), memory("two"), memory("gone")
-        put(store, one, memory("has one", vector=vector(1, 0)), two, memory("theirs", BOB), gone)
-        store.apply([forgotten(two), erased(gone), updated(one, content="one, changed")])
-        put(store, memory("expired", expires_at=START))
-        listed = ["one, changed", "two", "theirs", "expired"]
-        assert missing(store) == listed
-        assert missing(store, limit=2) == listed[:2]
-        assert missing(store, OTHER) == ["one, changed", "has one", "two", "theirs", "expired"]
-        everything = {stored.number: stored.memory for stored in store.scan({ADA, BOB})}
-        assert all(everything[stored.number] == stored.memory for stored in store.unembedded(EMBEDDER, 100))
-        assert store.count_unembedded(EMBEDDER) == len(store.unembedded(EMBEDDER, 100))
+    def test_a_vector_may_come_later(self, store: Store, writes: Writer) -> None:
+        one, theirs = writes.add(ADA, id="1"), writes.add(BOB, id="1")
+        put(store, one, theirs)
+        before = store.journal.marks({ADA, BOB})
+        store.journal.embed([later(one, 1, 0)])
+        assert store.journal.settings()["embedder"] == EMBEDDER
+        assert store.journal.settings()["dimension"] == "2"
+        found = one_of(store, ADA, one.id, vectors=True)
+        assert (found.vector, found.version) == (vector(1, 0), 1)
+        after = store.journal.marks({ADA, BOB})
+        assert after[ADA].seq == before[ADA].seq
+        assert after[ADA].revision > before[ADA].revision
+        assert after[BOB] == before[BOB]
+        store.journal.embed([later(one, 0, 1)])
+        assert one_of(store, ADA, one.id, vectors=True).vector == vector(0, 1)
+        assert store.journal.marks({ADA})[ADA].revision > after[ADA].revision
+        assert missing(store) == [theirs.id]
+        check_usage(store.journal, [ADA, BOB])
 
-    def test_a_vector_may_come_later(self, store: Store) -> None:
-        one, two = memory("one"), memory("two", vector=vector(1, 1))
-        put(store, one, two)
-        assert found(store, 1, 0) == ["two"]
-        before = store.sequence(), store.versions({ADA})
-        store.embed([later(store, one, vector(1, 0))])
-        assert found(store, 1, 0) == ["one", "two"]
-        assert vector_of(store, one) == vector(1, 0)
-        assert missing(store) == []
-        assert store.stats({ADA}, START) == Store.stats(store, {ADA}, START)
-        store.embed([later(store, two, vector(1, 0.01)), later(store, one, vector(0, 1))])
-        assert found(store, 1, 0) == ["two", "one"]
-        assert (store.sequence(), store.versions({ADA})) == before
-        assert store.check().healthy
-        store.embed([])
-        store.rebuild()
-        assert found(store, 1, 0) == ["two", "one"]
+    def test_vectors_of_other_versions_and_memories_are_dropped(self, store: Store, writes: Writer) -> None:
+        one, gone = writes.add(ADA, write={"vector": vector(1, 0)}), writes.add(ADA)
+        two = writes.update(one, "two")
+        store.journal.append([one, two, gone, writes.erase(gone)])
+        before = everything(store.journal, ADA)
+        nobody = one._replace(id="nothing"), one._replace(owner=BOB, version=2)
+        store.journal.embed([later(wrong, 0, 1) for wrong in (one, two._replace(version=3), gone, *nobody)])
+        store.journal.embed([])
+        assert everything(store.journal, ADA) == before
 
-    def test_the_first_vector_may_come_later(self, store: Store) -> None:
-        one = memory("one")
-        put(store, one)
-        assert found(store, 1, 0) == []
-        store.embed([later(store, one, vector(1, 0))])
-        settled = store.settings()
-        assert (settled["embedder"], settled["dimension"]) == (EMBEDDER, "2")
-        assert found(store, 1, 0) == ["one"]
-
-    def test_a_vector_for_another_version_is_dropped(self, store: Store) -> None:
-        one, gone = memory("one", vector=vector(1, 0)), memory("gone", vector=vector(1, 0))
-        put(store, one, gone)
-        stale = [later(store, one, vector(0, 1)), later(store, gone, vector(0, 1), digest=DIGEST)]
-        store.apply([updated(one, content="changed", write={"keeps_vector": False, "vector": None}), erased(gone)])
-        before = snapshot(store, ADA)
-        store.embed(stale)
-        store.embed([later(store, one, vector(0, 1), version=version) for version in (0, 1, 3)])
-        store.embed([later(store, one, vector(0, 1), number=10_000)])
-        assert snapshot(store, ADA) == before
-        assert missing(store) == ["changed"]
-        assert found(store, 1, 0) == []
-        assert store.embedded([DIGEST]) == {}
-        store.embed([later(store, one, vector(0, 1), version=2)])
-        assert found(store, 1, 0) == ["changed"]
-
-    def test_a_forgotten_memory_can_be_embedded(self, store: Store) -> None:
-        one = memory("one")
-        put(store, one)
-        gone = forgotten(one)
-        store.apply([gone])
-        store.embed([later(store, gone.memory, vector(1, 0))])
-        assert found(store, 1, 0) == []
-        store.apply([restored(gone.memory)])
-        assert found(store, 1, 0) == ["one"]
-
-    def test_vectors_of_a_wrong_dimension_leave_no_trace(self, store: Store) -> None:
-        one, two = memory("one", vector=vector(1, 0)), memory("two")
-        put(store, one, two)
-        assert found(store, 1, 0) == ["one"]
-        before = snapshot(store, ADA)
-        with pytest.raises(InvalidInput) as caught:
-            store.embed([later(store, two, vector(0, 1)), later(store, one, vector(1, 0, 0))])
-        assert caught.value.details["field"] == "vector"
-        assert snapshot(store, ADA) == before
-        assert found(store, 1, 0) == ["one"]
-        assert missing(store) == ["two"]
-
-    # -- another embedder ------------------------------------------------------------------------
-
-    def test_another_embedder_waits_until_it_is_adopted(self, store: Store) -> None:
-        one, two = memory("one", vector=vector(1, 0)), memory("two", BOB, vector=vector(0, 1))
-        put(store, one, two)
-        settled = store.settings()
-        assert not store.adopt(OTHER, 3)
-        store.embed([later(store, one, other(0, 0, 1))])
-        assert vector_of(store, one) == vector(1, 0)
-        assert found(store, 1, 0) == ["one"]
-        assert (missing(store), missing(store, OTHER)) == ([], ["two"])
-        assert not store.adopt(OTHER, 3)
-        assert store.settings() == settled
-        store.embed([later(store, two, other(0, 1, 0))])
-        assert store.stats({ADA, BOB}, START) == Store.stats(store, {ADA, BOB}, START)
-        assert store.adopt(OTHER, 3)
-        assert (vector_of(store, one), vector_of(store, two)) == (other(0, 0, 1), other(0, 1, 0))
-        assert (store.settings()["embedder"], store.settings()["dimension"]) == (OTHER, "3")
-        near = nearest(store, query(ADA, BOB), other(0, 2, 1), 9)
-        assert contents(near) == ["two", "one"]
-        assert [one.score for one in near] == pytest.approx([2 / 5**0.5, 1 / 5**0.5], abs=EXACT)
-        assert (missing(store), missing(store, OTHER)) == (["one", "two"], [])
-        assert store.stats({ADA, BOB}, START) == Store.stats(store, {ADA, BOB}, START)
-        assert store.check().healthy
-        with pytest.raises(EmbedderMismatch):
-            put(store, memory(vector=vector(1, 0)))
-        put(store, memory("three", vector=other(0, 1, 0)))
-
-    def test_adopting_twice_changes_nothing(self, store: Store) -> None:
-        put(store, memory("one", vector=vector(1, 0)), memory("two"))
-        before = snapshot(store, ADA)
-        assert store.adopt(EMBEDDER, 2)
-        assert snapshot(store, ADA) == before
-
-    def test_an_empty_store_adopts_at_once(self, store: Store) -> None:
-        gone = memory("gone", vector=vector(1, 0))
-        put(store, gone)
-        store.apply([erased(gone)])
-        assert store.adopt(OTHER, 3)
-        put(store, memory("one", vector=other(0, 0, 1)))
-        assert found(store, 0, 0, 1, embedder=OTHER) == ["one"]
-
-    def test_a_question_must_come_from_the_same_embedder(self, store: Store) -> None:
-        """Vectors of two embedders cannot be compared, and a wrong answer would not be noticed."""
-        one = memory("one", vector=vector(1, 0))
-        put(store, one)
-        store.embed([later(store, one, other(1, 0))])
-        last = store.sequence()
-        for wanted in (query(ADA), query(ADA, include_forgotten=True), query(ADA, as_of=last)):
-            for text in ("", "one"):
-                with pytest.raises(EmbedderMismatch):
-                    store.candidates(wanted, probe(text, other(1, 0)))
-                with pytest.raises(InvalidInput):
-                    store.candidates(wanted, probe(text, vector(1, 0, 0)))
-                assert len(store.candidates(wanted, probe(text, vector(1, 0)))) == 1
-        assert store.adopt(OTHER, 2)
-        with pytest.raises(EmbedderMismatch):
-            found(store, 1, 0)
-        assert found(store, 1, 0, embedder=OTHER) == ["one"]
-
-    def test_what_comes_in_the_meantime_is_waited_for(self, store: Store) -> None:
-        one = memory("one", vector=vector(1, 0))
-        put(store, one)
-        store.embed([later(store, one, other(0, 1))])
-        new = memory("new", vector=vector(1, 0))
-        put(store, new)
-        assert not store.adopt(OTHER, 2)
-        store.embed([later(store, new, other(1, 1))])
-        # Another text needs another vector, and the one that waits was made from the former.
-        changed = updated(one, content="changed", write={"keeps_vector": False, "vector": vector(0, 1)})
-        store.apply([changed])
-        assert missing(store, OTHER) == ["changed"]
-        assert not store.adopt(OTHER, 2)
-        store.embed([later(store, changed.memory, other(1, 0))])
-        # A change that leaves the vector in place leaves the waiting one, too.
-        store.apply([updated(changed.memory, importance=0.9), forgotten(new)])
-        assert missing(store, OTHER) == []
-        assert store.adopt(OTHER, 2)
-        assert found(store, 1, 0, embedder=OTHER) == ["changed"]
-        assert vector_of(store, new) == other(1, 1)
-
-    def test_a_vector_that_waits_can_be_replaced(self, store: Store) -> None:
-        one = memory("one", vector=vector(1, 0))
-        put(store, one)
-        store.embed([later(store, one, Vector.of("third", [1, 1]))])
-        store.embed([later(store, one, other(0, 0, 1))])
-        store.embed([later(store, one, other(0, 1, 0))])
-        assert vector_of(store, one) == vector(1, 0)
-        assert store.adopt(OTHER, 3)
-        assert vector_of(store, one) == other(0, 1, 0)
-        assert not store.adopt("third", 2)
-
-    def test_an_erased_memory_leaves_no_vector_waiting(self, store: Store) -> None:
-        one, gone = memory("one", vector=vector(1, 0)), memory("gone", vector=vector(0, 1))
-        put(store, one, gone)
-        store.embed([later(store, one, other(1, 0)), later(store, gone, other(0, 1), digest=DIGEST)])
-        store.apply([erased(gone)])
-        assert store.adopt(OTHER, 2)
-        assert found(store, 0, 1, embedder=OTHER) == ["one"]
-        assert store.embedded([DIGEST]) == {}
-        assert [stored.memory.vector for stored in store.scan({ADA}, vectors=True)] == [other(1, 0)]
-        assert store.check().healthy
-
-    def test_what_is_known_of_the_former_embedder_goes_with_it(self, store: Store) -> None:
-        store.set_settings({"calibration": "0.1 0.9", "kit": "stays"})
-        one = memory("one", vector=vector(1, 0))
-        put(store, one)
-        assert not store.adopt(OTHER, 2)
-        assert store.settings()["calibration"] == "0.1 0.9"
-        store.embed([later(store, one, other(1, 0))])
-        assert store.adopt(OTHER, 2)
-        assert "calibration" not in store.settings()
-        assert store.settings()["kit"] == "stays"
-
-    # -- passages --------------------------------------------------------------------------------
-
-    def test_the_best_passage_counts(self, store: Store) -> None:
-        long = memory("long", vector=passages((1, 0, 0), (0, 1, 0), (0, 1, 1)))
-        first, second = put(store, long, memory("short", vector=vector(0, 3, 1)))
-        wanted = query(ADA)
-        assert vector_of(store, long) == long.vector
-        for near, expected, passage in (
-            ((1, 0, 0), {"long": 1, "short": 0}, 0),
-            ((0, 1, 0), {"long": 1, "short": 3 / 10**0.5}, 1),
-            ((0, 1, 1), {"long": 1, "short": 4 / 20**0.5}, 2),
-            ((-1, -1, 0), {"long": -0.5, "short": -3 / 20**0.5}, 2),
-        ):
-            scored = nearest(store, wanted, vector(*near), 9)
-            assert {one.memory.content: one.score for one in scored} == pytest.approx(expected, abs=EXACT)
-            for asked in (probe(near=vector(*near)), probe("long", vector(*near))):
-                candidates = store.candidates(wanted, asked)
-                named = dict(zip(candidates.numbers.tolist(), candidates.passages.tolist(), strict=True))
-                assert named[second] == -1
-                assert named[first] == passage
-                similar = signal(store, wanted, asked, "similarity")
-                assert similar[first] == pytest.approx(expected["long"], abs=ROUGH)
-
-    def test_passages_follow_every_change(self, store: Store) -> None:
-        one, two = memory("one", vector=passages((1, 0), (0, 1))), memory("two", vector=vector(1, 1))
-        numbers = put(store, one, two)
-        assert found(store, 0, 1) == ["one", "two"]
-        shorter = updated(one, write={"keeps_vector": False, "vector": vector(1, 0)})
-        store.apply([shorter])
-        assert found(store, 0, 1) == ["two", "one"]
-        store.embed([later(store, two, passages((1, 0), (1, 0), (0, 1)))])
-        assert signal(store, query(ADA), probe(near=vector(0, 1)), "similarity") == pytest.approx(
-            dict(zip(numbers, [0, 1], strict=True)), abs=EXACT
-        )
-        store.apply([erased(two)])
-        assert found(store, 0, 1) == ["one"]
-
-    def test_passages_of_another_embedder_wait_like_others(self, store: Store) -> None:
-        one = memory("one", vector=passages((1, 0), (0, 1)))
-        put(store, one)
-        renewed = passages((1, 0, 0), (0, 0, 1), embedder=OTHER)
-        store.embed([later(store, one, renewed)])
-        assert store.adopt(OTHER, 3)
-        assert vector_of(store, one) == renewed
-        assert [one.score for one in nearest(store, query(ADA), other(0, 0, 1), 9)] == pytest.approx([1], abs=EXACT)
-        assert store.check().healthy
-
-    def test_passages_must_have_the_dimension_of_the_store(self, store: Store) -> None:
-        put(store, memory("one", vector=vector(1, 0)))
+    def test_a_wrong_dimension_leaves_no_trace(self, store: Store, writes: Writer) -> None:
+        one, two = writes.add(ADA, write={"vector": vector(1, 0)}), writes.add(ADA)
+        store.journal.append([one, two])
+        before = everything(store.journal, ADA)
         with pytest.raises(InvalidInput):
-            put(store, memory("two", vector=passages((1, 0, 0), (0, 1, 0))))
-        put(store, memory("two", vector=passages((1, 0), (0, 1))))
+            store.journal.embed([later(one, 0, 1), later(two, 1, 0, 0)])
+        with pytest.raises(InvalidInput):
+            store.journal.append([writes.add(ADA, write={"vector": vector(1, 0, 0)})])
+        with pytest.raises(EmbedderMismatch):
+            store.journal.append([writes.add(ADA, write={"vector": vector(1, 0, embedder=OTHER)})])
+        assert everything(store.journal, ADA) == before
 
-    # -- digests ---------------------------------------------------------------------------------
+    def test_the_first_vector_of_a_batch_decides(self, store: Store, writes: Writer) -> None:
+        with pytest.raises(EmbedderMismatch):
+            store.journal.append([writes.add(ADA, write={"vector": vector(1, embedder=name)}) for name in ("a", "b")])
+        assert "embedder" not in store.journal.settings()
+        store.journal.append([writes.add(ADA), writes.add(ADA, write={"vector": vector(1, 2, 3)})])
+        settings = store.journal.settings()
+        assert (settings["embedder"], settings["dimension"]) == (EMBEDDER, "3")
 
-    def test_what_is_found_by_a_digest_is_the_vector_that_was_stored_with_it(self, store: Store) -> None:
-        """A store need not remember digests; but it must not give a vector that is not the right one."""
-        one, two, long = (
-            memory("one", vector=vector(1, 0)),
-            memory("two"),
-            memory("long", vector=passages((1, 0), (0, 1))),
-        )
-        store.apply([added(one, digest=DIGEST), added(two), added(long, digest=b"long")])
-        store.embed([later(store, two, vector(0, 1), digest=b"two")])
-        kept = {DIGEST: one.vector, b"two": vector(0, 1), b"long": long.vector}
-        asked = [*kept, b"never", b""]
-        assert store.embedded(iter(asked)).items() <= kept.items()
-        remembers = store.embedded(asked) == kept
-        assert remembers or store.embedded(asked) == {}, "some digests are remembered and others are not"
-        # Another text with the same memory: the digest was that of the former.
-        changed = updated(one, content="changed", write={"keeps_vector": False, "vector": vector(1, 1)})
-        store.apply([changed, forgotten(two), erased(long)])
-        assert store.embedded(asked).items() <= {(b"two", vector(0, 1))}
-        store.apply([erased(changed.memory)])
-        assert store.embedded([DIGEST]) == {}
+    def test_passages_are_kept_whole(self, store: Store, writes: Writer) -> None:
+        rows = Vector.joined([vector(1, 0), vector(0, 1)], [(0, 10), (10, 20)])
+        whole = Vector(rows.embedder, rows.data, rows.spans, pieces=b"\x01\x02\x03\x04")
+        one, two = writes.add(ADA, write={"vector": whole}), writes.add(ADA)
+        store.journal.append([one, two])
+        store.journal.embed([Embedded(ADA, two.id, 1, whole)])
+        assert [found.vector for found in store.journal.scan({ADA}, vectors=True)] == [whole, whole]
+        assert store.journal.settings()["dimension"] == "2"
+        check_usage(store.journal, [ADA])
 
-    def test_a_digest_outlives_one_of_two_memories(self, store: Store) -> None:
-        one, two = memory("same", vector=vector(1, 0)), memory("same", BOB, vector=vector(1, 0))
-        store.apply([added(one, digest=DIGEST), added(two, digest=DIGEST)])
-        store.apply([erased(one)])
-        assert store.embedded([DIGEST]).items() <= {(DIGEST, vector(1, 0))}
-        store.apply([erased(two)])
-        assert store.embedded([DIGEST]) == {}
+    def test_another_embedder_waits_until_it_is_adopted(self, store: Store, writes: Writer) -> None:
+        one, two = writes.add(ADA, write={"vector": vector(1, 0)}), writes.add(BOB, write={"vector": vector(0, 1)})
+        forgotten = writes.add(BOB)
+        put(store, one, two, forgotten)
+        forgotten = writes.forget(forgotten)
+        put(store, forgotten)
+        store.journal.set_settings({"calibration": "of the former"})
+        before = everything(store.journal, ADA, BOB)
+        store.journal.embed([later(one, 1, 2, 3, embedder=OTHER), later(two, 4, 5, 6, embedder=OTHER)])
+        assert everything(store.journal, ADA, BOB) == before, "a vector that waits shows nowhere"
+        assert missing(store, OTHER) == [forgotten.id]
+        assert not store.journal.adopt(OTHER, 3)
+        assert everything(store.journal, ADA, BOB) == before
+        store.journal.embed([later(forgotten, 7, 8, 9, embedder=OTHER)])
+        marks = store.journal.marks({ADA, BOB})
+        assert store.journal.adopt(OTHER, 3)
+        settings = store.journal.settings()
+        assert (settings["embedder"], settings["dimension"]) == (OTHER, "3")
+        assert "calibration" not in settings
+        vectors = {found.id: found.vector for found in store.journal.scan({ADA, BOB}, vectors=True)}
+        assert vectors[one.id] == vector(1, 2, 3, embedder=OTHER)
+        assert vectors[forgotten.id] == vector(7, 8, 9, embedder=OTHER)
+        risen = store.journal.marks({ADA, BOB})
+        assert all(risen[who].revision > marks[who].revision for who in marks)
+        assert missing(store, OTHER) == []
+        assert len(missing(store, EMBEDDER)) == 3
+        with pytest.raises(EmbedderMismatch):
+            store.journal.append([writes.add(ADA, write={"vector": vector(1, 0)})])
+        check_usage(store.journal, [ADA, BOB])
+
+    def test_adopting_ones_own_embedder_changes_nothing(self, store: Store, writes: Writer) -> None:
+        store.journal.append([writes.add(ADA, write={"vector": vector(1, 0)})])
+        before = everything(store.journal, ADA)
+        assert store.journal.adopt(EMBEDDER, 2)
+        assert everything(store.journal, ADA) == before
+
+    def test_an_empty_store_adopts_at_once(self, store: Store, writes: Writer) -> None:
+        assert store.journal.adopt(OTHER, 2)
+        assert store.journal.settings()["embedder"] == OTHER
+        with pytest.raises(EmbedderMismatch):
+            store.journal.append([writes.add(ADA, write={"vector": vector(1, 0)})])
+        with pytest.raises(InvalidInput):
+            store.journal.append([writes.add(ADA, write={"vector": vector(1, embedder=OTHER)})])
+
+    def test_a_vector_that_waits_goes_with_the_text_it_was_made_from(self, store: Store, writes: Writer) -> None:
+        changed, kept, gone = (writes.add(ADA, write={"vector": vector(1, 0)}) for _ in range(3))
+        store.journal.append([changed, kept, gone])
+        store.journal.embed([later(one, 5, embedder=OTHER) for one in (changed, kept, gone)])
+        assert missing(store, OTHER) == []
+        new = writes.update(changed, "another text", write={"keeps_vector": False, "vector": vector(0, 1)})
+        store.journal.append([new, writes.update(kept, importance=0.9), writes.erase(gone)])
+        assert missing(store, OTHER) == [changed.id]
+        assert not store.journal.adopt(OTHER, 1)
+        store.journal.embed([later(new, 6, embedder=OTHER)])
+        assert store.journal.adopt(OTHER, 1)
+
+    def test_a_digest_finds_the_vector_that_was_stored_with_it(self, store: Store, writes: Writer) -> None:
+        """A store may keep none; what it finds is right, and gone with the last memory that had it."""
+        one = writes.add(ADA, write={"vector": vector(1, 0), "digest": b"digest 1"})
+        two, three = writes.add(BOB), writes.add(ADA)
+        put(store, one, two, three)
+        store.journal.embed([later(two, 0, 1, digest=b"digest 2"), later(three, 0, 1, digest=b"digest 2")])
+        asked = [b"digest 1", b"digest 2", b"unknown"]
+        kept = {b"digest 1": vector(1, 0), b"digest 2": vector(0, 1)}
+        found = store.journal.embedded(asked)
+        assert found in ({}, kept)
+        put(store, writes.erase(one), writes.erase(two))
+        assert store.journal.embedded(asked) == ({b"digest 2": vector(0, 1)} if found else {})
+        put(store, writes.erase(three))
+        assert store.journal.embedded(asked) == {}

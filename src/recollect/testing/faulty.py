@@ -2,18 +2,14 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ParamSpec, Self, TypeVar
+from functools import partial
+from types import FunctionType
+from typing import Any, Self
 
 from recollect.errors import ConfigurationError
-from recollect.ports import Capabilities, Embedded, Owners, Query, Quota, Record, Store, Stored, Write
-from recollect.recall.probes import Candidates, Probe
-from recollect.types import Diagnosis, Health, Layer, LayerSize, Memory, Owner, SessionConfig, Stats, Vector, Version
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from recollect.ports import Capabilities, Journal, Records, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,47 +20,24 @@ class _Fault:
     after: bool
 
 
-class FaultyStore(Store):
-    """Wraps a store, passes every call on, and raises where it was told to.
+class Faults:
+    """Counts calls by name, and raises in those that shall fail."""
 
-    For tests of what stands above a store: that it reports the error and leaves no trace when the
-    call failed before it was made, and copes when it failed after.
-
-    >>> from recollect.errors import StoreFull
-    >>> from recollect.stores.ram import RamStore
-    >>> store = FaultyStore(RamStore())
-    >>> store.fail("sequence", StoreFull("no space left"), call=2)
-    >>> store.sequence()
-    0
-    >>> store.sequence()
-    Traceback (most recent call last):
-    ...
-    recollect.errors.StoreFull: no space left
-    >>> store.sequence(), store.calls["sequence"]
-    (0, 3)
-    """
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
-        self._faults: list[_Fault] = []
+        self._planned: list[_Fault] = []
         self._lock = threading.Lock()
 
-    def fail(self, method: str, error: BaseException, *, call: int = 1, after: bool = False) -> None:
-        """Raise an error in the n-th call of a method from now on.
-
-        ``after`` makes the call first: the work is done, and only the answer is lost.
-        """
-        if method.startswith("_") or not callable(getattr(Store, method, None)):
-            raise ValueError(f"a store has no method {method!r}")
+    def plan(self, method: str, error: BaseException, call: int, *, after: bool) -> None:
+        """Raise an error in the n-th call of a method from now on."""
         with self._lock:
-            self._faults.append(_Fault(method, self.calls[method] + call, error, after))
+            self._planned.append(_Fault(method, self.calls[method] + call, error, after))
 
-    def _pass_on(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        name = method.__name__
+    def call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Make a call, unless it shall fail."""
         with self._lock:
             self.calls[name] += 1
-            due = [one for one in self._faults if (one.method, one.call) == (name, self.calls[name])]
+            due = [one for one in self._planned if (one.method, one.call) == (name, self.calls[name])]
         for fault in due:
             if not fault.after:
                 raise fault.error
@@ -72,6 +45,76 @@ class FaultyStore(Store):
         for fault in due:
             raise fault.error
         return result
+
+
+def _methods(port: type) -> list[str]:
+    return [name for name, value in vars(port).items() if isinstance(value, FunctionType) and name[0] != "_"]
+
+
+def _forwarding(port: type, prefix: str) -> type:
+    """A subclass of a port whose methods all go through ``Faults.call``."""
+
+    def forwarded(name: str) -> Callable[..., Any]:
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._faults.call(prefix + name, getattr(self._wrapped, name), *args, **kwargs)
+
+        return method
+
+    def init(self: Any, wrapped: object, faults: Faults) -> None:
+        self._wrapped, self._faults = wrapped, faults
+
+    methods = {name: forwarded(name) for name in _methods(port)}
+    return type(f"Faulty{port.__name__}", (port,), {"__init__": init, **methods})
+
+
+_JOURNAL = _forwarding(Journal, "")
+_RECORDS = _forwarding(Records, "records.")
+_STORE = frozenset(_methods(Store))
+
+
+class FaultyStore(Store):
+    """Wraps a store, passes every call on, and raises where it was told to.
+
+    For tests of what stands above a store: that it reports the error and leaves no trace when the call failed before it
+    was made, and copes when it failed after. Methods of the journal go by their names, those of the records by
+    ``records.put``, those of the store by ``store.check``.
+
+    >>> from recollect.errors import StoreFull
+    >>> from recollect.stores.ram import RamStore
+    >>> store = FaultyStore(RamStore())
+    >>> store.fail("owners", StoreFull("no space left"), call=2)
+    >>> store.journal.owners()
+    []
+    >>> store.journal.owners()
+    Traceback (most recent call last):
+    ...
+    recollect.errors.StoreFull: no space left
+    >>> store.journal.owners(), store.calls["owners"]
+    ([], 3)
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._faults = Faults()
+        self.journal = _JOURNAL(store.journal, self._faults)
+        self.records = _RECORDS(store.records, self._faults)
+        self.index, self.images = store.index, store.images
+
+    @property
+    def calls(self) -> Counter[str]:
+        """How often each method was called."""
+        return self._faults.calls
+
+    def fail(self, method: str, error: BaseException, *, call: int = 1, after: bool = False) -> None:
+        """Raise an error in the n-th call of a method from now on.
+
+        ``after`` makes the call first: the work is done, and only the answer is lost.
+        """
+        port, _, name = method.rpartition(".")
+        known = {"": _methods(Journal), "records": _methods(Records), "store": _STORE}
+        if name not in known.get(port, ()):
+            raise ValueError(f"a store has no method {method!r}")
+        self._faults.plan(method, error, call, after=after)
 
     # What a class says of itself, this one takes from the store that it wraps.
     @property
@@ -93,8 +136,7 @@ class FaultyStore(Store):
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
         """Refuse: a faulty store is made around another one."""
         raise ConfigurationError(
-            f"no URL names a faulty store: {url[:40]!r}, {durability!r}",
-            hint="use FaultyStore(store)",
+            f"no URL names a faulty store: {url[:40]!r}, {durability!r}", hint="use FaultyStore(store)"
         )
 
     @classmethod
@@ -102,119 +144,12 @@ class FaultyStore(Store):
         """Never: no URL names a faulty store."""
         return False
 
-    def apply(self, writes: Sequence[Write], *, quota: Quota | None = None) -> list[int]:
-        return self._pass_on(self.store.apply, writes, quota=quota)
-
-    def get(self, owners: Owners, ids: Iterable[str], *, vectors: bool = False) -> dict[str, Memory]:
-        return self._pass_on(self.store.get, owners, ids, vectors=vectors)
-
-    def scan(self, owners: Owners, *, as_of: int | None = None, vectors: bool = False) -> Iterator[Stored]:
-        return self._pass_on(self.store.scan, owners, as_of=as_of, vectors=vectors)
-
-    def versions(
-        self,
-        owners: Owners,
-        *,
-        memory_id: str | None = None,
-        after: int = 0,
-        limit: int | None = None,
-    ) -> list[Version]:
-        return self._pass_on(self.store.versions, owners, memory_id=memory_id, after=after, limit=limit)
-
-    def journal(self, *, after: int = 0, limit: int | None = None) -> list[Version]:
-        """As the wrapped store does."""
-        return self._pass_on(self.store.journal, after=after, limit=limit)
-
-    def owners(self) -> list[Owner]:
-        return self._pass_on(self.store.owners)
-
-    def sequence(self, at: datetime | None = None) -> int:
-        return self._pass_on(self.store.sequence, at)
-
-    def touch(self, ids: Iterable[str], at: datetime) -> None:
-        self._pass_on(self.store.touch, ids, at)
-
-    def count_unembedded(self, embedder: str) -> int:
-        """As the wrapped store does."""
-        return self._pass_on(self.store.count_unembedded, embedder)
-
-    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
-        return self._pass_on(self.store.unembedded, embedder, limit)
-
-    def embed(self, vectors: Sequence[Embedded]) -> None:
-        self._pass_on(self.store.embed, vectors)
-
-    def adopt(self, embedder: str, dimension: int) -> bool:
-        return self._pass_on(self.store.adopt, embedder, dimension)
-
-    def settings(self) -> dict[str, str]:
-        return self._pass_on(self.store.settings)
-
-    def set_settings(self, values: Mapping[str, str]) -> None:
-        self._pass_on(self.store.set_settings, values)
-
-    def records(self, owners: Owners, kind: str) -> list[Record]:
-        return self._pass_on(self.store.records, owners, kind)
-
-    def all_records(self) -> list[Record]:
-        return self._pass_on(self.store.all_records)
-
-    def record(self, owner: Owner, kind: str, name: str) -> Record | None:
-        return self._pass_on(self.store.record, owner, kind, name)
-
-    def put_record(self, record: Record) -> None:
-        self._pass_on(self.store.put_record, record)
-
-    def drop_record(self, owner: Owner, kind: str, name: str) -> bool:
-        return self._pass_on(self.store.drop_record, owner, kind, name)
+    def __getattribute__(self, name: str) -> Any:
+        if name in _STORE:
+            store, faults = object.__getattribute__(self, "store"), object.__getattribute__(self, "_faults")
+            return partial(faults.call, f"store.{name}", getattr(store, name))
+        return object.__getattribute__(self, name)
 
     def close(self) -> None:
-        self._pass_on(self.store.close)
-
-    def keys(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
-        return self._pass_on(self.store.keys, owner, keys)
-
-    def select(self, query: Query) -> list[Stored]:
-        return self._pass_on(self.store.select, query)
-
-    def ranked(self, query: Query, value: Callable[[Memory], float]) -> list[Stored]:
-        return self._pass_on(self.store.ranked, query, value)
-
-    def count(self, query: Query) -> int:
-        return self._pass_on(self.store.count, query)
-
-    def candidates(self, query: Query, probe: Probe) -> Candidates:
-        return self._pass_on(self.store.candidates, query, probe)
-
-    def pick(self, query: Query, numbers: Iterable[int], *, vectors: bool = False) -> dict[int, Memory]:
-        return self._pass_on(self.store.pick, query, numbers, vectors=vectors)
-
-    def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
-        return self._pass_on(self.store.embedded, digests)
-
-    def usage(self, owners: Owners) -> int:
-        return self._pass_on(self.store.usage, owners)
-
-    def stats(self, owners: Owners, now: datetime) -> Stats:
-        return self._pass_on(self.store.stats, owners, now)
-
-    def sizes(self, now: datetime) -> dict[Layer, LayerSize]:
-        return self._pass_on(self.store.sizes, now)
-
-    def health(self) -> Health:
-        return self._pass_on(self.store.health)
-
-    def check(self, *, repair: bool = False) -> Diagnosis:
-        return self._pass_on(self.store.check, repair=repair)
-
-    def accept(self, at: datetime) -> list[str]:
-        return self._pass_on(self.store.accept, at)
-
-    def compact(self, owners: Owners) -> None:
-        self._pass_on(self.store.compact, owners)
-
-    def session_defaults(self) -> SessionConfig | None:
-        return self._pass_on(self.store.session_defaults)
-
-    def rebuild(self) -> None:
-        self._pass_on(self.store.rebuild)
+        """Close the wrapped store."""
+        self.store.close()

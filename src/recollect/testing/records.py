@@ -1,218 +1,192 @@
-"""Records: named documents beside the memories, whoever's they are and whatever their names look like."""
+"""Records and leases: documents with optimistic concurrency, and the right to do something alone."""
 
-from collections.abc import Callable
-from contextlib import closing
+import time
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import codec
-from recollect.errors import Conflict, StoreClosed
-from recollect.ports import Record, Store
+from recollect.errors import Conflict, Unsupported
+from recollect.ports import Lease, Record, Store
 from recollect.testing import strategies
-from recollect.testing.builders import START, memory, owner, put
-from recollect.testing.concurrency import at_once, attempt
-from recollect.testing.isolation import CONFUSABLE, OWNERS
+from recollect.testing.basics import HOSTILE_TEXTS
+from recollect.testing.builders import Writer, moment, owner
+from recollect.testing.concurrency import THREADS, at_once, won
 from recollect.testing.subject import GENERATED, Subject
 from recollect.types import Layer, Owner
 
 ADA, BOB = owner("ada"), owner("bob")
-KIND = "session"
-NAMES = (*dict.fromkeys(name for group in CONFUSABLE for name in group), "../up", "/etc/passwd", "CON", "a" * 256)
-BODIES: tuple[object, ...] = (
-    {},
-    {"text": "two\nlines, a \u2028 and 'quotes\"", "zero": "\u0000"},
-    {"numbers": [0, -1, 1.5, 2**63 - 1], "none": None, "deep": {"ü": [True, False]}},
-)
-THREADS = 4
+PATIENCE_S = 30.0
 
 
 def record(
-    name: str = "monday", whose: Owner = ADA, body: object = None, *, version: int = 1, kind: str = KIND
+    name: str = "name", whose: Owner = ADA, *, kind: str = "kind", body: bytes = b"{}", version: int = 1
 ) -> Record:
-    """A record of ada's, or of somebody else's."""
-    return Record(
-        owner=whose,
-        kind=kind,
-        name=name,
-        body=codec.encode_json({"name": name} if body is None else body),
-        version=version,
-        updated_at=START + timedelta(microseconds=version),
-    )
-
-
-def following(one: Record, body: object) -> Record:
-    """The next version of a record."""
-    after = one.updated_at + timedelta(microseconds=1)
-    return replace(one, body=codec.encode_json(body), version=one.version + 1, updated_at=after)
+    """A record in its first version, unless told otherwise."""
+    return Record(owner=whose, kind=kind, name=name, body=body, version=version, updated_at=moment(micros=version))
 
 
 @pytest.mark.req("H5", "J2")
-class Records(Subject):
-    """``records``, ``record``, ``put_record`` and ``drop_record``."""
+class RecordsOfOwners(Subject):
+    """``get``, ``put``, ``drop`` and ``list`` of ``store.records``."""
 
-    def test_the_records_of_everybody_can_be_gone_through(self, store: Store, place: Path) -> None:
-        kept = [record("monday"), record("monday", BOB), record("../up", BOB, kind="note"), record("c" * 256)]
-        for one in (*kept, record("gone")):
-            store.put_record(one)
-        store.drop_record(ADA, KIND, "gone")
-        put(store, memory("in a session without a record", owner("ada", "tuesday", layer=Layer.SESSION)))
-        with self.settled(store, place) as settled:
-            assert sorted(settled.all_records(), key=str) == sorted(kept, key=str)
+    def test_an_empty_store_has_none(self, store: Store) -> None:
+        assert store.records.get(ADA, "kind", "name") is None
+        assert not store.records.drop(ADA, "kind", "name")
+        assert list(store.records.list({ADA})) == list(store.records.list(None)) == []
 
-    @pytest.mark.parametrize("body", BODIES, ids=["empty", "texts", "values"])
-    def test_a_record_comes_back_as_it_was_put(self, store: Store, body: object) -> None:
-        one = record(body=body)
-        assert store.record(ADA, KIND, one.name) is None
-        store.put_record(one)
-        assert store.record(ADA, KIND, one.name) == one
-        assert store.records({ADA}, KIND) == [one]
+    @pytest.mark.parametrize("text", HOSTILE_TEXTS)
+    def test_a_record_comes_back_as_it_was_put(self, store: Store, text: str) -> None:
+        body = b'{"a": [1, 2.50, "\\u00e9", null], "b": {}}'
+        one = record(f"name {text}", owner(f"who {text}"), kind="a kind", body=body)
+        store.records.put(one)
+        assert store.records.get(one.owner, one.kind, one.name) == one
+        assert list(store.records.list({one.owner}, "a kind")) == list(store.records.list(None)) == [one]
 
+    @pytest.mark.req("H11")
     def test_only_the_next_version_is_taken(self, store: Store) -> None:
-        one = record()
-        for version in (0, 2, 7):
+        with pytest.raises(Conflict):
+            store.records.put(record(version=2))
+        store.records.put(record())
+        store.records.put(record(version=2, body=b'{"n": 2}'))
+        for version in (0, 1, 2, 4):
             with pytest.raises(Conflict):
-                store.put_record(replace(one, version=version))
-        assert store.records({ADA}, KIND) == []
-        store.put_record(one)
-        two = following(one, {"changed": True})
-        for wrong in (one, replace(two, version=3)):
-            with pytest.raises(Conflict) as caught:
-                store.put_record(wrong)
-            assert caught.value.hint
-        assert store.record(ADA, KIND, one.name) == one
-        store.put_record(two)
-        assert store.records({ADA}, KIND) == [two]
+                store.records.put(record(version=version, body=b'{"wrong": true}'))
+        assert store.records.get(ADA, "kind", "name") == record(version=2, body=b'{"n": 2}')
 
     def test_a_dropped_record_is_gone_and_its_name_free(self, store: Store) -> None:
-        one, other = record("one"), record("other")
-        store.put_record(one)
-        store.put_record(following(one, {}))
-        store.put_record(other)
-        assert store.drop_record(ADA, KIND, "one")
-        assert not store.drop_record(ADA, KIND, "one")
-        assert not store.drop_record(owner("nobody"), KIND, "one")
-        assert store.record(ADA, KIND, "one") is None
-        assert store.records({ADA}, KIND) == [other]
-        store.put_record(one)
-        assert store.record(ADA, KIND, "one") == one
+        store.records.put(record())
+        store.records.put(record(version=2))
+        assert store.records.drop(ADA, "kind", "name")
+        assert not store.records.drop(ADA, "kind", "name")
+        assert store.records.get(ADA, "kind", "name") is None
+        store.records.put(record(body=b'{"new": 1}'))
+        assert [one.version for one in store.records.list({ADA})] == [1]
 
-    @pytest.mark.req("L6")
-    def test_each_owner_has_its_own(self, store: Store) -> None:
-        of = {whose: record("same", whose, {"whose": number}) for number, whose in enumerate(OWNERS)}
-        for one in of.values():
-            store.put_record(one)
-        wrong = [whose for whose in OWNERS if store.records({whose}, KIND) != [of[whose]]]
-        wrong += [whose for whose in OWNERS if store.record(whose, KIND, "same") != of[whose]]
-        assert wrong == []
-        some = OWNERS[::3]
-        assert {one.owner for one in store.records(frozenset(some), KIND)} == set(some)
-        assert store.records(frozenset(), KIND) == []
-        assert store.drop_record(OWNERS[0], KIND, "same")
-        assert len(store.records(frozenset(OWNERS), KIND)) == len(OWNERS) - 1
+    @pytest.mark.req("L6", "L11")
+    def test_owners_and_kinds_are_kept_apart(self, store: Store) -> None:
+        kept = [
+            record(body=str(number).encode(), whose=whose, kind=kind)
+            for number, (whose, kind) in enumerate(
+                [(ADA, "kind"), (BOB, "kind"), (ADA, "Kind"), (ADA, "kin"), (owner("ada", layer=Layer.TEAM), "kind")]
+            )
+        ]
+        for one in kept:
+            store.records.put(one)
+        for one in kept:
+            assert store.records.get(one.owner, one.kind, one.name) == one
+            assert list(store.records.list({one.owner}, one.kind)) == [one]
+        assert len(store.records.list({ADA})) == 3
+        assert len(store.records.list({ADA, BOB}, "kind")) == 2
+        assert {one.body for one in store.records.list(None)} == {one.body for one in kept}
+        assert len(store.records.list(None, "kind")) == 3
+        assert store.records.drop(ADA, "kind", "name")
+        assert len(store.records.list(None)) == 4
 
-    def test_names_are_taken_literally_and_give_the_order(self, store: Store) -> None:
-        made = {name: record(name) for name in NAMES}
-        for one in made.values():
-            store.put_record(one)
-        assert [one.name for one in store.records({ADA}, KIND)] == sorted(NAMES)
-        assert [name for name in NAMES if store.record(ADA, KIND, name) != made[name]] == []
-        for name in NAMES[::2]:
-            assert store.drop_record(ADA, KIND, name)
-        assert [one.name for one in store.records({ADA}, KIND)] == sorted(NAMES[1::2])
-
-    def test_kinds_are_kept_apart(self, store: Store) -> None:
-        kinds = (KIND, "Session", "sessions", "snapshot")
-        made = [record(kind=kind) for kind in kinds]
-        for one in made:
-            store.put_record(one)
-        for one in made:
-            assert store.records({ADA}, one.kind) == [one]
-            assert store.record(ADA, one.kind, one.name) == one
-        assert store.drop_record(ADA, "Session", "monday")
-        assert store.record(ADA, KIND, "monday") is not None
-
-    @given(names=st.lists(strategies.texts(min_size=1), min_size=2, max_size=4, unique=True))
+    @given(names=st.lists(strategies.texts(min_size=1, max_size=6), unique=True, max_size=8), limit=st.integers(1, 3))
     @GENERATED
-    def test_generated_names(self, store: Store, names: list[str]) -> None:
-        whose = owner(*names)
-        assume(store.records({whose}, KIND) == [])
+    def test_names_are_literal_and_give_the_order_of_pages(
+        self, store: Store, writes: Writer, names: list[str], limit: int
+    ) -> None:
+        whose = owner(writes.new_id())
         for name in names:
-            store.put_record(record(name, whose))
-        assert [one.name for one in store.records({whose}, KIND)] == sorted(names)
-        for name in names:
-            assert store.drop_record(whose, KIND, name)
-        assert store.records({whose}, KIND) == []
+            store.records.put(record(name, whose))
+        assert [one.name for one in store.records.list({whose})] == sorted(names)
+        walked: list[str] = []
+        while page := store.records.list({whose}, "kind", after=walked[-1] if walked else "", limit=limit):
+            assert len(page) <= limit
+            walked += [one.name for one in page]
+        assert walked == sorted(names)
 
-    def test_records_and_memories_leave_each_other_alone(self, store: Store) -> None:
-        one, mine = record(), memory("mine")
-        store.put_record(one)
-        assert store.sequence() == 0
-        put(store, mine)
+    def test_records_are_no_versions(self, store: Store, writes: Writer) -> None:
+        store.journal.append([writes.add(ADA)])
+        marks, usage = store.journal.marks({ADA, BOB}), store.journal.usage({ADA})
+        store.records.put(record())
+        store.records.put(record(whose=BOB))
         store.rebuild()
-        assert store.record(ADA, KIND, one.name) == one
-        assert store.check().findings == ()
-        assert store.drop_record(ADA, KIND, one.name)
-        assert set(store.get({ADA}, [mine.id])) == {mine.id}
+        assert (store.journal.marks({ADA, BOB}), store.journal.usage({ADA})) == (marks, usage)
+        assert list(store.journal.owners()) == [ADA]
+        assert len(store.records.list(None)) == 2
+
+    @pytest.mark.req("H11")
+    def test_one_of_many_wins_a_version_of_a_record(self, store: Store) -> None:
+        for version in range(1, 8):
+            rivals = [record(version=version, body=b'{"n": %d}' % number) for number in range(THREADS)]
+            results = at_once([partial(won, store.records.put, rival) for rival in rivals])
+            assert results.count(True) == 1
+            assert store.records.get(ADA, "kind", "name") == rivals[results.index(True)]
 
     def test_durable_records_are_there_again(self, store: Store, place: Path) -> None:
-        one = record()
-        store.put_record(one)
-        store.put_record(two := following(one, {"kept": True}))
-        store.put_record(record("dropped"))
-        store.drop_record(ADA, KIND, "dropped")
+        store.records.put(record())
         store.close()
-        with closing(self.open_store(place)) as again:
-            assert again.records({ADA}, KIND) == ([two] if again.capabilities.durable else [])
+        again = self.open_store(place)
+        kept = again.records.get(ADA, "kind", "name")
+        again.close()
+        assert kept == (record() if again.capabilities.durable else None)
 
-    def test_another_opening_sees_a_record_at_once(self, store: Store, place: Path) -> None:
-        if not (store.capabilities.durable and store.capabilities.shared):
-            pytest.skip("only a durable, shared store can be opened while it is open")
-        with closing(self.open_store(place)) as second:
-            store.put_record(one := record())
-            assert second.record(ADA, KIND, one.name) == one
-            second.put_record(two := following(one, {}))
-            assert store.record(ADA, KIND, one.name) == two
-            with pytest.raises(Conflict):
-                store.put_record(following(one, {"late": True}))
 
-    def test_of_racing_writers_one_wins_each_version(self, store: Store) -> None:
-        one = record(body={"count": 0})
-        store.put_record(one)
-        for _ in range(5):
-            jobs = [partial(attempt, store.put_record, following(one, {"writer": n})) for n in range(THREADS)]
-            assert sum(at_once(jobs)) == 1
-            stored = store.record(ADA, KIND, one.name)
-            assert stored is not None
-            assert stored.version == one.version + 1
-            one = stored
+@pytest.mark.req("H5")
+class Leases(Subject):
+    """``lease`` and ``release`` of ``store.records``, where the store declares them."""
 
-    def test_no_byte_of_a_dropped_record_remains(self, store: Store, place: Path) -> None:
-        mark = "only0in0this0record"
-        store.put_record(record("one", body={"of": "others"}))
-        store.put_record(hidden := record(f"{mark}name", body={"mark": mark}))
-        kept = self.raw_bytes(place)
-        if kept is None or not store.capabilities.erases:
-            pytest.skip("raw_bytes() gives no look at what is kept, or it erases nothing")
-        assert mark.encode() in kept
-        store.drop_record(ADA, KIND, hidden.name)
-        assert mark.encode() not in (self.raw_bytes(place) or b"")
-        store.close()
-        assert mark.encode() not in (self.raw_bytes(place) or b"")
+    @pytest.fixture
+    def leasing(self, store: Store) -> Store:
+        """A store with leases."""
+        if not store.capabilities.leases:
+            pytest.skip("the store has no leases")
+        return store
 
-    def test_a_closed_store_says_so(self, store: Store) -> None:
-        store.close()
-        calls: tuple[Callable[[], object], ...] = (
-            lambda: store.records({ADA}, KIND),
-            lambda: store.record(ADA, KIND, "monday"),
-            lambda: store.put_record(record()),
-            lambda: store.drop_record(ADA, KIND, "monday"),
-        )
-        for call in calls:
-            with pytest.raises(StoreClosed):
-                call()
+    def test_leases_are_declared(self, store: Store) -> None:
+        if store.capabilities.leases:
+            assert store.records.lease("job", "me", 1_000) is not None
+            return
+        with pytest.raises(Unsupported):
+            store.records.lease("job", "me", 1_000)
+        with pytest.raises(Unsupported):
+            store.records.release(Lease(name="job", holder="me", token=1))
+
+    def test_a_lease_is_exclusive_and_its_holder_prolongs_it(self, leasing: Store) -> None:
+        records = leasing.records
+        mine = records.lease("job", "me", 60_000)
+        assert mine is not None
+        assert (mine.name, mine.holder) == ("job", "me")
+        assert records.lease("job", "you", 60_000) is None
+        assert records.lease("job", "me", 60_000) == mine
+        other = records.lease("another job", "you", 60_000)
+        assert other is not None
+
+    def test_tokens_rise_with_every_holder(self, leasing: Store) -> None:
+        last = 0
+        for turn in range(4):
+            lease = leasing.records.lease("job", f"holder {turn}", 60_000)
+            assert lease is not None
+            assert lease.token > last
+            last = lease.token
+            leasing.records.release(lease)
+            leasing.records.release(lease)
+
+    def test_releasing_what_is_no_longer_ones_own_changes_nothing(self, leasing: Store) -> None:
+        mine = leasing.records.lease("job", "me", 60_000)
+        assert mine is not None
+        leasing.records.release(replace(mine, token=mine.token + 1))
+        leasing.records.release(replace(mine, holder="you"))
+        leasing.records.release(replace(mine, name="unknown"))
+        assert leasing.records.lease("job", "you", 60_000) is None
+
+    def test_a_lease_ends_by_the_stores_clock(self, leasing: Store) -> None:
+        short = leasing.records.lease("job", "me", 1)
+        assert short is not None
+        limit = time.monotonic() + PATIENCE_S
+        taken = leasing.records.lease("job", "you", 60_000)
+        while taken is None and time.monotonic() < limit:
+            taken = leasing.records.lease("job", "you", 60_000)
+        assert taken is not None
+        assert taken.token > short.token
+        assert leasing.records.lease("job", "me", 60_000) is None
+
+    def test_one_of_many_takes_a_lease(self, leasing: Store) -> None:
+        takes = [partial(leasing.records.lease, "job", f"holder {number}", 60_000) for number in range(THREADS)]
+        assert sum(lease is not None for lease in at_once(takes)) == 1

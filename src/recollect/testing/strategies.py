@@ -1,6 +1,6 @@
 """Generated memories and conditions, drawn from small pools so that they often meet.
 
-A draft is the fields of a memory without its id and owner: tests give both when they store it.
+A draft is the text and the facets of a memory without its id and owner: ``Writer.add(owner, **draft)``.
 """
 
 from datetime import datetime, timedelta
@@ -8,25 +8,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from recollect import codec
 from recollect.testing.builders import START
-from recollect.types import (
-    KnowledgePointer,
-    Layer,
-    MemoryType,
-    Owner,
-    PointerType,
-    Source,
-    SourceType,
-    State,
-)
+from recollect.types import Layer, MemoryType, Owner, SourceType, State
 
 Draft = dict[str, Any]
 
 # Near misses of one another under LIKE, prefix search, case folding and normalisation.
 TAGS = ("a", "a.b", "a.b.c", "ab", "A", "a%", "a_b", "axb", "a.", "*", "é", "e\u0301")
 AUTHORS = ("ada", "Ada", "ad", "a%", "bob")
-ROLES = ("user", "assistant", "tool")
-SESSIONS = ("monday", "Monday", "mon")
 IMPORTANCES = (0.0, 0.1, 0.3, 0.1 + 0.2, 0.5, 1.0)
 WORDS = (
     "Straße",
@@ -45,7 +35,6 @@ WORDS = (
     "naïve",
     "\U0001f600",
 )
-# A day before, at the same time but for a microsecond, and minutes of which some belong to one conversation.
 MOMENTS = (
     START - timedelta(days=1),
     *(START + timedelta(microseconds=micros) for micros in (-1, 0, 1)),
@@ -81,92 +70,49 @@ def moments() -> st.SearchStrategy[datetime]:
     return st.sampled_from(MOMENTS) | seconds.map(lambda s: START + timedelta(seconds=s))
 
 
-def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """A value or nothing."""
-    return st.none() | strategy
-
-
-def metadata() -> st.SearchStrategy[dict[str, Any]]:
+def fields() -> st.SearchStrategy[dict[str, Any]]:
     """A small JSON object."""
     return st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(VALUES), max_size=3)
 
 
 def owners() -> st.SearchStrategy[Owner]:
-    """Owners with any ids, NUL included: a store must keep apart whatever it is given."""
-    ids = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
-    return st.builds(Owner, st.sampled_from(Layer), st.lists(ids, min_size=1, max_size=2).map(tuple))
+    """Owners with any ids but NUL."""
+    return st.builds(
+        Owner, st.sampled_from(Layer), st.lists(texts(min_size=1, max_size=4), min_size=1, max_size=2).map(tuple)
+    )
 
 
 def drafts() -> st.SearchStrategy[Draft]:
-    """The fields of a memory."""
-    unit = st.sampled_from(IMPORTANCES) | st.floats(0, 1)
-    pointer = st.builds(
-        KnowledgePointer,
-        source_type=st.sampled_from(PointerType),
-        source_id=st.just("adr-1"),
-        content_hash=st.just("sha256:00"),
-        synced_at=moments(),
-    )
+    """The text and facets of a memory; some texts are sealed, and are then no facet."""
+    micros = moments().map(codec.to_micros)
     return st.fixed_dictionaries(
         {
-            "content": contents(),
-            "type": st.sampled_from(MemoryType),
-            "importance": unit,
-            "tags": st.lists(st.sampled_from(TAGS), unique=True, max_size=4).map(tuple),
-            "metadata": metadata(),
-            "created_at": moments(),
+            "text": contents() | contents() | st.none(),
+            "type": st.sampled_from(MemoryType).map(lambda one: one.value),
+            "importance": st.sampled_from(IMPORTANCES) | st.floats(0, 1),
+            "created_at": micros,
+            "occurred_at": micros,
+            "state": st.sampled_from([State.ACTIVE, *State]).map(lambda one: one.value),
         },
         optional={
-            "occurred_at": moments(),
-            "expires_at": maybe(moments()),
-            "state": st.sampled_from(State),
+            "tags": st.lists(st.sampled_from(TAGS), unique=True, min_size=1, max_size=4),
+            "fields": fields(),
+            "expires_at": micros,
             "author": st.sampled_from(AUTHORS),
-            "role": st.sampled_from(ROLES),
-            "session": st.sampled_from(SESSIONS),
-            "title": maybe(texts()),
-            "description": maybe(texts()),
-            "confidence": maybe(unit),
-            "source": st.builds(Source, type=st.sampled_from(SourceType), reference=maybe(texts())),
-            "pointer": maybe(pointer),
-            "references": st.lists(texts(), max_size=3).map(tuple),
+            "role": st.sampled_from(("user", "assistant")),
+            "session": st.sampled_from(("monday", "Monday")),
+            "title": texts(),
+            "source_type": st.sampled_from(SourceType).map(lambda one: one.value),
+            "has_pointer": st.just(True),
+            "decay_factor": st.floats(0, 1),
+            "tier": st.sampled_from(("semantic", "episodic")),
+            "facet_of_a_newer_release": st.sampled_from(VALUES).filter(lambda one: one is not None),
         },
     )
-
-
-def sketches() -> st.SearchStrategy[Draft]:
-    """Drafts of few choices, for tests that are about order: they are quick to make and to shrink."""
-    return st.fixed_dictionaries(
-        {
-            "content": st.sampled_from(WORDS),
-            "importance": st.sampled_from(IMPORTANCES),
-            "tags": st.sampled_from([(), ("a",), ("a.b", "*")]),
-            "created_at": st.sampled_from(MOMENTS),
-            "expires_at": st.sampled_from([None, *MOMENTS]),
-            "author": st.sampled_from([None, *AUTHORS[:2]]),
-            "session": st.sampled_from([None, None, SESSIONS[0]]),
-        }
-    )
-
-
-def vectors(dimension: int = 4) -> st.SearchStrategy[tuple[float, ...]]:
-    """The numbers of a vector, in few directions so that many agree."""
-    return st.tuples(*[st.integers(-3, 3).map(float)] * dimension).filter(any)
-
-
-def questions() -> st.SearchStrategy[str]:
-    """Search texts: words of the pool and names, phrases in quotes, and beginnings of words."""
-    word = st.sampled_from((*WORDS, *AUTHORS))
-    phrase = st.lists(st.sampled_from(WORDS), min_size=2, max_size=2).map(lambda some: f'"{" ".join(some)}"')
-    beginning = st.sampled_from(("da*", "str*", "stra*", "unde*", "ista*", "na*", "οδ*", "ad*"))
-    return st.lists(word | phrase | beginning, min_size=1, max_size=3).map(" ".join)
 
 
 def _some(pool: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from(pool), min_size=1, max_size=2, unique=True).map(tuple)
-
-
-def _needles() -> st.SearchStrategy[str]:
-    return (st.sampled_from(WORDS) | texts(min_size=1, max_size=3)).map(str.casefold)
 
 
 CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
@@ -179,19 +125,19 @@ CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "created_before": moments(),
     "occurred_after": moments(),
     "occurred_before": moments(),
-    "content_contains": _needles(),
+    "content_contains": (st.sampled_from(WORDS) | texts(min_size=1, max_size=3)).map(str.casefold),
     "text": _some(("da*", "*ark", "d*k", "str*se", "mode", "dark", "na*", "*a*e*", "strasse", "nothing")),
     "authors": _some(AUTHORS).map(frozenset),
     "source_type": st.sampled_from(SourceType),
     "has_pointer": st.booleans(),
-    "metadata": metadata(),
-    "include_forgotten": st.just(True),
+    "metadata": fields(),
+    "states": st.none() | st.frozensets(st.sampled_from(State), max_size=2),
     "now": st.sampled_from(MOMENTS),
 }
-"""For each condition of a ``Where`` but ``ids``, which only a test knows, its values."""
+"""For each condition of a ``Where`` its values; ``ids`` and ``without`` are left to the tests, which know ids."""
 
 
-def conditions() -> st.SearchStrategy[dict[str, Any]]:
+def conditions() -> st.SearchStrategy[Draft]:
     """Up to three conditions: more would almost never be met."""
     names = st.lists(st.sampled_from(sorted(CONDITIONS)), max_size=3, unique=True)
-    return names.flatmap(lambda some: st.fixed_dictionaries({n: CONDITIONS[n] for n in some}))
+    return names.flatmap(lambda some: st.fixed_dictionaries({name: CONDITIONS[name] for name in some}))

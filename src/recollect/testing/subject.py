@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from recollect.ports import Store
+from recollect.testing.builders import Writer
 
 GENERATED = settings(
     deadline=None,
@@ -33,8 +33,8 @@ class Subject(ABC):
     def open_store(self, place: Path) -> Store:
         """Open the store that is kept in a place: first an empty one, then that one again.
 
-        The place is an empty folder that nothing else uses. A store that is not kept in files makes
-        a name of its own from it, so that two places never share anything.
+        The place is an empty folder that nothing else uses. A store that is not kept in files makes a name of its own
+        from it, so that two places never share anything.
         """
 
     def raw_bytes(self, place: Path) -> bytes | None:  # noqa: ARG002  # subclasses read it
@@ -42,7 +42,7 @@ class Subject(ABC):
         return None
 
     def url(self, place: Path) -> str | None:  # noqa: ARG002  # subclasses read it
-        """What ``recollect.open`` would take for the place; ``None`` if no URL names it."""
+        """What the store's ``from_url`` takes for the place; ``None`` if no URL names it."""
         return None
 
     @pytest.fixture
@@ -57,12 +57,7 @@ class Subject(ABC):
         yield store
         store.close()
 
-    @contextmanager
-    def settled(self, store: Store, place: Path) -> Iterator[Store]:
-        """The store, closed and opened if that loses nothing: now all is written that may wait."""
-        if not store.capabilities.durable:
-            yield store
-            return
-        store.close()
-        with closing(self.open_store(place)) as again:
-            yield again
+    @pytest.fixture
+    def writes(self) -> Writer:
+        """Makes the writes of a test."""
+        return Writer()

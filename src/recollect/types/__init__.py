@@ -1,60 +1,66 @@
 """The public values: frozen, slotted, and free of any third-party type."""
 
-from typing import TYPE_CHECKING
-
-from recollect import exports
-
-if TYPE_CHECKING:
-    from recollect.types.fields import ChangedFields, NewFields
-    from recollect.types.hits import Hit, Results
-    from recollect.types.memory import (
-        KnowledgePointer,
-        Memory,
-        MemoryType,
-        Operation,
-        PointerType,
-        Source,
-        SourceType,
-        State,
-        Vector,
-    )
-    from recollect.types.new import NewMemory
-    from recollect.types.orders import Ranking, Sort
-    from recollect.types.owners import Identity, Layer, Owner
-    from recollect.types.pages import Page
-    from recollect.types.policies import DecayPolicy
-    from recollect.types.query import Filter
-    from recollect.types.reports import (
-        ConversionReport,
-        Diagnosis,
-        Finding,
-        Health,
-        LayerSize,
-        OperationCompleted,
-        Removal,
-        Stats,
-        Status,
-        TagUsage,
-    )
-    from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
-    from recollect.types.stored import (
-        ORDERS_OF_STORES,
-        Access,
-        Embedded,
-        Facets,
-        Guard,
-        JournalPage,
-        Mark,
-        Owners,
-        Place,
-        Position,
-        Quota,
-        Stamp,
-        Stored,
-        Usage,
-        Write,
-    )
-    from recollect.types.versions import Changes, Version
+from recollect.types.fields import ChangedFields, NewFields
+from recollect.types.hits import Hit, Results
+from recollect.types.memory import (
+    KnowledgePointer,
+    Memory,
+    MemoryType,
+    Operation,
+    PointerType,
+    Source,
+    SourceType,
+    State,
+    Vector,
+)
+from recollect.types.new import NewMemory
+from recollect.types.orders import Ranking, Sort
+from recollect.types.owners import Identity, Layer, Owner
+from recollect.types.pages import Page
+from recollect.types.policies import DecayPolicy
+from recollect.types.query import Filter
+from recollect.types.reports import (
+    ConversionReport,
+    Diagnosis,
+    Finding,
+    Health,
+    LayerSize,
+    OperationCompleted,
+    Removal,
+    Stats,
+    Status,
+    TagUsage,
+)
+from recollect.types.sessions import CompactionReport, DroppedMemory, SessionConfig, SessionStats
+from recollect.types.stored import (
+    ORDERS_OF_STORES,
+    Access,
+    Embedded,
+    Facets,
+    Guard,
+    JournalPage,
+    Mark,
+    Owners,
+    Place,
+    Position,
+    Quota,
+    Stamp,
+    Stored,
+    Usage,
+    Write,
+)
+from recollect.types.versions import Changes, Version
+from recollect.types.words import (
+    DurabilityName,
+    ExportFormatName,
+    LayerName,
+    Layers,
+    MemoryTypeName,
+    MemoryTypes,
+    RankingName,
+    SortName,
+    SourceTypeName,
+)
 
 __all__ = [
     "ORDERS_OF_STORES",
@@ -66,7 +72,9 @@ __all__ = [
     "DecayPolicy",
     "Diagnosis",
     "DroppedMemory",
+    "DurabilityName",
     "Embedded",
+    "ExportFormatName",
     "Facets",
     "Filter",
     "Finding",
@@ -77,10 +85,14 @@ __all__ = [
     "JournalPage",
     "KnowledgePointer",
     "Layer",
+    "LayerName",
     "LayerSize",
+    "Layers",
     "Mark",
     "Memory",
     "MemoryType",
+    "MemoryTypeName",
+    "MemoryTypes",
     "NewFields",
     "NewMemory",
     "Operation",
@@ -93,13 +105,16 @@ __all__ = [
     "Position",
     "Quota",
     "Ranking",
+    "RankingName",
     "Removal",
     "Results",
     "SessionConfig",
     "SessionStats",
     "Sort",
+    "SortName",
     "Source",
     "SourceType",
+    "SourceTypeName",
     "Stamp",
     "State",
     "Stats",
@@ -111,25 +126,3 @@ __all__ = [
     "Version",
     "Write",
 ]
-
-if not TYPE_CHECKING:  # who checks types sees the imports above
-    __getattr__, __dir__ = exports.on_demand(
-        __name__,
-        {
-            "fields": "ChangedFields NewFields",
-            "hits": "Hit Results",
-            "memory": "KnowledgePointer Memory MemoryType Operation PointerType Source SourceType State Vector",
-            "new": "NewMemory",
-            "orders": "Ranking Sort",
-            "owners": "Identity Layer Owner",
-            "pages": "Page",
-            "policies": "DecayPolicy",
-            "query": "Filter",
-            "reports": "ConversionReport Diagnosis Finding Health LayerSize OperationCompleted Removal Stats Status"
-            " TagUsage",
-            "sessions": "CompactionReport DroppedMemory SessionConfig SessionStats",
-            "stored": "Access Embedded Facets Guard JournalPage Mark ORDERS_OF_STORES Owners Place Position Quota Stamp"
-            " Stored Usage Write",
-            "versions": "Changes Version",
-        },
-    )

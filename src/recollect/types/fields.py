@@ -5,10 +5,18 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from recollect.types.memory import KnowledgePointer, MemoryType, Source, Vector
+from recollect.types.words import MemoryTypeName
 
 
 class NewFields(TypedDict, total=False):
-    """The fields of a new memory that ``add`` does not name itself; see :class:`recollect.NewMemory`."""
+    """The fields of a new memory that ``add`` does not name itself; see :class:`recollect.NewMemory`.
+
+    >>> fields: NewFields = {"author": "ada", "role": "user"}
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     memories.view(user="ada").add("I like tea", **fields).role
+    'user'
+    """
 
     title: str | None
     description: str | None
@@ -29,10 +37,18 @@ class NewFields(TypedDict, total=False):
 
 
 class ChangedFields(TypedDict, total=False):
-    """What ``update`` can change. What is left out stays; ``None`` clears a field that may be empty."""
+    """What ``update`` can change. What is left out stays; ``None`` clears a field that may be empty.
+
+    >>> fields: ChangedFields = {"title": "Drinks", "add_tags": ["tea"]}
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     view = memories.view(user="ada")
+    ...     view.update(view.add("Likes tea").id, **fields).title
+    'Drinks'
+    """
 
     content: str
-    type: MemoryType | str
+    type: MemoryType | MemoryTypeName
     importance: float
     tags: Iterable[str]
     add_tags: Iterable[str]

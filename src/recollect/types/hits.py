@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from recollect.types.memory import Memory
 from recollect.types.owners import Layer
 
+_EXCERPT = 40
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
@@ -54,8 +56,17 @@ class Results:
     layers: tuple[Layer, ...]
     semantic: bool = True
 
+    def __repr__(self) -> str:
+        best = f": {self.hits[0].score:.2f} {_excerpt(self.hits[0].memory.content)}" if self.hits else ""
+        return f"<Results {len(self.hits)} of {self.total}{best}>"
+
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
     def __len__(self) -> int:
         return len(self.hits)
+
+
+def _excerpt(content: str) -> str:
+    """The beginning of a content in one line; never the whole of it, because values are written into logs."""
+    return " ".join(content[: min(_EXCERPT, len(content) // 2)].split()) + "…"

@@ -200,6 +200,10 @@ class Memory:
     last_accessed_at: datetime | None = None
     vector: Vector | None = None
 
+    def __repr__(self) -> str:
+        """Never the content: values are written into logs."""
+        return f"<Memory {self.id} {self.type.value}, {len(self.content)} characters>"
+
     @property
     def layer(self) -> Layer:
         """The layer of its owner."""

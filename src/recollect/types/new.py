@@ -7,6 +7,7 @@ from typing import Any
 
 from recollect.types.memory import DEFAULT_IMPORTANCE, KnowledgePointer, MemoryType, Source, Vector
 from recollect.types.owners import Layer
+from recollect.types.words import LayerName, MemoryTypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +24,8 @@ class NewMemory:
     """
 
     content: str
-    layer: Layer | str | None = None
-    type: MemoryType | str = MemoryType.FACT
+    layer: Layer | LayerName | None = None
+    type: MemoryType | MemoryTypeName = MemoryType.FACT
     importance: float = DEFAULT_IMPORTANCE
     tags: Iterable[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Whose a memory is: layers, owners and identities."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 
@@ -40,6 +40,8 @@ class Identity:
 
     >>> Identity(user="ada", project="api").project
     'api'
+    >>> print(Identity(user="ada", project="api"))
+    user=ada project=api
     """
 
     agent: str | None = None
@@ -49,3 +51,7 @@ class Identity:
     team: str | None = None
     org: str | None = None
     company: str | None = None
+
+    def __str__(self) -> str:
+        given = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return " ".join(f"{name}={value}" for name, value in given if value is not None)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from recollect.types.memory import MemoryType, SourceType
+from recollect.types.memory import SourceType
+from recollect.types.words import MemoryTypes, SourceTypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Filter:
     '7d'
     """
 
-    types: Iterable[MemoryType | str] | None = None
+    types: MemoryTypes | None = None
     tags: Iterable[str] | None = None
     any_tags: Iterable[str] | None = None
     no_tags: Iterable[str] | None = None
@@ -34,7 +35,7 @@ class Filter:
     content_contains: str | None = None
     text: str | None = None
     authors: Iterable[str] | None = None
-    source_type: SourceType | str | None = None
+    source_type: SourceType | SourceTypeName | None = None
     has_pointer: bool | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     references: Iterable[str] | None = None

@@ -14,7 +14,8 @@ class Version:
     """One entry of the journal: a memory as one write left it.
 
     ``stamp`` says when and where the version was made, ``replaced`` is the stamp of the version before it: the two tell
-    copies of a store apart and put them together again. ``memory`` is ``None`` once the memory was erased.
+    copies of a store apart and put them together again. ``memory`` is ``None`` once the memory was erased. In a feed of
+    changes, ``position`` is the place right behind the version.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -35,6 +36,7 @@ class Version:
     replaced: Stamp | None = None
     reason: str | None = None
     memory: Memory | None = None
+    position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from recollect.window.compaction import (
     Compaction,
     CompactionReceipt,
     Strategy,
+    StrategyName,
     Summariser,
     asummarised_by,
     compact,
@@ -17,7 +18,7 @@ from recollect.window.compaction import (
 from recollect.window.composing import compose
 from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
 from recollect.window.context import ContextWindow
-from recollect.window.items import ContextItem, RecalledMemory, Role
+from recollect.window.items import ContextItem, RecalledMemory, Role, RoleName
 from recollect.window.keeping import Keep, Kept
 from recollect.window.snapshot import WindowSnapshot
 
@@ -37,7 +38,9 @@ __all__ = [
     "RecalledMemory",
     "Receipt",
     "Role",
+    "RoleName",
     "Strategy",
+    "StrategyName",
     "Summariser",
     "WindowSnapshot",
     "asummarised_by",

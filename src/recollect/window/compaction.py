@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from recollect import validation
 from recollect.errors import InvalidInput
@@ -44,6 +45,10 @@ class Strategy(StrEnum):
     def advanced(self) -> bool:
         """Whether it sums up. Plans may keep these to themselves."""
         return self in (Strategy.EXTRACTIVE, Strategy.SUMMARISER)
+
+
+StrategyName = Literal["oldest", "least_important", "extractive", "summariser"]
+"""The value of a :class:`Strategy`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +181,7 @@ def compact(
     items: Iterable[ContextItem],
     target_tokens: int,
     *,
-    strategy: Strategy | str = Strategy.OLDEST,
+    strategy: Strategy | StrategyName = Strategy.OLDEST,
     summariser: Summariser | None = None,
     counter: TokenCounter = by_characters,
 ) -> Compaction:

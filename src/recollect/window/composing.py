@@ -11,7 +11,15 @@ from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
-from recollect.window.items import TOKENS_MAX, ContextItem, RecalledMemory, Role, checked_items, checked_memories
+from recollect.window.items import (
+    TOKENS_MAX,
+    ContextItem,
+    RecalledMemory,
+    Role,
+    RoleName,
+    checked_items,
+    checked_memories,
+)
 from recollect.window.layout import Draft, Layout
 
 RECALLED_SHARE = 0.5
@@ -36,7 +44,7 @@ def compose(
     recalled_share: float = RECALLED_SHARE,
     min_priority: float = 0.0,
     message_tokens: int = MESSAGE_TOKENS,
-    recalled_role: Role | str = Role.USER,
+    recalled_role: Role | RoleName = Role.USER,
 ) -> Composition:
     """A prompt of at most ``budget_tokens``, with a receipt that names everything that was given.
 

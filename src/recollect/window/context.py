@@ -11,9 +11,17 @@ from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
 from recollect.text.recalled import own_words
 from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window import compaction, composing, keeping, snapshot
-from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, Summariser
+from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, StrategyName, Summariser
 from recollect.window.composition import Composition
-from recollect.window.items import DEFAULT_PRIORITY, TOKENS_MAX, ContextItem, RecalledMemory, Role, checked_item
+from recollect.window.items import (
+    DEFAULT_PRIORITY,
+    TOKENS_MAX,
+    ContextItem,
+    RecalledMemory,
+    Role,
+    RoleName,
+    checked_item,
+)
 from recollect.window.keeping import Keep, Kept
 from recollect.window.snapshot import WindowSnapshot
 
@@ -84,7 +92,7 @@ class ContextWindow:
 
     def add(
         self,
-        role: Role | str,
+        role: Role | RoleName,
         content: str,
         *,
         created_at: datetime | None = None,
@@ -147,7 +155,7 @@ class ContextWindow:
         self,
         target_tokens: int | None = None,
         *,
-        strategy: Strategy | str = Strategy.OLDEST,
+        strategy: Strategy | StrategyName = Strategy.OLDEST,
         summariser: Summariser | None = None,
     ) -> Compaction:
         """Make room, down to a number of tokens; without one, down to half of the maximum.
@@ -179,7 +187,7 @@ class ContextWindow:
             return keeping.unkept(done.removed, "this window has no memories to keep them in")
         return self._keep(done.removed)
 
-    def _permitted(self, strategy: Strategy | str) -> Strategy:
+    def _permitted(self, strategy: Strategy | StrategyName) -> Strategy:
         chosen = validation.choice("strategy", Strategy, strategy)
         if self._permit is not None:
             self._permit(chosen)
@@ -202,7 +210,7 @@ class ContextWindow:
         recalled_share: float = composing.RECALLED_SHARE,
         min_priority: float = 0.0,
         message_tokens: int = composing.MESSAGE_TOKENS,
-        recalled_role: Role | str = Role.USER,
+        recalled_role: Role | RoleName = Role.USER,
     ) -> Composition:
         """A prompt of the items and of recalled memories, those for a query among them; see
         :func:`recollect.window.compose`.

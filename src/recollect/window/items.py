@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from recollect import validation
 from recollect.errors import InvalidInput
@@ -27,6 +27,10 @@ class Role(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
+
+
+RoleName = Literal["system", "user", "assistant", "tool"]
+"""The value of a :class:`Role`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

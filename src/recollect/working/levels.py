@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
 from recollect.events import WorkingMemoryRemoved, WorkingMemorySet
-from recollect.types import MemoryType
+from recollect.types import MemoryType, MemoryTypeName
 from recollect.types.memory import DEFAULT_IMPORTANCE
 from recollect.working.agents import AgentState
 from recollect.working.entries import (
@@ -74,7 +74,7 @@ class Level:
         key: str,
         value: object,
         *,
-        type: MemoryType | str | None = None,
+        type: MemoryType | MemoryTypeName | None = None,
         importance: float = DEFAULT_IMPORTANCE,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,

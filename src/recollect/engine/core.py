@@ -1,0 +1,248 @@
+"""What operations work with: the store, the embedder, the clock and the bus, and how a public operation runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from recollect import codec, entitlements, instrument, logs
+from recollect.entitlements import Feature, Plan
+from recollect.errors import RecollectError, StoreError
+from recollect.events import EventBus
+from recollect.ids import ENTROPY, Entropy, StampClock, uuid7
+from recollect.ports import Clock, Embedder, Index, Journal, Lexicon, Records, Reranker, Store
+from recollect.settings.schema import ListSettings, Settings
+from recollect.types import Access, Identity, Layer, Memory, Owner, Quota, SessionConfig, Stored, Write
+
+if TYPE_CHECKING:
+    from recollect.recall.calibration import Calibration
+
+ATTEMPTS = 100
+"""How often a write is tried again when other writers are faster; each time one of them got through."""
+
+BEHIND = "behind"
+"""The setting that says that there are memories without vectors."""
+
+GIVEN = "given"
+"""The embedder's name for vectors that callers bring along where no embedder is configured."""
+
+PAGE = ListSettings().page_size
+"""How many memories a page has unless somebody asks for more or fewer."""
+
+_BUFFERED = 1_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Actor(Protocol):
+    """What has operations: the database, a view, an agent's handle."""
+
+    _engine: Engine
+
+
+S = TypeVar("S", bound=Actor)
+
+
+def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = None) -> Callable[Concatenate[S, P], R]:
+    """Mark a public operation: errors that leave it carry its name, and watchers are told how it went.
+
+    One that ``needs`` a feature works only where the plan has that.
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        engine = self._engine
+        try:
+            if not engine.bus.watchers:
+                if needs is not None and engine.plan is not None:
+                    entitlements.check(engine.plan, needs)
+                return method(self, *args, **kwargs)
+            with instrument.timing(engine.bus, type(self).__name__, name) as noted:
+                _note_actor(noted, self)
+                if needs is not None:
+                    entitlements.check(engine.plan, needs)
+                result = method(self, *args, **kwargs)
+                _note_result(noted, result)
+                return result
+        except RecollectError as error:
+            error.operation = error.operation or name
+            if isinstance(error, StoreError):
+                logs.store_failed(type(self).__name__, name, error)
+            raise
+
+    return wrapped
+
+
+def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Mark an operation of long-term memory: it works only where the plan has that."""
+    return operation(method, Feature.LONG_TERM_MEMORY)
+
+
+def _note_actor(noted: instrument.Noted, actor: Actor) -> None:
+    """Who acts, and in which layer if it sees only one."""
+    identity: Identity | None = getattr(actor, "identity", None)
+    if identity is not None:
+        noted.agent_id, noted.session_id = identity.agent, identity.session
+    seen: tuple[Layer, ...] = getattr(actor, "layers", ())
+    if len(seen) == 1:
+        noted.layer = seen[0]
+
+
+def _note_result(noted: instrument.Noted, result: object) -> None:
+    """The layer and the number of what an operation returned, if it says so."""
+    if isinstance(result, Memory):
+        noted.layer = result.owner.layer
+    elif isinstance(result, Sized):
+        noted.count = len(result)
+
+
+class SessionLimits(Protocol):
+    """What the engine asks about sessions when it writes into one: see ``recollect.sessions.limits``."""
+
+    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
+        """Append within the limit of a session, after making room where that is needed and allowed."""
+
+
+class Embeddings:
+    """What an open database knows of its embeddings: their number and time since opening, and their name.
+
+    ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
+    ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.seconds = 0.0
+        self.name: str | None = None
+        self.behind = False
+        self.down = False
+        self.scale: Calibration | None = None
+        self.unscaled = 0
+        self._lock = threading.Lock()
+
+    def add(self, made: int, seconds: float) -> None:
+        """Count a batch."""
+        with self._lock:
+            self.made += made
+            self.seconds += seconds
+
+
+class AccessBuffer:
+    """Counts reads of memories, and hands them to the journal now and then. Bookkeeping: a crash may lose some."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._pending: dict[tuple[Owner, str], tuple[int, int]] = {}
+
+    def count(self, memories: Sequence[Stored], micros: int) -> None:
+        """One read of each memory."""
+        with self._lock:
+            if os.getpid() != self._process:  # what was counted before a fork is the parent's to write
+                self._process, self._pending = os.getpid(), {}
+            for one in memories:
+                place = (one.owner, one.id)
+                self._pending[place] = (self._pending.get(place, (0, 0))[0] + 1, micros)
+            full = len(self._pending) >= _BUFFERED
+        if full:
+            self.flush()
+
+    def dressed(self, one: Stored) -> Stored:
+        """A memory with the reads that the journal has not heard of yet."""
+        pending = self._pending.get((one.owner, one.id))
+        if pending is None or os.getpid() != self._process:
+            return one
+        return one._replace(access_count=one.access_count + pending[0], last_accessed_at=pending[1])
+
+    def flush(self) -> None:
+        """Write what is pending: before an answer that depends on it, and at the end."""
+        with self._lock:
+            if not self._pending or os.getpid() != self._process:
+                return
+            pending, self._pending = self._pending, {}
+        self._journal.count_accesses(
+            [Access(owner, memory_id, times, last_at) for (owner, memory_id), (times, last_at) in pending.items()]
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine:
+    """The parts of an open database. Views share it, so that all of them go over to another embedder at once."""
+
+    store: Store
+    stamps: StampClock
+    accesses: AccessBuffer
+    clock: Clock
+    embedder: Embedder | None = None
+    bus: EventBus = field(default_factory=EventBus)
+    embeddings: Embeddings = field(default_factory=Embeddings)
+    entropy: Callable[[int], bytes] = field(default_factory=Entropy)
+    sleep: Callable[[float], None] = time.sleep
+    reranker: Reranker | None = None
+    lexicon: Lexicon | None = None
+    plan: Plan | None = None
+    settings: Settings = field(default_factory=Settings)
+    session_limits: SessionLimits | None = None
+    own_index: Index | None = None
+    agents: WeakValueDictionary[int, object] = field(default_factory=WeakValueDictionary)
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the store."""
+        return self.store.journal
+
+    @property
+    def records(self) -> Records:
+        """The records of the store."""
+        return self.store.records
+
+    @property
+    def index(self) -> Index:
+        """The index of the store, or one in RAM, made when it is first asked for."""
+        if self.own_index is None:
+            self.own_index = self.store.index or _ram_index(self.store)
+        return self.own_index
+
+    @property
+    def defaults(self) -> SessionConfig:
+        """How sessions are configured unless they say otherwise."""
+        return self.settings.session_config(self.store.session_defaults() or SessionConfig())
+
+    def new_ids(self, now: datetime, count: int) -> list[str]:
+        """Fresh, time-ordered ids."""
+        time_ms = codec.to_micros(now) // 1000
+        random = self.entropy(ENTROPY * count)
+        return [uuid7(time_ms, random[start : start + ENTROPY]) for start in range(0, ENTROPY * count, ENTROPY)]
+
+    def vector_name(self) -> str:
+        """The embedder that vectors given by callers are counted to."""
+        if self.embedder is not None:
+            return self.embedder.name
+        if self.embeddings.name is None:
+            # Once there is a vector, the name stands; before, another process may still decide it.
+            self.embeddings.name = self.journal.settings().get("embedder")
+        return self.embeddings.name or GIVEN
+
+    def allows(self, feature: Feature) -> bool:
+        """Whether the plan includes a feature. Without a plan everything is included."""
+        return self.plan is None or self.plan.allows(feature)
+
+    def require(self, feature: Feature) -> None:
+        """Refuse what the plan does not include."""
+        entitlements.check(self.plan, feature)
+
+
+def _ram_index(store: Store) -> Index:
+    from recollect.indexes.ram import RamIndex  # lazy: numpy takes 100 ms, and many processes never search
+
+    return RamIndex(store.images)

@@ -1,0 +1,90 @@
+"""Giving memories the vectors they lack: of an embedder that was down, or of another one that is to take over."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from recollect import plugins
+from recollect.engine import embedding
+from recollect.engine.core import BEHIND, Embeddings, Engine
+from recollect.engine.embedding import EmbedderDown
+from recollect.errors import ConfigurationError, EmbeddingFailed
+from recollect.ports import Embedder
+from recollect.types import Finding
+
+BATCH = 256
+_PATIENCE = 10  # rounds in which there was nothing to embed, and yet something was missing
+
+Progress = Callable[[int, int], None]
+"""Told how many memories are done, of how many."""
+
+
+def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None) -> int:
+    """Embed what has no vector of the embedder, and go over to it; how many it were."""
+    chosen = embedder or engine.embedder
+    if chosen is None:
+        raise ConfigurationError(
+            "there is no embedder to embed with",
+            details={"field": "embedder"},
+            hint="pass one, such as memories.reembed('static')",
+        )
+    renewed = engine if chosen is engine.embedder else _with(engine, chosen)
+    missing = engine.journal.count_unembedded(chosen.name)
+    done = idle = 0
+    while True:
+        filled = _fill(renewed, chosen, done, missing, progress)
+        done += filled
+        # Writers go on meanwhile: what came since lacks a vector, and gets it in the next round.
+        if engine.journal.adopt(chosen.name, chosen.dimension):
+            break
+        idle = 0 if filled else idle + 1
+        if idle == _PATIENCE:
+            raise EmbeddingFailed(
+                f"some memories cannot get a vector of {chosen.name!r}",
+                details={"embedder": chosen.name},
+                hint="run doctor with repair=True, then this again",
+            )
+    engine.journal.set_settings({BEHIND: ""})
+    renewed.embeddings.behind = False
+    engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings
+    return done
+
+
+def _with(engine: Engine, embedder: Embedder) -> Engine:
+    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=plugins.lexicon_of(embedder))
+
+
+def _fill(engine: Engine, embedder: Embedder, done: int, missing: int, progress: Progress | None) -> int:
+    filled = 0
+    while batch := _batch(engine, embedder):
+        filled += batch
+        if progress is not None:
+            progress(done + filled, max(missing, done + filled))
+    return filled
+
+
+def _batch(engine: Engine, embedder: Embedder) -> int:
+    try:
+        return embedding.catch_up(engine, BATCH)
+    except EmbedderDown as error:
+        raise EmbeddingFailed(
+            f"the embedder {embedder.name!r} does not answer",
+            details={"embedder": embedder.name},
+            hint="what was embedded stays; run it again when the embedder is back",
+        ) from error.__cause__
+
+
+def findings(engine: Engine, *, repair: bool) -> list[Finding]:
+    """What is wrong with the vectors of a database: some are missing, or another process chose another embedder."""
+    embedder = engine.embedder
+    if embedder is None:
+        return []
+    stored = engine.journal.settings().get("embedder")
+    if stored not in (None, embedder.name):
+        message = f"the store holds vectors of {stored!r}, not of {embedder.name!r}"
+        return [Finding(check="embedder", message=message, repair=f"open it with the embedder {stored!r}")]
+    missing = engine.journal.count_unembedded(embedder.name)
+    if not missing:
+        return []
+    repaired = repair and bool(reembed(engine, None, None))
+    message = f"{missing} memories have no vector and are found by their words alone"
+    return [Finding(check="embedder", message=message, repair="run memories.reembed()", repaired=repaired)]

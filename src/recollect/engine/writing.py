@@ -1,0 +1,474 @@
+"""Writing: check everything, embed in one batch, seal, append within the limits, announce.
+
+One way for every write: what changes a memory goes through ``append``.
+"""
+
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from recollect import codec, entitlements, events, filters, layers, validation
+from recollect.engine import drafts, embedding
+from recollect.engine.core import ATTEMPTS, Engine
+from recollect.engine.embedding import Made
+from recollect.engine.scope import Scope
+from recollect.engine.sealing import seal, unseal
+from recollect.errors import Conflict, InvalidInput, NotFound, QuotaExceeded
+from recollect.ports import Query
+from recollect.types import (
+    ChangedFields,
+    Filter,
+    Layer,
+    Memory,
+    NewMemory,
+    Operation,
+    Owner,
+    Owners,
+    Quota,
+    Removal,
+    State,
+    Stored,
+    Vector,
+    Write,
+)
+
+_NOTHING = Made(None)
+Prepared = tuple[Memory, Write]
+"""A memory as a write leaves it, and the write."""
+
+Decide = Callable[[Stored, datetime], Prepared | None]
+"""What becomes of a memory at a time; ``None`` if it stays as it is."""
+
+
+# -- adding -------------------------------------------------------------------------------------------------------
+
+
+def add_all(engine: Engine, scope: Scope, news: Sequence[NewMemory], session: str | None = None) -> list[Memory]:
+    """Store new memories, all or none; those whose key is known already are returned as they are stored.
+
+    ``session`` is the one that the memories belong to if they name none.
+    """
+    now = engine.clock()
+    owners = [scope.owner_of(new) for new in news]
+    news = [drafts.in_own_words(new) for new in news]
+    ids = engine.new_ids(now, len(news))
+    memories = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, owners, ids, strict=True)]
+    started = time.perf_counter()
+    vectors = _vectors(engine, news)
+    embedding_ms = (time.perf_counter() - started) * 1000
+    offered = _additions(engine, memories, vectors, now)
+    if any(memory.key is not None for memory in memories):
+        written, stored = _append_once(engine, scope, offered)
+    else:
+        append(engine, scope, [write for _, write in offered])
+        written, stored = memories, memories
+    _announce_added(engine, written, embedding_ms)
+    if written:
+        _warn(engine, scope.owners)
+    return stored
+
+
+def _additions(engine: Engine, memories: Sequence[Memory], vectors: Sequence[Made], now: datetime) -> list[Prepared]:
+    micros = codec.to_micros(now)
+    stamps = engine.stamps.stamps(micros, len(memories))
+    return [
+        (memory, _write(memory, Operation.ADDED, None, stamp, micros, made=made))
+        for memory, made, stamp in zip(memories, vectors, stamps, strict=True)
+    ]
+
+
+def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
+    """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
+    brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
+    made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
+    return [next(made) if new.vector is None else Made(next(brought)) for new in news]
+
+
+def _append_once(engine: Engine, scope: Scope, offered: Sequence[Prepared]) -> tuple[list[Memory], list[Memory]]:
+    """Write what is not stored under its key already; return that, and the stored memory for each offer.
+
+    Another writer may take a key between our look and our write; then the look is repeated.
+    """
+    for _ in range(ATTEMPTS):
+        known = _known(engine, [memory for memory, _ in offered])
+        fresh = _fresh(offered, known)
+        try:
+            append(engine, scope, [write for _, write in fresh.values()])
+        except Conflict:
+            continue
+        stored = known | {name: memory for name, (memory, _) in fresh.items()}
+        return [memory for memory, _ in fresh.values()], [stored[_name(memory)] for memory, _ in offered]
+    raise Conflict("a key was taken again and again by other writers", details={"field": "key"}, hint="try again")
+
+
+def _name(memory: Memory) -> tuple[Owner, str]:
+    """What a draft is known by: its key if it has one, else its own id."""
+    return memory.owner, memory.id if memory.key is None else f"key {memory.key}"
+
+
+def _known(engine: Engine, wanted: Sequence[Memory]) -> dict[tuple[Owner, str], Memory]:
+    """The stored memories that drafts with a key ask for again."""
+    known: dict[tuple[Owner, str], Memory] = {}
+    for memory in wanted:
+        if memory.key is None or _name(memory) in known:
+            continue
+        found = engine.journal.keyed(memory.owner, [memory.key]).get(memory.key)
+        for one in engine.journal.get({memory.owner}, [found]) if found else ():
+            _check_same(engine, memory, one)
+            known[_name(memory)] = unseal(one)
+    return known
+
+
+def _check_same(engine: Engine, memory: Memory, stored: Stored) -> None:
+    """A key stands for one request. It may be repeated, but it cannot mean two things or undo a deletion."""
+    if stored.facets["state"] == State.FORGOTTEN:
+        raise Conflict(
+            f"the key belongs to memory {stored.id!r}, which is forgotten",
+            details={"field": "key", "memory_id": stored.id},
+            hint="restore that memory, or use another key",
+        )
+    first = engine.journal.history(stored.owner, stored.id)
+    if not first or not drafts.same_request(memory, unseal(first[0])):
+        raise _another(stored.id)
+
+
+def _another(memory_id: str) -> Conflict:
+    return Conflict(
+        f"the key belongs to memory {memory_id!r}, which was added with other fields",
+        details={"field": "key", "memory_id": memory_id},
+        hint="update that memory, or use another key",
+    )
+
+
+def _fresh(offered: Sequence[Prepared], known: Container[tuple[Owner, str]]) -> dict[tuple[Owner, str], Prepared]:
+    """The writes to make, each key once."""
+    fresh: dict[tuple[Owner, str], Prepared] = {}
+    for memory, write in offered:
+        name = _name(memory)
+        if name not in known:
+            first, _ = fresh.setdefault(name, (memory, write))
+            if first is not memory and not drafts.same_request(first, memory):
+                raise _another(first.id)
+    return fresh
+
+
+# -- changing -----------------------------------------------------------------------------------------------------
+
+
+def update(
+    engine: Engine,
+    scope: Scope,
+    id: str,
+    changes: ChangedFields,
+    *,
+    if_version: int | None,
+    vector: Vector | Iterable[float] | None,
+) -> Memory:
+    """Append the version that the changes lead to, unless they change nothing."""
+    if if_version is not None:
+        validation.integer("if_version", if_version, 1, 2**62)
+    given = None if vector is None else embedding.given(engine, [vector])[0]
+    embedded: dict[tuple[str, ...], Made] = {}
+
+    def embed(memory: Memory) -> Made:
+        """Once for each text, however often the change is tried."""
+        texts = tuple(embedding.texts_of(memory)[1])
+        if texts not in embedded:
+            embedded[texts] = embedding.embed(engine, [memory])[0]
+        return embedded[texts]
+
+    def decide(stored: Stored, now: datetime) -> Prepared | None:
+        memory = unseal(stored)
+        if not filters.visible(memory, now):
+            return None
+        _check_version(memory, if_version)
+        after = drafts.updated(memory, changes, now)
+        if after is memory and given is None:
+            return None
+        if after is memory:
+            after = replace(memory, version=memory.version + 1, updated_at=now)
+        keeps = given is None and embedding.texts_of(after) == embedding.texts_of(memory)
+        made = Made(given) if keeps or given else embed(after)
+        return after, _change(engine, after, Operation.UPDATED, stored, now, made=made, keeps_vector=keeps)
+
+    found, done = _decided(engine, scope.owners, id, decide, within=scope)
+    if done is not None:
+        memory, write = done
+        _announce(engine, events.MemoryUpdated, write, version=memory.version)
+        _warn(engine, scope.owners)
+        return memory
+    if found is None or not filters.visible(memory := unseal(found), engine.clock()):
+        raise NotFound(
+            f"no memory {id[:64]!r} is visible here",
+            details={"memory_id": id[:64]},
+            hint="it may be forgotten, erased, expired or somebody else's",
+        )
+    return memory
+
+
+def _check_version(memory: Memory, if_version: int | None) -> None:
+    if if_version is not None and memory.version != if_version:
+        raise Conflict(
+            f"memory {memory.id!r} is at version {memory.version}, not {if_version}",
+            details={"memory_id": memory.id, "version": memory.version, "if_version": if_version},
+            hint="read it again and repeat the change",
+        )
+
+
+def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None) -> bool:
+    """Forget a memory, or erase it."""
+    validation.flag("permanent", permanent)
+    validation.optional_line("reason", reason)
+    _, done = _decided(engine, owners, id, _forgetting(engine, permanent=permanent, reason=reason))
+    if done is not None:
+        _announce(engine, events.MemoryForgotten, done[1], permanent=permanent, reason=reason)
+    return done is not None
+
+
+def _forgetting(engine: Engine, *, permanent: bool, reason: str | None) -> Decide:
+    def decide(stored: Stored, now: datetime) -> Prepared | None:
+        if permanent:
+            return erasure(engine, stored, now, reason)
+        if stored.facets["state"] == State.FORGOTTEN:
+            return None
+        return _moved(engine, stored, State.FORGOTTEN, now, operation=Operation.FORGOTTEN, reason=reason)
+
+    return decide
+
+
+def restore(engine: Engine, owners: Owners, id: str) -> bool:
+    """Make a forgotten memory active again."""
+
+    def decide(stored: Stored, now: datetime) -> Prepared | None:
+        if stored.facets["state"] != State.FORGOTTEN:
+            return None
+        return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
+
+    _, done = _decided(engine, owners, id, decide)
+    if done is not None:
+        _announce(engine, events.MemoryRestored, done[1])
+    return done is not None
+
+
+def required(filter: Filter | Mapping[str, Any] | None) -> Filter | Mapping[str, Any]:
+    """A filter that was given: to leave it out must not take everything."""
+    if filter is None:
+        raise InvalidInput(
+            "no filter was given", details={"field": "filter"}, hint="pass filter=Filter() to take everything in view"
+        )
+    return filter
+
+
+def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | None, dry_run: bool) -> Removal:
+    """Forget or erase all that a query takes, in one batch. Erasing takes what was forgotten before as well."""
+    for name, value in (("permanent", permanent), ("dry_run", dry_run)):
+        validation.flag(name, value)
+    validation.optional_line("reason", reason)
+    if permanent:
+        query = replace(query, where=replace(query.where, states=None))
+    writes = _decided_many(engine, query, _forgetting(engine, permanent=permanent, reason=reason), dry_run=dry_run)
+    if not dry_run:
+        for write in writes:
+            _announce(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
+    return Removal(ids=tuple(write.id for write in writes), permanent=permanent, dry_run=dry_run)
+
+
+def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
+    """Make all memories active again that a query takes and that were forgotten at a time or after it."""
+    micros = codec.to_micros(since)
+
+    def decide(stored: Stored, now: datetime) -> Prepared | None:
+        if stored.facets["state"] != State.FORGOTTEN or stored.recorded_at < micros:
+            return None
+        return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
+
+    writes = _decided_many(engine, query, decide)
+    for write in writes:
+        _announce(engine, events.MemoryRestored, write)
+    return len(writes)
+
+
+# -- writes -------------------------------------------------------------------------------------------------------
+
+
+def erasure(engine: Engine, stored: Stored, now: datetime, reason: str | None) -> Prepared:
+    """The write that erases a memory with all its versions."""
+    micros = codec.to_micros(now)
+    write = Write(
+        owner=stored.owner,
+        id=stored.id,
+        version=stored.version + 1,
+        expected=stored.version,
+        operation=Operation.ERASED,
+        stamp=engine.stamps.stamp(micros),
+        recorded_at=micros,
+        replaced=stored.stamp,
+        reason=reason,
+    )
+    return unseal(stored), write
+
+
+def _moved(
+    engine: Engine, stored: Stored, state: State, now: datetime, *, operation: Operation, reason: str | None = None
+) -> Prepared:
+    """A memory in another state, otherwise as it was."""
+    after = replace(unseal(stored), state=state, version=stored.version + 1, updated_at=now)
+    return after, _change(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
+
+
+def _change(
+    engine: Engine,
+    memory: Memory,
+    operation: Operation,
+    before: Stored,
+    now: datetime,
+    *,
+    made: Made = _NOTHING,
+    keeps_vector: bool = False,
+    reason: str | None = None,
+) -> Write:
+    micros = codec.to_micros(now)
+    engine.stamps.observe(before.stamp)
+    stamp = engine.stamps.stamp(micros)
+    write = _write(memory, operation, before, stamp, micros, made=made)
+    return write._replace(keeps_vector=keeps_vector, reason=reason)
+
+
+def _write(
+    memory: Memory, operation: Operation, before: Stored | None, stamp: Any, micros: int, *, made: Made
+) -> Write:
+    """The next version of a memory, sealed."""
+    facets, payload = seal(memory, before)
+    return Write(
+        owner=memory.owner,
+        id=memory.id,
+        version=memory.version,
+        expected=memory.version - 1,
+        operation=operation,
+        stamp=stamp,
+        recorded_at=micros,
+        replaced=before.stamp if before else None,
+        facets=facets,
+        payload=payload,
+        vector=made.vector,
+        digest=made.digest,
+    )
+
+
+def _decided(
+    engine: Engine, owners: Owners, id: str, decide: Decide, *, within: Scope | None = None
+) -> tuple[Stored | None, Prepared | None]:
+    """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster.
+
+    What may grow must stay ``within`` the limits of a scope; forgetting is always possible.
+    """
+    validation.text_id(id)
+    for _ in range(ATTEMPTS):
+        found = newest(engine.journal.get(owners, [id]))
+        done = decide(found, engine.clock()) if found else None
+        if done is None:
+            return found, None
+        try:
+            if within is not None:
+                append(engine, within, [done[1]])
+            else:
+                engine.journal.append([done[1]])
+        except Conflict:
+            continue
+        return found, done
+    raise Conflict(
+        f"memory {id!r} kept changing while it was written",
+        details={"memory_id": id},
+        hint="try again when there are fewer writers",
+    )
+
+
+def newest(found: Sequence[Stored]) -> Stored | None:
+    """The memory of an id: of several owners that have one, the most specific owner's."""
+    if len(found) > 1:
+        return min(found, key=lambda one: layers.PRECEDENCE[one.owner.layer])
+    return found[0] if found else None
+
+
+def _decided_many(engine: Engine, query: Query, decide: Decide, *, dry_run: bool = False) -> list[Write]:
+    """Write what ``decide`` makes of all that a query takes, in one batch; look again if another writer was faster."""
+    for _ in range(ATTEMPTS):
+        now = engine.clock()
+        found = (decide(stored, now) for stored in engine.journal.select(query))
+        writes = [done[1] for done in found if done is not None]
+        if dry_run or not writes:
+            return writes
+        try:
+            engine.journal.append(writes)
+        except Conflict:
+            continue
+        return writes
+    raise Conflict("the memories kept changing while they were written", hint="try again when there are fewer writers")
+
+
+def append(engine: Engine, scope: Scope, writes: Sequence[Write]) -> None:
+    """Append what may grow: only if the memories in scope stay within the plan, and a session within its limit."""
+    quotas = []
+    if engine.plan is not None and engine.plan.limit_bytes is not None:
+        quotas.append(Quota(owners=scope.owners, limit_bytes=engine.plan.limit_bytes))
+    session = next((write.owner for write in writes if write.owner.layer is Layer.SESSION), None)
+    try:
+        if session is None or engine.session_limits is None:
+            engine.journal.append(writes, quotas=quotas)
+        else:
+            engine.session_limits.append(engine, writes, session, quotas)
+    except QuotaExceeded as error:
+        error.hint = "forget what is not needed for good (permanent=True), or "
+        if engine.plan is not None and engine.plan.limit_bytes == error.details["limit"]:
+            error.details = {**error.details, "plan": engine.plan.name}
+            error.hint += f"leave the plan {engine.plan.name} for a bigger one"
+        else:
+            error.hint += "give the session more room: session.configure({'limit_bytes': ...})"
+        raise
+
+
+# -- announcing ---------------------------------------------------------------------------------------------------
+
+
+def _announce_added(engine: Engine, memories: Sequence[Memory], embedding_ms: float) -> None:
+    if not engine.bus.handlers or not engine.bus.wants(events.MemoryStored):
+        return
+    for memory in memories:
+        engine.bus.emit(
+            events.MemoryStored(
+                at=memory.created_at,
+                memory_id=memory.id,
+                owner=memory.owner,
+                type=memory.type,
+                importance=memory.importance,
+                content_length=len(memory.content),
+                embedding_ms=embedding_ms,
+            )
+        )
+
+
+def _announce(engine: Engine, kind: Callable[..., events.Event], write: Write, **fields: object) -> None:
+    if engine.bus.handlers:
+        at = codec.from_micros(write.recorded_at)
+        engine.bus.emit(kind(at=at, memory_id=write.id, owner=write.owner, **fields))
+
+
+def _warn(engine: Engine, owners: Owners) -> None:
+    """Tell handlers that little of the plan is left, after a write."""
+    plan = engine.plan
+    if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
+        return
+    used = sum(usage.bytes_used for usage in engine.journal.usage(owners).values())
+    if entitlements.warns(used, plan.limit_bytes):
+        engine.bus.emit(
+            events.QuotaWarning(
+                at=engine.clock(),
+                plan=plan.name,
+                owners=tuple(sorted(owners, key=lambda owner: layers.PRECEDENCE[owner.layer])),
+                bytes_used=used,
+                bytes_limit=plan.limit_bytes,
+                percent_used=100.0 * used / plan.limit_bytes,
+            )
+        )

@@ -1,0 +1,1 @@
+"""Indexes that are derived from any journal."""

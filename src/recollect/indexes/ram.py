@@ -1,0 +1,249 @@
+"""The index in RAM: the memories of each owner in arrays, with a lock of its own, and images of them in the store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+
+from recollect.filters import Where
+from recollect.ports.index import Corpus, Images, Index, Key, Near, Nearest
+from recollect.recall import candidates as gathered
+from recollect.recall import image, quantized
+from recollect.recall.candidates import Candidates
+from recollect.recall.entries import entry_of
+from recollect.recall.owner_index import OwnerIndex, Scored
+from recollect.types import Mark, Owner, Owners, Stored, Vector
+
+HELD_ROWS = 2_000_000
+"""How many memories all owners together may hold before the one not used for longest is dropped."""
+
+IMAGE_ROWS = 2_000
+"""Memories: with fewer, making an index takes no longer than reading its image."""
+
+IDLE_S = 10.0
+"""An owner that was used so lately is not dropped: a search asks several times, and must get one answer."""
+
+_AT_ONCE = 5_000  # rows take many times the room of what is kept of them
+_YIELDED = 50  # memories, about a millisecond
+
+
+class _Held:
+    """What is held of one owner. ``lock`` guards everything else; ``following`` is held by who brings it up to date."""
+
+    __slots__ = ("following", "index", "lock", "mark", "tried", "unsaved", "used")
+
+    def __init__(self, used: float) -> None:
+        self.lock = threading.Lock()
+        self.following = threading.Lock()
+        self.used = used
+        self.index: OwnerIndex | None = None
+        self.mark: Mark | None = None
+        self.unsaved = 0  # memories that changed since the image was made
+        self.tried = False  # whether the image was looked for
+
+
+class RamIndex(Index):
+    """Keeps the active memories of the owners that were searched lately in RAM.
+
+    With ``images``, an index that is worth it is kept in the store as well, and taken from there by the next process.
+
+    >>> from recollect.types import Layer
+    >>> index, ada = RamIndex(), Owner(Layer.USER, ("ada",))
+    >>> index.load(ada, [], 0, Mark(1))
+    >>> index.followed(ada)
+    Mark(seq=1, revision=0)
+    """
+
+    def __init__(
+        self,
+        images: Images | None = None,
+        *,
+        rows: int = HELD_ROWS,
+        image_rows: int = IMAGE_ROWS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._images = images
+        self._rows = rows
+        self._image_rows = image_rows
+        self._clock = clock
+        self._lock = threading.Lock()  # of the dictionary alone, held for microseconds
+        self._held: dict[Owner, _Held] = {}
+
+    # -- following --------------------------------------------------------------------------------------------
+
+    def followed(self, owner: Owner) -> Mark | None:
+        """How far the owner's index is; it comes from its image if there is one and nothing else is known."""
+        held = self._of(owner)
+        with held.lock:
+            if held.index is None and not held.tried and self._images is not None:
+                held.tried = True
+                self._restore(owner, held)
+            return held.mark
+
+    def _restore(self, owner: Owner, held: _Held) -> None:
+        assert self._images is not None  # noqa: S101  # said by the caller, for the type checker
+        kept = self._images.read(owner)
+        found = None if kept is None else image.from_parts(owner, kept[1])
+        if kept is not None and found is not None:
+            held.index, held.mark, held.unsaved = found, kept[0], 0
+
+    def following(self, owner: Owner) -> AbstractContextManager[object]:
+        """A lock of the owner's own."""
+        return self._of(owner).following
+
+    def load(self, owner: Owner, stored: Iterable[Stored], dimension: int, upto: Mark) -> None:
+        """Make the index aside, in pieces, and put it in its place when it is done: nobody waits for it meanwhile but
+        those who search this owner for the first time.
+        """
+        made, rest = OwnerIndex(owner, dimension), iter(stored)
+        while some := list(islice(rest, _AT_ONCE)):
+            entries = []
+            for start in range(0, len(some), _YIELDED):
+                entries += [entry_of(one) for one in some[start : start + _YIELDED]]
+                time.sleep(0)  # other threads wait for the interpreter, each time for as long as this one runs
+            made.add(entries)
+        made.settle()
+        held = self._of(owner)
+        with held.lock:
+            held.index, held.mark, held.unsaved, held.tried = made, upto, made.alive, True
+            parts = self._image(held)
+        self._save(owner, upto, parts)
+        self._evict()
+
+    def follow(self, owner: Owner, stored: Sequence[Stored], gone: Sequence[str], upto: Mark) -> None:
+        """Add and remove rows. What is not loaded stays so."""
+        entries = [entry_of(one) for one in stored]
+        held = self._of(owner)
+        with held.lock:
+            if held.index is None:
+                return
+            held.index.remove(gone)
+            held.index.add(entries)
+            held.index.settle()
+            held.mark = upto
+            held.unsaved += len(entries) + len(gone)
+            parts = self._image(held)
+        self._save(owner, upto, parts)
+
+    def _image(self, held: _Held) -> Mapping[str, bytes] | None:
+        """The image of an index that is large, and differs much from the one that is kept."""
+        index = held.index
+        if self._images is None or index is None or index.alive < self._image_rows or held.unsaved <= index.alive // 8:
+            return None
+        held.unsaved = 0
+        return image.to_parts(index)
+
+    def _save(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes] | None) -> None:
+        if self._images is not None and parts is not None:
+            self._images.write(owner, mark, parts)
+
+    def drop(self, owners: Iterable[Owner] | None = None) -> None:
+        """Forget what was loaded; images are the store's."""
+        with self._lock:
+            if owners is None:
+                self._held = {}
+            else:
+                for owner in owners:
+                    self._held.pop(owner, None)
+
+    def _of(self, owner: Owner) -> _Held:
+        now = self._clock()
+        with self._lock:
+            held = self._held.get(owner)
+            if held is None:
+                held = self._held[owner] = _Held(now)
+            held.used = now
+            return held
+
+    def _loaded(self, owners: Iterable[Owner]) -> Iterator[OwnerIndex]:
+        """The indexes of owners that have anything, one after the other, each while its lock is held."""
+        for owner in owners:
+            held = self._held.get(owner)  # one step, so that it needs no lock
+            if held is None:
+                continue
+            held.used = self._clock()
+            with held.lock:
+                if held.index is not None and held.index.alive:
+                    yield held.index
+
+    def _evict(self) -> None:
+        """Drop the owners that were not used for longest, while there are too many rows."""
+        now = self._clock()
+        with self._lock:
+            total = sum(_size(held) for held in self._held.values())
+            for owner, held in sorted(self._held.items(), key=lambda pair: pair[1].used):
+                if total <= self._rows or now - held.used < IDLE_S:
+                    return
+                total -= _size(held)
+                del self._held[owner]
+
+    # -- searching --------------------------------------------------------------------------------------------
+
+    def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int) -> Nearest:
+        """Compare all vectors in 8 bits, and the first exactly where the vectors themselves are held."""
+        question, exact = quantized.question(vector.data), True
+        found: list[tuple[Owner, Scored]] = []
+        for index in self._loaded(owners):
+            if index.codes.size and index.dimension == vector.dimension:
+                found.append((index.owner, index.nearest(question, where, limit)))
+                exact = exact and index.exact is not None
+        return Nearest(_best(found, limit), exact)
+
+    def corpus(self, owners: Owners, terms: Sequence[int]) -> Corpus:
+        """Add up the counts of the owners."""
+        memories = total = 0
+        having = dict.fromkeys(terms, 0)
+        spans: list[tuple[float, float]] = []
+        for index in self._loaded(owners):
+            memories += index.alive
+            total += index.words
+            spans.append(index.span())
+            for term, (rows, _) in zip(terms, index.having(terms), strict=True):
+                having[term] += len(rows)
+        first, last = (min(one for one, _ in spans), max(one for _, one in spans)) if spans else (None, None)
+        return Corpus(memories, total, having, first, last)
+
+    def worded(
+        self,
+        owners: Owners,
+        where: Where,
+        weights: Mapping[int, float],
+        mean_length: float,
+        limit: int,
+        *,
+        required: Sequence[int] = (),
+    ) -> Sequence[Near]:
+        """Add up the words of all rows."""
+        found = [
+            (index.owner, index.worded(where, weights, mean_length, limit, required)) for index in self._loaded(owners)
+        ]
+        return _best(found, limit)
+
+    def candidates(self, keys: Sequence[Key], beside: Sequence[Key] = ()) -> Candidates:
+        """Gather the rows of each owner."""
+        wanted: dict[Owner, tuple[list[str], list[str]]] = {}
+        for place, some in enumerate((keys, beside)):
+            last, ids = None, list[str]()
+            for owner, memory_id in some:
+                if owner is not last:  # there are hundreds of keys and few owners, whose hash takes a microsecond
+                    last, ids = owner, wanted.setdefault(owner, ([], []))[place]
+                ids.append(memory_id)
+        return gathered.joined([index.candidates(*wanted[index.owner]) for index in self._loaded(wanted)])
+
+
+def _best(found: Sequence[tuple[Owner, Scored]], limit: int) -> list[Near]:
+    """The best of several owners, in their order."""
+    near = [
+        Near(owner, one, score) for owner, scored in found for one, score in zip(scored.ids, scored.scores, strict=True)
+    ]
+    if len(found) > 1:
+        near.sort(key=lambda one: -one.score)
+    return near[:limit]
+
+
+def _size(held: _Held) -> int:
+    index = held.index
+    return 0 if index is None else len(index)

@@ -1,0 +1,54 @@
+"""The verb that checks a file of settings: config.check."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from recollect import settings
+from recollect.errors import ConfigurationError
+from recollect.operations.verb import Caller, Example, Needs, Verb, argument
+from recollect.settings import Problem
+from recollect.settings.sources import read_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The file, and what is wrong with it."""
+
+    file: str
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """Which file."""
+
+    file: str | None = argument("the file; otherwise the nearest recollect.toml from here upwards", None)
+
+
+def _check(_: Caller, given: Check) -> Checked:
+    file = settings.nearest_file(Path.cwd()) if given.file is None else Path(given.file)
+    text = None if file is None else read_text(file)
+    if text is None:
+        raise ConfigurationError(
+            f"there is no file {file or settings.FILE}",
+            details={"file": str(file or settings.FILE)},
+            hint="name one, as in recollect config check recollect.toml",
+        )
+    return Checked(file=str(file), problems=tuple(settings.check(text)))
+
+
+def _is_sound(answer: Checked) -> bool:
+    return not answer.problems
+
+
+CONFIG_CHECK = Verb(
+    name="config.check",
+    input=Check,
+    output=Checked,
+    run=_check,
+    needs=Needs.ADMIN,
+    standalone=True,
+    agrees=_is_sound,
+    description="Names every unknown or wrong key with its line and the nearest right key.",
+    examples=(Example(line="recollect config check recollect.toml", says="ends with 1 if something is wrong"),),
+)

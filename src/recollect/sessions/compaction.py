@@ -1,0 +1,156 @@
+"""Making room in a session: what was forgotten goes for good, then what hardly counts any more, the least first."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from math import prod
+
+from recollect import events, filters, logs, statistics
+from recollect.engine.core import ATTEMPTS, Engine
+from recollect.engine.sealing import unseal
+from recollect.engine.writing import erasure
+from recollect.errors import Conflict
+from recollect.lifecycle import decay
+from recollect.types import (
+    CompactionReport,
+    DecayPolicy,
+    DroppedMemory,
+    Memory,
+    Owner,
+    SessionConfig,
+    State,
+)
+
+REASON = "compaction"
+"""What the journal and the events say of memories that compaction took."""
+
+IRRELEVANT = 0.05
+"""Below this relevance a memory may go. What counts more is never taken: then there is no room left."""
+
+CLEARED = 0.8
+"""How much of what starts a compaction may be full after it: one that stops at once would soon start again."""
+
+
+def chosen(
+    sized: Iterable[tuple[Memory, int]],
+    policy: DecayPolicy,
+    now: datetime,
+    target_bytes: int | None,
+    spared: frozenset[str] = frozenset(),
+) -> list[DroppedMemory]:
+    """What goes: everything forgotten or expired, and as much of what is irrelevant as the target asks for.
+
+    Without a target nothing relevant or irrelevant needs to go. What is pinned (``metadata={"pinned": True}``) stays.
+    """
+    gone: list[DroppedMemory] = []
+    doubtful: list[tuple[DroppedMemory, datetime]] = []
+    left = 0
+    for memory, size in sized:
+        left += size
+        if memory.id in spared or memory.metadata.get("pinned") is True:
+            continue
+        relevance = prod(decay.relevance(memory, now, policy).values())
+        one = DroppedMemory(id=memory.id, reason="irrelevant", relevance=relevance, bytes_used=size)
+        if not filters.visible(memory, now):
+            gone.append(replace(one, reason="forgotten" if memory.state is State.FORGOTTEN else "expired"))
+        elif relevance < IRRELEVANT:
+            doubtful.append((one, memory.created_at))
+    left -= sum(one.bytes_used for one in gone)
+    for one, _ in sorted(doubtful, key=lambda found: (found[0].relevance, found[1], found[0].id)):
+        if target_bytes is None or left <= target_bytes:
+            break
+        gone.append(one)
+        left -= one.bytes_used
+    return gone
+
+
+def target(config: SessionConfig, needed_bytes: int = 0) -> int | None:
+    """How many bytes a session may have after a compaction, so that what is needed fits behind them."""
+    if config.limit_bytes is None:
+        return None
+    return min(int(config.limit_bytes * config.compaction_threshold * CLEARED), config.limit_bytes - needed_bytes)
+
+
+def compact(
+    engine: Engine,
+    owner: Owner,
+    config: SessionConfig,
+    *,
+    dry_run: bool = False,
+) -> CompactionReport:
+    """Compact a session because somebody asked for it."""
+    return _compact(engine, owner, config, target(config), frozenset(), dry_run=dry_run, automatic=False)
+
+
+def make_room(
+    engine: Engine, owner: Owner, config: SessionConfig, needed_bytes: int, spared: frozenset[str]
+) -> CompactionReport:
+    """Compact a session so that a number of bytes fits; what is to be written is spared."""
+    return _compact(engine, owner, config, target(config, needed_bytes), spared, dry_run=False, automatic=True)
+
+
+def _compact(
+    engine: Engine,
+    owner: Owner,
+    config: SessionConfig,
+    target_bytes: int | None,
+    spared: frozenset[str],
+    *,
+    dry_run: bool,
+    automatic: bool,
+) -> CompactionReport:
+    """Erase what goes, in one batch, and have the store give back its bytes; look again if a writer was faster."""
+    for _ in range(ATTEMPTS):
+        now = engine.clock()
+        found = {one.id: one for one in engine.journal.scan({owner}, vectors=True)}
+        sized = [(unseal(one), statistics.footprint(one)) for one in found.values()]
+        going = chosen(sized, config.decay, now, target_bytes, spared)
+        report = _report(owner, config, going, sum(size for _, size in sized), dry_run=dry_run)
+        if dry_run:
+            return report
+        try:
+            if going:
+                engine.journal.append([erasure(engine, found[one.id], now, REASON)[1] for one in going])
+        except Conflict:
+            continue
+        if going or not automatic:
+            engine.store.compact({owner})
+            _tell(engine, owner, report, now, automatic=automatic)
+        return report
+    raise Conflict(
+        "the session kept changing while it was compacted",
+        details={"session_id": owner.ids[-1]},
+        hint="try again when there are fewer writers",
+    )
+
+
+def _report(
+    owner: Owner, config: SessionConfig, going: list[DroppedMemory], before: int, *, dry_run: bool
+) -> CompactionReport:
+    return CompactionReport(
+        session_id=owner.ids[-1],
+        dropped=tuple(going),
+        bytes_before=before,
+        bytes_after=before - sum(one.bytes_used for one in going),
+        bytes_limit=config.limit_bytes,
+        dry_run=dry_run,
+    )
+
+
+def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime, *, automatic: bool) -> None:
+    logs.session_compacted(report.session_id, report.count, report.bytes_before, report.bytes_after)
+    if not engine.bus.handlers:
+        return
+    for one in report.dropped:
+        engine.bus.emit(events.MemoryForgotten(at=now, memory_id=one.id, owner=owner, permanent=True, reason=REASON))
+    engine.bus.emit(
+        events.SessionCompacted(
+            at=now,
+            owner=owner,
+            session_id=report.session_id,
+            dropped=report.count,
+            bytes_before=report.bytes_before,
+            bytes_after=report.bytes_after,
+            automatic=automatic,
+        )
+    )

@@ -1,0 +1,92 @@
+"""The limit of a session: a write that may grow it must fit, if need be after a compaction."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from recollect.engine.core import Engine
+from recollect.errors import Conflict, QuotaExceeded
+from recollect.sessions import compaction
+from recollect.sessions import description as descriptions
+from recollect.sessions.records import KIND
+from recollect.types import Guard, Layer, Owner, Quota, SessionConfig, Write
+
+
+class _Known(NamedTuple):
+    """How a session was configured at a version of its record. ``None``: it has no limits."""
+
+    version: int
+    config: SessionConfig | None
+
+
+class SessionLimits:
+    """Appends to sessions within their limits.
+
+    The configuration of a session is read once; each append is guarded by the version of its record, so that a change
+    made by another process is noticed by the write itself.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Owner, _Known] = {}
+        self._crowded: dict[Owner, int] = {}  # sessions that compaction cannot help until they hold more
+
+    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
+        """Append within the limit of a session, after making room where that is needed and allowed."""
+        known = self._known.get(session) or self._read(engine, session)
+        try:
+            self._append(engine, known, writes, session, quotas)
+        except Conflict as error:
+            if error.details.get("kind") != KIND:
+                raise
+            self._append(engine, self._read(engine, session), writes, session, quotas)
+
+    def _read(self, engine: Engine, session: Owner) -> _Known:
+        user, name = session.ids
+        record = engine.records.get(Owner(Layer.USER, (user,)), KIND, name)
+        if record is None:
+            known = _Known(0, engine.store.session_defaults())
+        else:
+            known = _Known(record.version, descriptions.decode(record.body).settings(engine.defaults))
+        self._known[session] = known
+        return known
+
+    def _append(
+        self, engine: Engine, known: _Known, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]
+    ) -> None:
+        """Within what starts a compaction, or after one, or at least within the limit."""
+        config = known.config
+        guard = _guard(session, known.version)
+        limit = None if config is None else config.limit_bytes
+        if config is None or limit is None or not config.auto_compact:
+            own = [] if limit is None else [_quota(session, limit)]
+            engine.journal.append(writes, quotas=[*quotas, *own], guards=[guard])
+            return
+        threshold = int(limit * config.compaction_threshold)
+        try:
+            engine.journal.append(writes, quotas=[*quotas, _quota(session, threshold)], guards=[guard])
+        except QuotaExceeded as error:
+            if error.details["limit"] != threshold:
+                raise  # it is the plan's limit, about which a session can do nothing
+            usage, needed = error.details["usage"], error.details["needed"]
+        else:
+            return
+        if usage + needed > limit or usage >= self._crowded.get(session, 0):
+            report = compaction.make_room(engine, session, config, needed, frozenset(write.id for write in writes))
+            self._note_room(session, report.bytes_after, needed, config)
+        engine.journal.append(writes, quotas=[*quotas, _quota(session, limit)], guards=[guard])
+
+    def _note_room(self, session: Owner, left: int, needed: int, config: SessionConfig) -> None:
+        """If a compaction left a session nearly full, do not try again before half of the rest is full as well."""
+        limit = config.limit_bytes or 0
+        if left + needed > limit * config.compaction_threshold:
+            self._crowded[session] = left + (limit - left) // 2
+        else:
+            self._crowded.pop(session, None)
+
+
+def _quota(session: Owner, limit: int) -> Quota:
+    return Quota(owners=frozenset({session}), limit_bytes=limit)
+
+
+def _guard(session: Owner, version: int) -> Guard:
+    user, name = session.ids
+    return Guard(owner=Owner(Layer.USER, (user,)), kind=KIND, name=name, version=version)

@@ -1,0 +1,91 @@
+"""The records of a user's sessions in the store: read, and changed only by who saw the newest version."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.engine.core import ATTEMPTS, Engine
+from recollect.errors import Conflict, NotFound
+from recollect.ports import Record
+from recollect.sessions import description as descriptions
+from recollect.sessions.description import Description
+from recollect.types import Layer, Owner
+
+KIND = "session"
+Decide = Callable[[Description, datetime], Description]
+"""What becomes of a description, at a time."""
+
+
+class SessionRecords:
+    """The sessions of one user, by id."""
+
+    def __init__(self, engine: Engine, user: str) -> None:
+        self._engine = engine
+        self.user = user
+        self._owner = Owner(Layer.USER, (user,))
+
+    def owner_of(self, id: str) -> Owner:
+        """Whose the memories of a session are."""
+        return Owner(Layer.SESSION, (self.user, id))
+
+    def find(self, id: str) -> Description | None:
+        """What is known of a session."""
+        record = self._engine.records.get(self._owner, KIND, id)
+        return None if record is None else descriptions.decode(record.body)
+
+    def get(self, id: str) -> Description:
+        """What is known of a session; ``NotFound`` if there is none, or it was deleted."""
+        found = self.find(id)
+        if found is None or found.deleted_at is not None:
+            raise missing(id, "restore it with sessions.restore(id)" if found else "make it with sessions.create(id)")
+        return found
+
+    def all(self, *, deleted: bool = False) -> list[Description]:
+        """The sessions that there are, in the order of their ids; the deleted ones only if asked for."""
+        records = self._engine.records.list({self._owner}, KIND)
+        found = [descriptions.decode(record.body) for record in records]
+        return [one for one in found if deleted or one.deleted_at is None]
+
+    def add(self, description: Description) -> None:
+        """Keep a new session; ``Conflict`` if there is one of that id."""
+        self._engine.records.put(
+            Record(
+                owner=self._owner,
+                kind=KIND,
+                name=description.session_id,
+                body=descriptions.encode(description),
+                version=1,
+                updated_at=description.created_at,
+            )
+        )
+
+    def change(self, id: str, decide: Decide) -> Description:
+        """Write what ``decide`` makes of a session as it is now; decide anew if another writer was faster."""
+        for _ in range(ATTEMPTS):
+            record = self._engine.records.get(self._owner, KIND, id)
+            if record is None:
+                raise missing(id, "it was deleted for good")
+            before, now = descriptions.decode(record.body), self._engine.clock()
+            after = decide(before, now)
+            if after == before:
+                return before
+            body = descriptions.encode(after, record.body)
+            try:
+                self._engine.records.put(replace(record, body=body, version=record.version + 1, updated_at=now))
+            except Conflict:
+                continue
+            return after
+        raise Conflict(
+            f"session {id!r} kept changing while it was written",
+            details={"session_id": id},
+            hint="try again when there are fewer writers",
+        )
+
+    def drop(self, id: str) -> bool:
+        """Remove what is known of a session, for good."""
+        return self._engine.records.drop(self._owner, KIND, id)
+
+
+def missing(id: str, hint: str) -> NotFound:
+    """The error for a session that is not there."""
+    return NotFound(f"there is no session {id[:64]!r}", details={"session_id": id[:64]}, hint=hint)

@@ -1,0 +1,32 @@
+"""Settings in one place: a declared, validated schema, read from arguments, the environment and ``recollect.toml``.
+
+>>> from recollect import settings
+>>> settings.load({"limits": {"entries": 500}}, environment={}).limits.entries
+500
+"""
+
+from recollect.settings.declarations import Problem, Section, Setting, built, declared, setting
+from recollect.settings.kinds import Flag, Kind, Number, Text, Word
+from recollect.settings.schema import DEFAULT_ORIGIN, Settings
+from recollect.settings.sources import FILE, check, file_of, load, nearest_file
+
+__all__ = [
+    "DEFAULT_ORIGIN",
+    "FILE",
+    "Flag",
+    "Kind",
+    "Number",
+    "Problem",
+    "Section",
+    "Setting",
+    "Settings",
+    "Text",
+    "Word",
+    "built",
+    "check",
+    "declared",
+    "file_of",
+    "load",
+    "nearest_file",
+    "setting",
+]

@@ -1,0 +1,195 @@
+"""Everything that can be configured.
+
+A setting is one field of a section here. Its kind, default, help and environment variable are declared with it and
+nowhere else: reading, checking, ``recollect config check`` and the reference page are derived from the declaration.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recollect import validation
+from recollect.settings.declarations import Section, setting
+from recollect.settings.kinds import Flag, Number, Text, Word
+from recollect.types import DecayPolicy, MemoryType, SessionConfig
+from recollect.types.sessions import SESSION_BYTES
+
+DEFAULT_ORIGIN = "the default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSettings(Section, at="database"):
+    """Which database is opened, and how."""
+
+    url: str | None = setting(
+        None, Text(), "The database: a path, from where the file is, or a URL such as `jsonl:notes`.", "RECOLLECT_DB"
+    )
+    durability: str | None = setting(
+        None,
+        Word(("full", "relaxed")),
+        "How durable the writes of a new database are; one that exists keeps its own.",
+        "RECOLLECT_DURABILITY",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderSettings(Section, at="embedder"):
+    """What gives memories their vectors."""
+
+    name: str = setting(
+        "default",
+        Text(),
+        "The embedder, such as `static` or `bge`; `none` uses words alone, `default` the one the database was filled"
+        " with.",
+        "RECOLLECT_EMBEDDER",
+    )
+    url: str | None = setting(
+        None, Text(), "The address of an embedding server, up to `/embeddings`; it replaces `embedder.name`."
+    )
+    model: str | None = setting(None, Text(), "The model that the server is asked for; needed with `embedder.url`.")
+    dimension: int | None = setting(
+        None, Number(1, validation.DIMENSIONS, whole=True), "Asks the server for vectors of this length."
+    )
+    key_variable: str | None = setting(None, Text(), "The environment variable that holds the server's API key.")
+    timeout_s: float = setting(10.0, Number(0.001, 3_600), "How long one request to the server may take, in seconds.")
+
+
+def _id(name: str) -> Any:
+    text = f"The {name} that commands act as, unless `--{name}` is given."
+    return setting(None, Text(validation.ID_CHARACTERS), text, f"RECOLLECT_{name.upper()}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentitySettings(Section, at="identity"):
+    """As whom the command line acts. Each id is settled by itself; without any user, the user is `default`."""
+
+    agent: str | None = _id("agent")
+    user: str | None = _id("user")
+    session: str | None = _id("session")
+    project: str | None = _id("project")
+    team: str | None = _id("team")
+    org: str | None = _id("org")
+    company: str | None = _id("company")
+
+
+_COUNT = Number(0, 1_000_000_000_000, whole=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings(Section, at="limits"):
+    """How much one agent may keep in its working memory; `memories.agent(limits=)` overrides it for one agent."""
+
+    entries: int = setting(10_000, _COUNT, "Entries of one agent, scopes included.")
+    entry_bytes: int = setting(1024 * 1024, _COUNT, "Bytes of one entry: value and metadata as JSON.")
+    scopes: int = setting(100, _COUNT, "Open scopes of one agent.")
+
+
+HOURS = Number(0.001, 10_000_000, none="never")
+
+
+def _half_life(type: MemoryType, hours: float | None) -> Any:
+    return setting(hours, HOURS, f"Hours after which a memory of type `{type.value}` counts half.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalfLifeSettings(Section, at="sessions.half_life_hours"):
+    """How fast memories fade, by type."""
+
+    conversation: float | None = _half_life(MemoryType.CONVERSATION, 168)
+    decision: float | None = _half_life(MemoryType.DECISION, 720)
+    finding: float | None = _half_life(MemoryType.FINDING, 336)
+    preference: float | None = _half_life(MemoryType.PREFERENCE, None)
+    fact: float | None = _half_life(MemoryType.FACT, 720)
+    event: float | None = _half_life(MemoryType.EVENT, 336)
+    insight: float | None = _half_life(MemoryType.INSIGHT, 720)
+    correction: float | None = _half_life(MemoryType.CORRECTION, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings(Section, at="sessions"):
+    """How sessions are configured unless they say otherwise. It overrides what a store's own file says."""
+
+    limit_bytes: int | None = setting(
+        SESSION_BYTES, Number(1, 10**15, whole=True, none="unlimited"), "Bytes that the memories of a session may take."
+    )
+    auto_compact: bool = setting(True, Flag(), "Whether a session that is nearly full is compacted before a write.")
+    compaction_threshold: float = setting(0.9, Number(0, 1), "The share of the limit from which on it is compacted.")
+    decay: bool = setting(True, Flag(), "Whether memories fade at all.")
+    min_decay_factor: float = setting(0.1, Number(0, 1), "What remains of a memory's importance at least.")
+    half_life_hours: HalfLifeSettings = field(default_factory=HalfLifeSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListSettings(Section, at="lists"):
+    """How listings are paged."""
+
+    page_size: int = setting(50, Number(1, 100, whole=True), "Memories on a page where no `limit=` is given.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggingSettings(Section, at="logging"):
+    """What the command line logs on its standard error. A program configures the logger `recollect` itself."""
+
+    level: str = setting("off", Word(("off", "debug", "info", "warning", "error")), "The lowest level that is shown.")
+    format: str = setting("text", Word(("text", "json")), "A line of text or of JSON for each record.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSettings(Section, at="plan"):
+    """What is allowed, and how much."""
+
+    name: str | None = setting(
+        None, Text(), "The name of a plan, such as `teams`; without one, everything is allowed.", "RECOLLECT_PLAN"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings, one attribute per section. ``origins`` says where those that were given come from.
+
+    >>> from recollect.settings import load
+    >>> settings = load({"limits": {"entries": 500}}, environment={"RECOLLECT_EMBEDDER": "none"})
+    >>> settings.limits.entries, settings.origin("embedder.name"), settings.origin("limits.scopes")
+    (500, 'RECOLLECT_EMBEDDER', 'the default')
+    """
+
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    identity: IdentitySettings = field(default_factory=IdentitySettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    sessions: SessionSettings = field(default_factory=SessionSettings)
+    lists: ListSettings = field(default_factory=ListSettings)
+    logging: LoggingSettings = field(default_factory=LoggingSettings)
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def get(self, name: str) -> Any:
+        """The value of a dotted name.
+
+        >>> Settings().get("sessions.half_life_hours.decision")
+        720
+        """
+        value: Any = self
+        for part in name.split("."):
+            value = getattr(value, part)
+        return value
+
+    def origin(self, name: str) -> str:
+        """Where a setting comes from: an argument, an environment variable, a file, or the default."""
+        return self.origins.get(name, DEFAULT_ORIGIN)
+
+    def session_config(self, base: SessionConfig) -> SessionConfig:
+        """How sessions are configured: as ``base`` says, but for what was given here."""
+        given = {name: self.get(name) for name in self.origins if name.startswith("sessions.")}
+        if not given:
+            return base
+        direct = ("limit_bytes", "auto_compact", "compaction_threshold")
+        hours = {type: given[key] for type in MemoryType if (key := f"sessions.half_life_hours.{type.value}") in given}
+        decay = DecayPolicy(
+            enabled=given.get("sessions.decay", base.decay.enabled),
+            half_life_hours=base.decay.half_life_hours,
+            min_decay_factor=given.get("sessions.min_decay_factor", base.decay.min_decay_factor),
+            by_type_hours={**base.decay.by_type_hours, **hours},
+        )
+        own = {name: given[key] for name in direct if (key := f"sessions.{name}") in given}
+        return replace(base, decay=decay, **own)

@@ -1,0 +1,1 @@
+"""Moving memories between stores: copies with their history, compared to the last byte."""

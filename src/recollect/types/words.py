@@ -1,0 +1,30 @@
+"""The words that a caller may write instead of a member of an enumeration, for editors and type checkers.
+
+A type checker finds ``layer="teem"``; at run time the text is checked as before.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from recollect.types.memory import MemoryType
+from recollect.types.owners import Layer
+
+LayerName = Literal["agent", "user", "session", "project", "team", "org", "company"]
+"""The value of a :class:`recollect.Layer`."""
+MemoryTypeName = Literal["fact", "event", "insight", "preference", "correction", "conversation", "decision", "finding"]
+"""The value of a :class:`recollect.MemoryType`."""
+SourceTypeName = Literal["conversation", "tool_result", "knowledge_sync", "manual", "import"]
+"""The value of a :class:`recollect.types.SourceType`."""
+SortName = Literal["newest", "oldest", "important", "recently_accessed", "most_accessed", "relevance"]
+"""The value of a :class:`recollect.types.Sort`."""
+RankingName = Literal["best", "similarity", "precedence", "relevance"]
+"""The value of a :class:`recollect.types.Ranking`."""
+DurabilityName = Literal["full", "relaxed"]
+"""What an acknowledged write survives: a power loss (``full``), or the end of the process (``relaxed``)."""
+ExportFormatName = Literal["json", "jsonl"]
+"""The format of an exported session."""
+
+Layers = Iterable[Layer | LayerName] | Layer | LayerName
+"""One layer or several, as words or as values."""
+MemoryTypes = Iterable[MemoryType | MemoryTypeName] | MemoryType | MemoryTypeName
+"""One type or several, as words or as values."""

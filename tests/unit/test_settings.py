@@ -1,0 +1,427 @@
+"""Settings: what may be said, where it is read from, and how a mistake is named."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recollect
+from recollect import settings
+from recollect.cli.names import DATABASE_VARIABLE, IDS, variable_of
+from recollect.embedders.http import HttpEmbedder
+from recollect.errors import ConfigurationError, InvalidInput, LimitReached
+from recollect.lifecycle import decay
+from recollect.settings import Settings, check, declared, load
+from recollect.settings.declarations import Section, members
+from recollect.settings.schema import EmbedderSettings, HalfLifeSettings, LimitSettings
+from recollect.types import Identity, MemoryType, SessionConfig
+from recollect.working import Limits
+from tests.unit.terminal import Terminal
+from tools import settings_reference
+
+DECLARED = declared(Settings)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "recollect.toml"
+
+
+def refused(call: Any) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        call()
+    assert caught.value.hint
+    return caught.value
+
+
+# --- the schema -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_setting_is_declared_in_full(name: str) -> None:
+    one = DECLARED[name]
+    assert one.help.endswith(".")
+    assert one.variable.startswith("RECOLLECT_")
+    assert one.kind.allowed
+    assert one.default is None or one.kind.holds(one.default)
+    assert Settings().get(name) == one.default
+
+
+def test_variables_belong_to_one_setting_each() -> None:
+    variables = [one.variable for one in DECLARED.values()]
+    assert len(set(variables)) == len(variables)
+    assert {variable_of(name) for name in IDS} | {DATABASE_VARIABLE} <= set(variables)
+
+
+def test_sections_know_their_names() -> None:
+    def named(schema: type[Any], at: tuple[str, ...]) -> None:
+        for name, one in members(schema).items():
+            if isinstance(one, type):
+                assert one.at == ".".join((*at, name))
+                named(one, (*at, name))
+
+    named(Settings, ())
+
+
+def test_defaults_are_those_of_the_values_that_they_configure() -> None:
+    assert [one.name for one in fields(Identity)] == [
+        name.removeprefix("identity.") for name in DECLARED if "identity" in name
+    ]
+    for type, half_life in decay.HALF_LIVES.items():
+        hours = getattr(HalfLifeSettings(), type.value)
+        assert half_life == (None if hours is None else timedelta(hours=hours))
+    assert len(fields(HalfLifeSettings)) == len(MemoryType)
+    assert Settings().session_config(SessionConfig()) == SessionConfig()
+    assert Limits(**asdict(LimitSettings())) == Limits()
+
+
+def test_the_reference_is_current() -> None:
+    page = (settings_reference.ROOT / settings_reference.PAGE).read_text(encoding="utf-8")
+    assert page == settings_reference.page(), "run `make docs`"
+    for name, one in DECLARED.items():
+        assert f"| `{name}` |" in page
+        assert f"`{one.variable}`" in page
+
+
+def test_settings_are_values() -> None:
+    found = load({"limits": {"entries": 5}}, environment={})
+    assert pickle.loads(pickle.dumps(found)) == found == Settings(limits=LimitSettings(entries=5))
+    assert hash(found) == hash(Settings(limits=LimitSettings(entries=5)))
+    with pytest.raises(AttributeError):
+        found.limits.entries = 3  # type: ignore[misc]
+
+
+# --- where they are read from ---------------------------------------------------------------------
+
+COUNTS = st.none() | st.integers(0, 10**6)
+NAMES = ("limits.entries", "limits.entry_bytes", "limits.scopes")
+
+
+@given(st.fixed_dictionaries({name: st.tuples(COUNTS, COUNTS, COUNTS) for name in NAMES}))
+def test_arguments_win_over_the_environment_and_that_over_the_file(
+    tmp_path_factory: pytest.TempPathFactory, given: dict[str, tuple[int | None, int | None, int | None]]
+) -> None:
+    file = tmp_path_factory.mktemp("settings") / "recollect.toml"
+    file.write_text("".join(f"{name} = {last}\n" for name, (_, _, last) in given.items() if last is not None))
+    variables = {DECLARED[name].variable: str(value) for name, (_, value, _) in given.items() if value is not None}
+    arguments = {name.split(".")[1]: first for name, (first, _, _) in given.items() if first is not None}
+    found = load({"limits": arguments}, config=file, environment=variables)
+    for name, values in given.items():
+        origins = ("settings=", DECLARED[name].variable, str(file))
+        said = [(value, origin) for value, origin in zip(values, origins, strict=True) if value is not None]
+        assert (found.get(name), found.origin(name)) == (*said, (DECLARED[name].default, "the default"))[0]
+
+
+def test_settings_given_as_a_value_count_as_far_as_they_differ_from_the_defaults() -> None:
+    chosen = Settings(limits=LimitSettings(entries=7))
+    found = load(chosen, environment={"RECOLLECT_LIMITS_ENTRIES": "1", "RECOLLECT_LIMITS_SCOPES": "2"})
+    assert (found.limits.entries, found.limits.scopes) == (7, 2)
+    again = load(found, environment={})
+    assert again == found
+    assert again.origins == found.origins
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("sessions.auto_compact", "false", False),
+        ("sessions.auto_compact", "1", True),
+        ("sessions.auto_compact", "TRUE", True),
+        ("sessions.compaction_threshold", "0.5", 0.5),
+        ("sessions.limit_bytes", "unlimited", None),
+        ("sessions.half_life_hours.fact", "never", None),
+        ("sessions.half_life_hours.preference", "24", 24),
+        ("limits.entries", "12", 12),
+        ("identity.user", "ada", "ada"),
+        ("logging.level", "debug", "debug"),
+    ],
+)
+def test_the_environment_is_read_by_the_kind_of_the_setting(name: str, text: str, value: object) -> None:
+    found = load(environment={DECLARED[name].variable: text})
+    assert found.get(name) == value
+    assert found.origin(name) == DECLARED[name].variable
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sessions.auto_compact", "maybe"),
+        ("limits.entries", "many"),
+        ("limits.entries", "1.5"),
+        ("limits.entries", "-1"),
+        ("sessions.compaction_threshold", "nan"),
+        ("database.durability", "none"),
+        ("identity.user", "a\nb"),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, text: str) -> None:
+    variable = DECLARED[name].variable
+    error = refused(lambda: load(environment={variable: text}))
+    assert error.message.startswith(f"{variable}: ")
+    assert error.details["variable"] == variable
+    assert DECLARED[name].kind.allowed in error.message
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert load(environment={one.variable: "" for one in DECLARED.values()}) == Settings()
+
+
+def test_the_library_reads_no_file_unless_it_is_told_to(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text("[limits]\nentries = 3\n")
+    monkeypatch.chdir(file.parent)
+    for config, entries in ((None, 10_000), ("recollect.toml", 3), (file, 3)):
+        with recollect.open("ram:", embedder=None, config=config) as memories:
+            assert memories.agent("a").working.limits.entries == entries
+
+
+def test_a_path_in_a_file_is_meant_from_where_the_file_is(file: Path) -> None:
+    for url, expected in (
+        ("data/m.db", str(file.parent / "data/m.db")),
+        ("sqlite:m.db", str(file.parent / "m.db")),
+        ("ram:", "ram:"),
+        ("jsonl:notes", "jsonl:notes"),
+    ):
+        file.write_text(f'[database]\nurl = "{url}"\n')
+        assert load(config=file, environment={}).database.url == expected
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line", "what", "hint"),
+    [
+        ("[limts]\nentries = 1", "limts", 1, "limts is not known", "did you mean limits?"),
+        ("[limits]\n\nentris = 1", "limits.entris", 3, "is not known", "did you mean limits.entries?"),
+        ('durability = "full"', "durability", 1, "is not known", "did you mean database.durability?"),
+        ("[sessions]\nentries = 1", "sessions.entries", 2, "is not known", "did you mean limits.entries?"),
+        ("[limits]\nxyz = 1", "limits.xyz", 2, "is not known", "known are entries, entry_bytes, scopes"),
+        ("xyz.abc = 1", "xyz", 1, "xyz is not known", "known are database, embedder, "),
+        ('[limits]\n"a.b" = 1', 'limits."a.b"', 2, "is not known", "known are"),
+        ('database = "my.db"', "database", 1, "must be a section, not text", "its settings are database.url, "),
+        ("limits = [1]", "limits", 1, "must be a section, not a list", "limits.entries"),
+        ("[limits.entries]\nx = 1", "limits.entries", 1, "must be a whole number", "correct"),
+        ("[limits]\nentries = -1", "limits.entries", 2, "not a smaller one", "correct"),
+        ("[limits]\nentries = 10_000_000_000_000", "limits.entries", 2, "not a larger one", "correct"),
+        ("[limits]\nentries = 1.5", "limits.entries", 2, "not a fraction", "correct"),
+        ("[limits]\nentries = true", "limits.entries", 2, "not true or false", "correct"),
+        ('[limits]\nentries = "5"', "limits.entries", 2, "not other text", "correct"),
+        ("[sessions]\n# decay = 1\nauto_compact = 1", "sessions.auto_compact", 3, "must be true or false", "correct"),
+        ("[sessions]\nmin_decay_factor = nan", "sessions.min_decay_factor", 2, "not NaN", "correct"),
+        ('[database]\ndurability = "secret"', "database.durability", 2, 'must be "full" or "relaxed"', "correct"),
+        ('[identity]\nuser = ""', "identity.user", 2, "not empty text", "correct"),
+        ('[identity]\nuser = "secret\\n"', "identity.user", 2, "one line of text, 1 to 256 characters", "correct"),
+        ("[identity]\nuser = 2020-01-01", "identity.user", 2, "not date", "correct"),
+        ("[sessions.half_life_hours]\nfact = 0", "sessions.half_life_hours.fact", 2, 'or "never"', "correct"),
+        ('sessions.half_life_hours.fact = "soon"', "sessions.half_life_hours.fact", 1, 'or "never"', "correct"),
+        ("[limits]\nentries = ", "", 2, "this is not TOML: invalid value", "correct the TOML there"),
+        ("[limits]\n[limits]\n", "", 2, "cannot declare", "correct the TOML there"),
+        ("a = 1\nb = [1,", "", 2, "this is not TOML", "correct the TOML there"),
+        ("a = " + "9" * 5_000, "", None, "too large", "correct the TOML"),
+        ("a = " + "[" * 100_000, "", None, "too large", "correct the TOML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_key_its_line_and_what_is_right(
+    *, text: str, key: str, line: int | None, what: str, hint: str, file: Path
+) -> None:
+    [problem] = check(text)
+    assert (problem.key, problem.line) == (key, line)
+    assert what in problem.message
+    assert hint in problem.hint
+    assert "secret" not in problem.message
+    file.write_text(text)
+    error = refused(lambda: load(config=file))
+    assert error.details["file"] == str(file)
+    assert (error.details.get("line"), error.details.get("key", "")) == (line, key)
+    assert problem.message in str(error)
+
+
+def test_all_mistakes_of_a_file_are_told_at_once() -> None:
+    found = check('[identity]\nusr = "a"\nuser = 3\n[limits]\nentries = -1\n')
+    assert [(one.key, one.line) for one in found] == [("identity.usr", 2), ("identity.user", 3), ("limits.entries", 5)]
+    assert check("") == check("[limits]\nentries = 1\n") == []
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_checked_without_a_crash(text: str) -> None:
+    for problem in check(text):
+        assert problem.message
+        assert problem.hint
+        assert problem.line is None or 1 <= problem.line <= text.count("\n") + 1
+
+
+@given(key=st.text(min_size=1, max_size=80), value=st.integers() | st.text(max_size=5) | st.none())
+def test_an_unknown_key_of_a_mapping_is_refused_whatever_it_is(key: str, value: object) -> None:
+    if key in LimitSettings.__slots__:
+        return
+    error = refused(lambda: load({"limits": {key: value}}))
+    assert error.details["key"].startswith("limits.")
+    assert len(str(error)) < 500
+
+
+def test_files_that_cannot_be_read_are_named(file: Path) -> None:
+    error = refused(lambda: load(config=file))
+    assert "there is no file" in error.message
+    file.write_bytes(b"[limits]\nentries = 1 # \xff\n")
+    assert refused(lambda: load(config=file)).details == {"file": str(file), "line": 2}
+    file.write_bytes(b"\xef\xbb\xbf[limits]\nentries = 1\n")
+    assert load(config=file).limits.entries == 1
+    file.write_bytes(b"#" * (settings.sources.FILE_BYTES + 1))
+    assert "more than" in refused(lambda: load(config=file)).message
+    file.unlink()
+    file.mkdir()
+    assert "is not a file" in refused(lambda: load(config=file)).message
+    for wrong in ("a\0b", file / "nested" / ("x" * 300)):
+        assert refused(lambda wrong=wrong: load(config=wrong)).details["file"] == str(wrong)
+    assert refused(lambda: recollect.open("ram:", config=7)).details == {"field": "config"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [7, "limits", [], {"limits": 3}, {7: 1}, {"limits": {"entries": None}}])
+def test_what_is_not_settings_is_refused_and_nothing_is_opened(given: Any, tmp_path: Path) -> None:
+    error = refused(lambda: recollect.open(tmp_path / "m.db", settings=given))
+    assert error.operation == "open"
+    assert error.details["field"] == "settings"
+    assert not (tmp_path / "m.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "key"),
+    [
+        (LimitSettings, {"entries": -1}, "limits.entries"),
+        (LimitSettings, {"entries": None}, "limits.entries"),
+        (HalfLifeSettings, {"fact": "never"}, "sessions.half_life_hours.fact"),
+        (HalfLifeSettings, {"fact": 0}, "sessions.half_life_hours.fact"),
+        (EmbedderSettings, {"url": ""}, "embedder.url"),
+    ],
+)
+def test_sections_made_in_a_program_are_checked(section: type[Section], values: dict[str, Any], key: str) -> None:
+    assert refused(lambda: section(**values)).details == {"key": key}
+
+
+# --- every setting has an effect ------------------------------------------------------------------
+
+
+def test_limits_hold_for_working_memory_and_an_agent_can_have_its_own() -> None:
+    with recollect.open("ram:", embedder=None, settings={"limits": {"entries": 1, "scopes": 0}}) as memories:
+        one = memories.agent("a").working
+        one.set("x", 1)
+        with pytest.raises(LimitReached):
+            one.set("y", 2)
+        with pytest.raises(LimitReached):
+            one.create_scope("s")
+        own = memories.agent("b", limits=Limits(entries=2, entry_bytes=3)).working
+        own.set("x", 1)
+        own.set("y", 2)
+        with pytest.raises(recollect.ContentTooLong):
+            own.set("x", "long")
+        with pytest.raises(InvalidInput):
+            memories.agent("c", limits=7)  # type: ignore[arg-type]
+
+
+def test_sessions_are_configured_by_settings_and_each_can_have_its_own() -> None:
+    given = {
+        "limit_bytes": 50_000,
+        "auto_compact": False,
+        "compaction_threshold": 0.5,
+        "decay": False,
+        "min_decay_factor": 0.2,
+        "half_life_hours": {"fact": 24, "event": "never"},
+    }
+    with recollect.open("ram:", embedder=None, settings={"sessions": given}) as memories:
+        sessions = memories.view(user="ada").sessions
+        config = sessions.create("monday").config
+        assert (config.limit_bytes, config.auto_compact, config.compaction_threshold) == (50_000, False, 0.5)
+        assert (config.decay.enabled, config.decay.min_decay_factor) == (False, 0.2)
+        assert config.decay.by_type_hours == {MemoryType.FACT: 24, MemoryType.EVENT: None}
+        assert sessions.create("own", config={"limit_bytes": 9_999}).config.limit_bytes == 9_999
+
+
+def test_settings_go_before_the_file_of_a_folder_where_they_are_given(tmp_path: Path) -> None:
+    url = f"jsonl:{tmp_path / 'memory'}"
+    recollect.open(url, embedder=None).close()
+    (tmp_path / "memory" / "config.json").write_text('{"storage": {"max_session_size_mb": 1, "auto_compact": false}}')
+    with recollect.open(url, embedder=None, settings={"sessions": {"auto_compact": True}}) as memories:
+        config = memories.view(user="ada").sessions.create("monday").config
+    assert (config.limit_bytes, config.auto_compact) == (1024 * 1024, True)
+
+
+def test_the_page_size_holds_where_no_limit_is_given() -> None:
+    with recollect.open("ram:", embedder=None, settings={"lists": {"page_size": 2}}) as memories:
+        view = memories.view(user="ada")
+        view.add_many([f"Note {number}" for number in range(5)])
+        assert len(view.list().memories) == 2
+        assert len(view.list(limit=4).memories) == 4
+        with pytest.raises(InvalidInput):
+            view.list(limit=0)
+
+
+def test_the_database_is_opened_as_settings_say(tmp_path: Path) -> None:
+    place = {"url": str(tmp_path / "new.db"), "durability": "relaxed"}
+    chosen = {"database": place, "embedder": {"name": "hashing-64"}, "plan": {"name": "teams"}}
+    with recollect.open(settings=chosen) as memories:
+        memories.view(user="ada").add("Likes tea")
+        assert memories.settings()["durability"] == "relaxed"
+        assert memories.settings()["embedder"] == "hashing-64"
+        assert memories.plan is recollect.Plan.TEAMS
+    full = {**chosen, "database": {**place, "durability": "full"}}
+    with recollect.open(settings=full) as memories:
+        assert memories.settings()["durability"] == "relaxed", "a database that exists keeps its own"
+    with recollect.open("ram:", embedder=None, settings=full, plan="enterprise") as memories:
+        assert memories.settings() == {}
+        assert memories.plan is recollect.Plan.ENTERPRISE
+
+
+def test_an_embedding_server_is_configured_by_settings() -> None:
+    section = EmbedderSettings(url="http://127.0.0.1:9/v1", model="bge-m3", dimension=64)
+    with recollect.open("ram:", settings=Settings(embedder=section)) as memories:
+        embedder = memories._engine.embedder
+        assert isinstance(embedder, HttpEmbedder)
+        assert embedder.name == "http:bge-m3@64"
+    error = refused(lambda: recollect.open("ram:", settings={"embedder": {"url": "http://127.0.0.1:9/v1"}}))
+    assert error.details["key"] == "embedder.model"
+    assert (
+        "hosts"
+        in refused(
+            lambda: recollect.open("ram:", settings={"embedder": {"url": "https://example.org", "model": "m"}})
+        ).hint
+    )
+
+
+def test_the_command_line_logs_as_settings_say(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert terminal("add", "Likes tea").err == ""
+    monkeypatch.setenv("RECOLLECT_LOGGING_LEVEL", "debug")
+    assert "DEBUG View.add_many took" in terminal("add", "Likes tea").err
+    monkeypatch.setenv("RECOLLECT_LOGGING_FORMAT", "json")
+    assert '"component":"View"' in terminal("add", "Likes tea").err
+    monkeypatch.setenv("RECOLLECT_LOGGING_LEVEL", "off")
+    assert terminal("add", "Likes tea").err == ""
+
+
+# --- recollect config check -----------------------------------------------------------------------
+
+
+def test_config_check_names_what_is_wrong_and_ends_with_1(terminal: Terminal) -> None:
+    file = terminal.folder / settings.FILE
+    file.write_text('[identity]\nusr = "ada"\n[limits]\nentries = -1\n')
+    done = terminal("config", "check")
+    assert done.code == 1
+    assert f"{file}:2: identity.usr is not known; did you mean identity.user?" in done.out
+    assert f"{file}:4: limits.entries must be" in done.out
+    answer = terminal("config", "check", str(file), "--json")
+    assert (answer.code, [one["line"] for one in answer.answer["result"]["problems"]]) == (1, [2, 4])
+    assert terminal("count").code == 6
+    file.write_text("[limits\n")
+    assert f"{file}:1: this is not TOML" in terminal("config", "check").out
+    file.write_text("[limits]\nentries = 1\n")
+    assert terminal("config", "check") == terminal("config", "check", str(file))
+    assert terminal("config", "check").out == f"{file} is sound\n"
+    file.unlink()
+    missing = terminal("config", "check")
+    assert (missing.code, "there is no file" in missing.err) == (6, True)
