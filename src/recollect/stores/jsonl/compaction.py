@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from recollect.stores.in_memory import OwnerLog
 from recollect.stores.jsonl import derived, lines
+from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.lines import Flaw
-from recollect.stores.jsonl.owner_folder import ARCHIVE, vector_line
+from recollect.stores.jsonl.owner_folder import ARCHIVE, OwnerFolder, vector_line
 from recollect.types import Operation, Owner, State
 
 if TYPE_CHECKING:
@@ -43,13 +45,23 @@ def compact(journal: "JsonlJournal", owner: Owner) -> None:
 def _compact_derived(journal: "JsonlJournal", owner: Owner) -> None:
     folder, log = journal.folder_of(owner), journal.log_of(owner)
     heads = [] if log is None else [one for one in log.heads.values() if one.operation is not Operation.ERASED]
-    vectors = b"".join(
-        vector_line(head.id, head.stamp, vector) for head in heads for vector in folder.made_for(head.id)
-    )
     counted = derived.read_accesses(journal.disk, folder)
     accesses = b"".join(derived.access_line(head.id, *counted[head.id]) for head in heads if head.id in counted)
-    for file, data in (("vectors.jsonl", vectors), ("accesses.jsonl", accesses)):
-        name = folder.derived(file)
-        if journal.disk.look(name).size > len(data):
-            journal.disk.replace(name, data, sync=False)
-    folder.read_vectors(journal.disk)
+    name = folder.derived("accesses.jsonl")
+    if journal.disk.look(name).size > len(accesses):
+        journal.disk.replace(name, accesses, sync=False)
+    compact_vectors(journal.disk, folder, log)
+
+
+def compact_vectors(disk: Disk, folder: OwnerFolder, log: OwnerLog | None) -> None:
+    """Keep the vectors that fit the newest texts."""
+    name = folder.derived("vectors.jsonl")
+    heads = () if log is None else log.heads.values()
+    data = b"".join(
+        vector_line(head.id, head.stamp, vector, folder.revision)
+        for head in heads
+        for vector in folder.made_for(head.id)
+    )
+    if disk.look(name).size > len(data):
+        disk.replace(name, data, sync=False)
+    folder.read_vectors(disk)

@@ -12,7 +12,7 @@ from recollect import codec
 from recollect.errors import StoreClosed, StoreError
 from recollect.ports import Counters, Plan
 from recollect.stores.in_memory import Accesses, InMemoryJournal, OwnerLog
-from recollect.stores.jsonl import derived, order, writing
+from recollect.stores.jsonl import compaction, derived, order, writing
 from recollect.stores.jsonl.batches import Batches
 from recollect.stores.jsonl.config import JsonlConfig
 from recollect.stores.jsonl.disk import Disk, Look
@@ -22,7 +22,7 @@ from recollect.stores.jsonl.locks import Lock
 from recollect.stores.jsonl.owner_folder import OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
 from recollect.stores.jsonl.writing import Part
-from recollect.types import Access, Embedded, Guard, Operation, Owner, Stored
+from recollect.types import Access, Embedded, Guard, Operation, Owner, Stamp, Stored
 
 if TYPE_CHECKING:
     from recollect.stores.jsonl.records import JsonlRecords
@@ -109,6 +109,8 @@ class JsonlJournal(InMemoryJournal):
                 self._settle(one, one.read_vectors(self.disk))
         if self._settings.get("embedder") != embedder:
             for one in self._folders.values():
+                one.forget_vectors()
+                one.read_vectors(self.disk)
                 self._settle(one, None)
 
     def _find_folders(self) -> None:
@@ -181,27 +183,32 @@ class JsonlJournal(InMemoryJournal):
             and (line.stored.id not in erased or line.stored.operation is Operation.ERASED)
         ]
         before, kept = self._logs.get(one.owner), derived.read_numbers(self.disk, one)
-        numbers = order.numbered(natural, _seen(before, kept))
-        if not order.is_natural(natural, numbers) and numbers != kept:
-            derived.write_numbers(self.disk, one, numbers)
+        seen = _seen(before, kept)
+        one.gone = {stamp: seen.by_stamp[stamp] for stamp in _removed(every) if stamp in seen.by_stamp}
+        numbers = order.numbered(natural, seen)
+        if not order.is_natural(natural, numbers) and (every_number := _with_gone(one, numbers)) != kept:
+            derived.write_numbers(self.disk, one, every_number)
         self._note_vanished(one, before, every)
         first = before is None
         log = self._logs[one.owner] = OwnerLog(codec.encode_owner(one.owner))
         log.counters = Counters(seq=numbers.last)
-        log.revision = 0 if before is None else before.revision + 1
+        log.revision = 0 if before is None else before.revision
         one.forget_versions()
         for line in sorted(natural, key=lambda line: numbers.by_stamp[line.stored.stamp]):
-            self._number(log, line, numbers.by_stamp[line.stored.stamp])
+            self._number(one, log, line, numbers.by_stamp[line.stored.stamp])
             one.note(line)
+        if before is not None and log.versions[: len(before.versions)] != before.versions:
+            log.revision += 1
         if first:
             for memory_id, accesses in derived.read_accesses(self.disk, one).items():
-                self._accesses[one.owner, memory_id] = Accesses(*accesses)
+                if self._is_live(one.owner, memory_id):
+                    self._accesses[one.owner, memory_id] = Accesses(*accesses)
         one.read_vectors(self.disk)
-        self._settle(one, None)
+        self._settle(one, None, revise=before is not None)
 
     def _note_vanished(self, one: OwnerFolder, before: OwnerLog | None, found: Sequence[Line]) -> None:
         there = {line.stored.stamp for line in found}
-        removed = {stamp for line in found for stamp in line.removed}
+        removed = _removed(found)
         known = [] if before is None else before.versions
         one.vanished |= {version.stamp: version for version in known}
         for stamp in [stamp for stamp in one.vanished if stamp in there or stamp in removed]:
@@ -211,16 +218,21 @@ class JsonlJournal(InMemoryJournal):
         """Take in versions that others appended."""
         log = self._log(found[0].stored.owner)
         for line in found:
-            self._number(log, line, log.counters.seq + 1)
+            self._number(one, log, line, log.counters.seq + 1)
             one.note(line)
         if self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
             one.read_vectors(self.disk)
         self._settle(one, {line.stored.id for line in found}, revise=False)
 
-    def _number(self, log: OwnerLog, line: Line, seq: int) -> None:
+    def _number(self, one: OwnerFolder, log: OwnerLog, line: Line, seq: int) -> None:
         head, last_at = log.heads.get(line.stored.id), log.counters.last_at
         recorded_at = max(line.stored.recorded_at, last_at)
         born, born_at = (seq, recorded_at) if head is None else (head.born, head.born_at)
+        if head is None and line.stored.operation is Operation.ERASED:
+            born, born_at = (
+                min([seq, *(one.gone.get(Stamp(stamp), seq) for stamp in line.removed)]),
+                line.stored.born_at,
+            )
         log.take(line.stored._replace(seq=seq, born=born, born_at=born_at, recorded_at=recorded_at))
         log.counters = log.counters._replace(seq=max(seq, log.counters.seq), last_at=recorded_at)
 
@@ -229,9 +241,10 @@ class JsonlJournal(InMemoryJournal):
         log = self._logs.get(one.owner) if one.owner is not None else None
         if one.owner is None or log is None or ids == set():
             return
+        changed = False
         for memory_id in log.heads if ids is None else ids & log.heads.keys():
             place = (one.owner, memory_id)
-            self._vectors.pop(place, None)
+            former = self._vectors.pop(place, None)
             self._renewed.pop(place, None)
             for vector in one.vectors_of(memory_id):
                 if "embedder" not in self._settings:  # the settings were lost
@@ -240,9 +253,10 @@ class JsonlJournal(InMemoryJournal):
                     self._renewed[place] = vector
                 elif str(vector.dimension) == self._settings.get("dimension"):
                     self._vectors[place] = vector
+            changed = changed or self._vectors.get(place) != former
         live = [head for head in log.heads.values() if head.operation is not Operation.ERASED]
         log.counters = log.counters._replace(memories=len(live), bytes_used=sum(map(self._size, live)))
-        log.revision += revise
+        log.revision = max(log.revision + (revise and changed), one.revision)
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
@@ -304,9 +318,13 @@ class JsonlJournal(InMemoryJournal):
             del self.buffer[0]
 
     def _take(self, stored: Sequence[Stored], counters: Mapping[Owner, Counters]) -> None:
+        erased = {(one.owner, one.id) for one in stored if one.operation is Operation.ERASED}
+        for owner in {owner for owner, _ in erased}:
+            log, folder_ = self._log(owner), self.folder_of(owner)
+            versions = [one for one in (*log.versions, *stored) if (one.owner, one.id) in erased]
+            folder_.gone |= {one.stamp: one.seq for one in versions if one.operation is not Operation.ERASED}
+            folder_.left = True
         super()._take(stored, counters)
-        for owner in {one.owner for one in stored if one.operation is Operation.ERASED}:
-            self.folder_of(owner).left = True
         self._purge_left()
 
     def _purge_left(self) -> None:
@@ -321,7 +339,7 @@ class JsonlJournal(InMemoryJournal):
             try:
                 writing.purge(self.disk, one, gone)
                 numbers = order.Numbers({version.stamp: version.seq for version in log.versions}, log.counters.seq)
-                derived.write_numbers(self.disk, one, numbers)
+                derived.write_numbers(self.disk, one, _with_gone(one, numbers))
                 one.left = False
             except StoreError as error:
                 self._unfinished = StoreError(
@@ -335,11 +353,19 @@ class JsonlJournal(InMemoryJournal):
             self._keep_settings(settings)
         for one in vectors:
             head = self._logs[one.owner].heads[one.id]
-            writing.keep_vector(self.disk, self.folder_of(one.owner), one.id, head.stamp, one.vector)
+            folder_ = self.folder_of(one.owner)
+            embedder = (self._settings | dict(settings)).get("embedder")
+            revision = max(folder_.revision, self._logs[one.owner].revision) + (one.vector.embedder == embedder)
+            writing.keep_vector(self.disk, folder_, one.id, head.stamp, one.vector, revision=revision)
 
     def _keep_adoption(self, embedder: str, dimension: int) -> None:
         values = {name: value for name, value in self._settings.items() if name != "calibration"}
         self._file.write(values | {"embedder": embedder, "dimension": str(dimension)})
+        with suppress(StoreError):  # derived: whoever reads them passes over those of another embedder
+            for one in self._folders.values():
+                one.forget_vectors(embedder)
+                one.revision += 1
+                compaction.compact_vectors(self.disk, one, self._logs.get(one.owner) if one.owner else None)
 
     def _keep_settings(self, values: Mapping[str, str]) -> None:
         self._file.write(self._settings | dict(values))
@@ -347,7 +373,13 @@ class JsonlJournal(InMemoryJournal):
 
     def _keep_accesses(self, accesses: Sequence[Access]) -> None:
         with suppress(StoreError):  # bookkeeping: a full disk must not make reading fail
-            derived.add_accesses(self.disk, [(self.folder_of(one.owner), one) for one in accesses])
+            known = [one for one in accesses if self._is_live(one.owner, one.id)]
+            derived.add_accesses(self.disk, [(self.folder_of(one.owner), one) for one in known])
+
+    def _is_live(self, owner: Owner, memory_id: str) -> bool:
+        log = self._logs.get(owner)
+        head = None if log is None else log.heads.get(memory_id)
+        return head is not None and head.operation is not Operation.ERASED
 
     # -- telling ----------------------------------------------------------------------------------------------
 
@@ -415,6 +447,15 @@ class JsonlJournal(InMemoryJournal):
             kept.clear()
         self._accesses.clear()
         self._file.seen = None
+
+
+def _removed(found: Sequence[Line]) -> set[Stamp]:
+    """The stamps that tombstones took away."""
+    return {Stamp(stamp) for line in found for stamp in line.removed}
+
+
+def _with_gone(one: OwnerFolder, numbers: order.Numbers) -> order.Numbers:
+    return order.Numbers({**one.gone, **numbers.by_stamp}, numbers.last)
 
 
 def _seen(before: OwnerLog | None, kept: order.Numbers) -> order.Numbers:

@@ -232,7 +232,7 @@ def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) ->
         after = one.stamp
     parts[MEMORY] += b"".join(line + b"\n" for line in old.unread)
     vectors = [
-        vector_line(memory_id, heads[memory_id], vector)
+        vector_line(memory_id, heads[memory_id], vector, 0)
         for memory_id, held in old.vectors.items()
         if memory_id in heads
         for vector in held.values()

@@ -59,7 +59,8 @@ class Batch(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One version as it stands in a file; its ``seq``, ``born`` and ``born_at`` are not known yet.
+    """One version as it stands in a file; its ``seq`` and ``born`` are not known yet, nor its ``born_at``, unless it is
+    a tombstone: nothing else tells when an erased memory began.
 
     ``after`` is the stamp of the line that was written before it for the same owner. A tombstone says which stamps it
     ``removed``, and which batches were complete although lines of them are gone.
@@ -144,7 +145,7 @@ def encode(line: Line) -> bytes:
         fields["session_id"] = one.owner.ids[-1]
     if one.operation is Operation.ERASED:
         fields["timestamp"] = _iso(one.recorded_at)
-        fields |= {"reason": one.reason, "removed": list(line.removed)}
+        fields |= {"reason": one.reason, "born_at": _iso(one.born_at), "removed": list(line.removed)}
         if line.completes:
             fields["completes"] = list(line.completes)
     else:
@@ -184,7 +185,7 @@ def _line(fields: Fields) -> Line:
         version=_number(fields["version"], 1),
         seq=0,
         born=0,
-        born_at=0,
+        born_at=_micros(fields["born_at"]) if erased else 0,
         recorded_at=_micros(fields["timestamp" if erased else "recorded_at"]),
         operation=operation,
         stamp=Stamp(_text(fields["stamp"])),

@@ -42,8 +42,10 @@ class OwnerFolder:
     flaws: Counter[str] = field(default_factory=Counter)
     vanished: dict[Stamp, Stored] = field(default_factory=dict)
     batched: dict[Stamp, str] = field(default_factory=dict)
+    gone: dict[Stamp, int] = field(default_factory=dict)  # the sequences of versions that were erased
     vectors_seen: Look = MISSING
     vectors_offset: int = 0
+    revision: int = 0  # of the vectors that were read
     _since: dict[str, set[Stamp]] = field(default_factory=dict)  # versions that have the same text
     _given: dict[str, Vector] = field(default_factory=dict)
     _made: dict[str, dict[str, tuple[Stamp, Vector]]] = field(default_factory=dict)
@@ -142,6 +144,12 @@ class OwnerFolder:
         if line.vector is not None:
             self._given[one.id] = line.vector
 
+    def forget_vectors(self, embedder: str | None = None) -> None:
+        """Drop derived vectors: all, or those of other embedders than one."""
+        for memory_id, held in list(self._made.items()):
+            self._made[memory_id] = {name: one for name, one in held.items() if name == embedder}
+        self.vectors_seen = MISSING
+
     def note_vector(self, memory_id: str, stamp: Stamp, vector: Vector) -> None:
         """Take in a vector that an embedder made for a version."""
         self._made.setdefault(memory_id, {})[vector.embedder] = (stamp, vector)
@@ -171,12 +179,13 @@ class OwnerFolder:
                 try:
                     self.note_vector(str(one["id"]), Stamp(str(one["stamp"])), lines.to_vector(one))
                     touched.add(str(one["id"]))
+                    self.revision = max(self.revision, int(one["revision"]))
                 except lines.UNREADABLE:
                     continue
         return touched
 
 
-def vector_line(memory_id: str, stamp: Stamp, vector: Vector) -> bytes:
-    """The line of a derived vector: it fits the text that this version has."""
-    fields: dict[str, Any] = {"id": memory_id, "stamp": stamp, **lines.of_vector(vector)}
+def vector_line(memory_id: str, stamp: Stamp, vector: Vector, revision: int) -> bytes:
+    """The line of a derived vector: it fits the text that this version has. The owner's revision rises with it."""
+    fields: dict[str, Any] = {"id": memory_id, "stamp": stamp, "revision": revision, **lines.of_vector(vector)}
     return lines.seal(fields)

@@ -52,6 +52,9 @@ def parts_of(journal: "JsonlJournal", steps: Sequence[Step], stored: Sequence[St
         if one.operation is Operation.ERASED or (one.owner, one.id) not in erased
     ]
     removed = _removed(journal, erased)
+    for one in stored:
+        if (one.owner, one.id) in erased and one.operation is not Operation.ERASED:
+            removed[one.owner, one.id].append((one.stamp, ""))
     parts: dict[tuple[Owner, str], Part] = {}
     last: dict[Owner, Stamp | None] = {}
     for place, (step, one) in enumerate(written, start=1):
@@ -103,7 +106,7 @@ def write(disk: Disk, parts: Sequence[Part]) -> None:
     try:
         for part in parts:
             for memory_id, stamp, vector in part.vectors:
-                keep_vector(disk, part.folder, memory_id, stamp, vector)
+                keep_vector(disk, part.folder, memory_id, stamp, vector, revision=part.folder.revision)
         for part in parts:
             name, data = f"{part.folder.name}/{part.file}", b"".join(map(lines.encode, part.lines))
             at = end_of(disk, part.folder, part.file)
@@ -143,15 +146,18 @@ def end_of(disk: Disk, folder: OwnerFolder, file: str) -> int:
     return end
 
 
-def keep_vector(disk: Disk, folder: OwnerFolder, memory_id: str, stamp: Stamp, vector: Vector) -> None:
+def keep_vector(
+    disk: Disk, folder: OwnerFolder, memory_id: str, stamp: Stamp, vector: Vector, *, revision: int
+) -> None:
     """Keep a vector that can be made again: it is not forced to the disk."""
     name = folder.derived("vectors.jsonl")
     size = disk.look(name).size
     lead = b"\n" if size != folder.vectors_offset and size else b""
-    line = lead + vector_line(memory_id, stamp, vector)
+    line = lead + vector_line(memory_id, stamp, vector, revision)
     folder.vectors_seen = disk.append(name, line, size, sync=False)
     folder.vectors_offset = folder.vectors_seen.size
     folder.note_vector(memory_id, stamp, vector)
+    folder.revision = revision
 
 
 def set_aside(disk: Disk, folder: OwnerFolder, found: Iterable[tuple[str, str, bytes]]) -> None:
