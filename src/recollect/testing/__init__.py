@@ -16,6 +16,7 @@ pytest.register_assert_rewrite(
             "capabilities",
             "concurrency",
             "embedding",
+            "erasure",
             "index",
             "isolation",
             "machine",

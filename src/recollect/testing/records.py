@@ -106,8 +106,8 @@ class RecordsOfOwners(Subject):
         marks, usage = store.journal.marks({ADA, BOB}), store.journal.usage({ADA})
         store.records.put(record())
         store.records.put(record(whose=BOB))
-        store.rebuild()
         assert (store.journal.marks({ADA, BOB}), store.journal.usage({ADA})) == (marks, usage)
+        store.rebuild()
         assert list(store.journal.owners()) == [ADA]
         assert len(store.records.list(None)) == 2
 
