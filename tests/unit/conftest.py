@@ -10,9 +10,9 @@ from recollect import Memories, View
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
 from recollect.transfer import comparison
-file=fill=None
+from tests.unit.converted import file, fill
 from tests.unit.stand_ins import HandClock, Opener
-Terminal=light_database=None
+from tests.unit.terminal import Terminal, light_database
 
 
 @pytest.fixture(params=["ram", "sqlite", "jsonl"])
@@ -48,7 +48,7 @@ def view(memories: Memories) -> View:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> object:
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
     """The command line on an empty database, in this process."""
     light_database(tmp_path / "memory.db")
     return Terminal(tmp_path, monkeypatch, capsys)

@@ -4,10 +4,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from recollect.memories.converting import CONVERSION
+from recollect.testing.journal import lived
+
 from recollect.ports import Store
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing.builders import START, erased, forgotten, memory, owner, put, vector
-from recollect.testing.journal import lived
 from tests.unit.histories import plain
 
 ADA = owner("ada")

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from recollect.memories.converting import CONVERSION
+from recollect.testing.journal import lived
+from recollect.testing.records import record
 
 import recollect
 from recollect.errors import Conflict, NotACopy, StoreCorrupt
 from recollect.memories import comparing
-from recollect.memories.converting import CONVERSION
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START, erased, forgotten, later, memory, put, updated, vector
-from recollect.testing.journal import lived
-from recollect.testing.records import record
 from recollect.testing.subject import GENERATED
 from recollect.types import Vector, Version
 from tests.unit.converted import ADA, BOB, file, fill, seen

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recollect.memories.converting import CONVERSION
+from recollect.testing.records import record
 
 import recollect
 from recollect.errors import ConfigurationError, NotACopy, StoreFull
 from recollect.memories import comparing
-from recollect.memories.converting import CONVERSION
 from recollect.ports import Store
 from recollect.stores.ram import RamStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import memory, put
-from recollect.testing.records import record
 from tests.unit.converted import BOB, fill, seen
 
 
