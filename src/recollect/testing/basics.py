@@ -419,6 +419,7 @@ class Basics(Subject):
         assert sorted(listed, key=lambda one: one.ids) == everybody
         walked: list[Owner] = []
         while page := store.journal.owners(after=walked[-1] if walked else None, limit=3):
+            assert page[0] not in walked, "a page brings back what another one had"
             walked += page
         assert walked == listed
 

@@ -152,6 +152,7 @@ class Concurrency(Subject):
                 all_written = len(finished) == 4
                 page = read(position)
                 seen, position = [*seen, *page], page.next
+                assert len(seen) <= 160, "a page brings back what another one had"
                 if all_written and not page.items:
                     return seen
 

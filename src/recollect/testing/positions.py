@@ -51,6 +51,8 @@ def follow(read: Follow, limit: int | None) -> list[Stored]:
         assert limit is not None
         assert len(page) == limit
         page = read(page.next, limit)
+        assert page.items, "more was promised"
+        assert page.items[0] not in found, "a page brings back what another one had"
         found += page
     assert list(read(page.next, limit)) == []
     return found

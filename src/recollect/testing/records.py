@@ -98,6 +98,7 @@ class RecordsOfOwners(Subject):
         walked: list[str] = []
         while page := store.records.list({whose}, "kind", after=walked[-1] if walked else "", limit=limit):
             assert len(page) <= limit
+            assert page[0].name not in walked, "a page brings back what another one had"
             walked += [one.name for one in page]
         assert walked == sorted(names)
 
