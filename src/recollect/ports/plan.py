@@ -84,8 +84,6 @@ def plan(
     A write whose stamp stands already at its version is a retry after a lost answer: it succeeds without a step, and so
     do the versions of the same memory before it in the batch.
     """
-    for guard in guards:
-        _check_guard(guard, standing)
     made = Plan(embedder=standing.embedder, dimension=standing.dimension)
     heads: dict[Key, Head] = {}
     holders: dict[Key, str | None] = {}
@@ -98,6 +96,8 @@ def plan(
         _check_version(write, before)
         _move_key(write, before, holders, standing)
         heads[place] = _append(write, before, made, standing)
+    for guard in guards if made.steps else ():  # what is a retry alone was written while they held
+        _check_guard(guard, standing)
     for quota in quotas:
         _check_quota(quota, made, standing)
     return made

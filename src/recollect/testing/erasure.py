@@ -49,7 +49,7 @@ class Erasure(Subject):
         store.journal.append([theirs])
         assert same(one_of(store, BOB, one.id), theirs)
 
-    @pytest.mark.req("L8")
+    @pytest.mark.req("L7", "N7")
     def test_erases_means_that_no_byte_remains(self, store: Store, writes: Writer, place: Path) -> None:
         marks = [f"secret{number}mark" for number in range(9)]
         first, second = vector(0.123456, -7.654321, 3.14159), vector(0.654321, 5.4321, -1.61803, embedder="other")

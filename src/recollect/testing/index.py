@@ -174,7 +174,7 @@ class IndexConformance(ABC):
         times = [one.facets["occurred_at"] / 1e6 for one in alive]
         assert (corpus.first, corpus.last) == ((min(times), max(times)) if times else (None, None))
 
-    @pytest.mark.req("L1", "L2")
+    @pytest.mark.req("L4")
     @given(first=DRAFTS, second=DRAFTS, asked=WHERES, limit=st.sampled_from([1, 3, ALL]))
     @GENERATED
     def test_what_is_found_is_what_comparing_everything_finds(

@@ -105,7 +105,7 @@ def add_one(store: Store, writes: Writer, whose: Owner, mark: str) -> bool:
     return True
 
 
-@pytest.mark.req("L11", "H6", "L6")
+@pytest.mark.req("L11", "H6")
 class Isolation(Subject):
     """Owners with confusable names, each with a memory of the same id, key, text and tags."""
 
