@@ -167,11 +167,8 @@ class Concurrency(Subject):
             lambda after: store.journal.feed(after=after, limit=7),
             lambda after: store.journal.versions(everybody, after=after, limit=7),
         ]
-        jobs = [
-            *(partial(write, one) for one in [*everybody] * 2),
-            *(partial(follow, one) for one in followers),
-            prefixes,
-        ]
+        writers = [partial(write, one) for one in [*everybody] * 2]
+        jobs: list[Callable[[], list[Stored]]] = [*writers, *(partial(follow, one) for one in followers), prefixes]
         for seen in at_once(jobs)[4:6]:
             for one in everybody:
                 assert [each.seq for each in seen if each.owner == one] == list(range(1, 81))
