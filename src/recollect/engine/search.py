@@ -256,7 +256,7 @@ def _moment(seconds: float) -> datetime:
 
 def _beginning(engine: Engine, scope: _Scope, prefix: str) -> AbstractSet[Key]:
     """The memories with a word that begins so, whatever else is asked of them."""
-    where = Where(now=scope.shown.where.now, states=scope.shown.where.states, text=(f"{prefix}*",))
+    where = Where(now=scope.shown.where.now, states=scope.shown.where.states, prefix=prefix)
     return frozenset(engine.journal.ids(scope.shown.owners, where, at=scope.at))
 
 
