@@ -5,10 +5,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
+from recollect.testing.agreement import agree, values_of
 
 from recollect import codec
 from recollect.stores.sqlite import SqliteStore
-from recollect.testing.agreement import agree, values_of
 from recollect.testing.builders import memory, owner, probe, put, query, vector
 from recollect.types import Memory, Owner
 

@@ -141,7 +141,7 @@ def each(operations: str, argument: str, values: Iterable[Any], field: str = "",
 def calls() -> Iterator[Call]:
     no_ids: list[Any] = [None, 5, b"x", ["x"], "\ud800"]
     no_counts: list[Any] = [-1, True, "5", None, 1.5, 10**400]
-    no_moments: list[Any] = [NAIVE, NAIVE.date(), "now", -1, True, 1.5, 2**63]
+    no_moments: list[Any] = [NAIVE, NAIVE.date(), "now", "W10", -1, 0, True, 1.5, 2**63]
     everywhere = "list count stats changes"
     yield from each("add_many", "items", ["text", 5, None, NewMemory(content="x")])
     yield from each(

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
+from recollect.memories.engine import ATTEMPTS
 
 import recollect
 from recollect import Memories, NewMemory, View
 from recollect.errors import Conflict, StoreBusy, StoreFull
 from recollect.events import Event
-from recollect.memories.engine import ATTEMPTS
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import HandClock

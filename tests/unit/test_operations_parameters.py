@@ -8,9 +8,9 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from recollect.memories.exporting import Format
 
 import recollect
-from recollect.memories.exporting import Format
 from recollect.memories.session import Session, SessionPreferences
 from recollect.memories.sessions import Sessions
 from recollect.operations import VERBS

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from recollect.recall import index as indexing
 from recollect.recall.columns import Array
-from recollect.recall.conversations import NOBODY, PAUSE_S
-from recollect.recall.entries import ASKS, SAID_BY_USER, SPOKEN, Entry
 from recollect.recall.index import Index
 from recollect.recall.parts import Part
 from recollect.recall.probes import Candidates
 from recollect.recall.search import candidates
 from recollect.testing.agreement import check_same
+
+from recollect.recall import index as indexing
+from recollect.recall.conversations import NOBODY, PAUSE_S
+from recollect.recall.entries import ASKS, SAID_BY_USER, SPOKEN, Entry
 from recollect.testing.builders import probe, vector
 from recollect.text import query_text, words
 

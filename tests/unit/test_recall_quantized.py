@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from recollect.recall import index as indexing
-from recollect.recall import quantized
 from recollect.recall.columns import Array
-from recollect.recall.entries import Entry
 from recollect.recall.index import Index
 from recollect.recall.parts import Part, best
 from recollect.recall.probes import Candidates
 from recollect.recall.search import candidates
+
+from recollect.recall import index as indexing
+from recollect.recall import quantized
+from recollect.recall.entries import Entry
 from recollect.testing.builders import probe, vector
 from recollect.text import words
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from recollect.testing.recall import contents
 
 from recollect.errors import EmbedderMismatch, StoreError
 from recollect.ports import Embedded
@@ -29,7 +30,6 @@ from recollect.testing.builders import (
     vector,
 )
 from recollect.testing.concurrency import at_once
-from recollect.testing.recall import contents
 from recollect.types import Owner, Vector
 from tests.unit.index_files import ADA, ROWS, SEARCH, change, filled, search, table
 

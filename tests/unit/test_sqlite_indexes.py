@@ -7,12 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from recollect.testing.agreement import values_of
+from recollect.testing.recall import contents
 
 from recollect import codec
 from recollect.ports import Write
 from recollect.recall import quantized
 from recollect.stores.sqlite import SqliteStore, indexes
-from recollect.testing.agreement import values_of
 from recollect.testing.builders import (
     erased,
     forgotten,
@@ -26,7 +27,6 @@ from recollect.testing.builders import (
     updated,
     vector,
 )
-from recollect.testing.recall import contents
 from recollect.text import words
 from recollect.types import Memory, Vector
 from tests.unit.index_files import ADA, BOB, ROWS, SEARCH, change, filled, header, raw, search, table, watched

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from recollect import Layer, Memories, Memory, MemoryType, NewMemory, View
 from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
-from recollect.testing.builders import START, plain
-from recollect.testing.strategies import drafts
+from recollect.testing.builders import START
 from recollect.types import KnowledgePointer, Owner, PointerType, Source, SourceType
+from tests.unit.samples import drafts, plain
 from tests.unit.stand_ins import HandClock, Opener, sequence
 
 EVERYTHING: dict[str, Any] = {

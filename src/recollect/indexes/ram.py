@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 
 from recollect.filters import Where
@@ -30,12 +31,13 @@ _YIELDED = 50  # memories, about a millisecond
 
 
 class _Held:
-    """What is held of one owner. ``lock`` guards everything else."""
+    """What is held of one owner. ``lock`` guards everything else; ``following`` is held by who brings it up to date."""
 
-    __slots__ = ("index", "lock", "mark", "tried", "unsaved", "used")
+    __slots__ = ("following", "index", "lock", "mark", "tried", "unsaved", "used")
 
     def __init__(self, used: float) -> None:
         self.lock = threading.Lock()
+        self.following = threading.Lock()
         self.used = used
         self.index: OwnerIndex | None = None
         self.mark: Mark | None = None
@@ -87,6 +89,10 @@ class RamIndex(Index):
         found = None if kept is None else image.from_parts(owner, kept[1])
         if kept is not None and found is not None:
             held.index, held.mark, held.unsaved = found, kept[0], 0
+
+    def following(self, owner: Owner) -> AbstractContextManager[object]:
+        """A lock of the owner's own."""
+        return self._of(owner).following
 
     def load(self, owner: Owner, stored: Iterable[Stored], dimension: int, upto: Mark) -> None:
         """Make the index aside, in pieces, and put it in its place when it is done: nobody waits for it meanwhile but
@@ -220,8 +226,11 @@ class RamIndex(Index):
         """Gather the rows of each owner."""
         wanted: dict[Owner, tuple[list[str], list[str]]] = {}
         for place, some in enumerate((keys, beside)):
+            last, ids = None, list[str]()
             for owner, memory_id in some:
-                wanted.setdefault(owner, ([], []))[place].append(memory_id)
+                if owner is not last:  # there are hundreds of keys and few owners, whose hash takes a microsecond
+                    last, ids = owner, wanted.setdefault(owner, ([], []))[place]
+                ids.append(memory_id)
         return gathered.joined([index.candidates(*wanted[index.owner]) for index in self._loaded(wanted)])
 
 

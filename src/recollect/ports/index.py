@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from recollect.filters import Where
@@ -73,6 +74,10 @@ class Index(ABC):
     @abstractmethod
     def follow(self, owner: Owner, stored: Sequence[Stored], gone: Sequence[str], upto: Mark) -> None:
         """Take in changed memories, with vectors, and remove those that are no longer active. Idempotent."""
+
+    def following(self, owner: Owner) -> AbstractContextManager[object]:  # noqa: ARG002  # nothing by default
+        """Held while an owner is brought up to date, so that many searches at once load it once (single-flight)."""
+        return nullcontext()
 
     @abstractmethod
     def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int) -> Nearest:

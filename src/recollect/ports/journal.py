@@ -175,6 +175,13 @@ class Journal(ABC):
         """All memories that match, by owner and id, in no order."""
         return [(one.owner, one.id) for one in self._matching(Query(owners=owners, where=where, at=at))]
 
+    def changed(self, owners: Owners, *, after: Position) -> Sequence[tuple[Owner, str]]:
+        """The memories of the owners that have versions behind a position, by owner and id, each once.
+
+        ``PositionLost`` as with ``versions``.
+        """
+        return list(dict.fromkeys((one.owner, one.id) for one in self.versions(owners, after=after)))
+
     def _matching(self, query: Query) -> Iterator[Stored]:
         fits = filters.matching(query.where)
         return (one for one in self.scan(query.owners, at=query.at) if fits(one))

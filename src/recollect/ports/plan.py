@@ -55,7 +55,7 @@ class Standing:
 
 
 class Step(NamedTuple):
-    """One write with its place in the journal, and the memory as it was before."""
+    """One write with its place in the journal, and the memory as it was before and as it is afterwards."""
 
     write: Write
     seq: int
@@ -63,6 +63,7 @@ class Step(NamedTuple):
     born_at: int
     recorded_at: int
     before: Head | None
+    after: Head
 
 
 @dataclass(slots=True)
@@ -139,7 +140,7 @@ def _append(write: Write, before: Head | None, made: Plan, standing: Standing) -
         bytes_used=known.bytes_used + size + vector - (before.size + before.vector if before else 0),
         last_at=recorded_at,
     )
-    made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before))
+    made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before, head))
     return head
 
 

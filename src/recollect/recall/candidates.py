@@ -1,7 +1,8 @@
 """Candidates of a search: what ranking reads of a few hundred memories, in arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,10 +48,9 @@ class Candidates:
     def __len__(self) -> int:
         return self.count
 
-    @property
-    def linked(self) -> bool:
-        """Whether any candidate has a neighbour."""
-        return bool(len(self.ids) > self.count or (self.before != NOBODY).any() or (self.after != NOBODY).any())
+    def key(self, row: int) -> tuple[Owner, str]:
+        """The memory of a row."""
+        return self.owners[self.owner[row]], self.ids[row]
 
 
 OF_ROWS: dict[str, type] = {
@@ -90,6 +90,13 @@ def none() -> Candidates:
         pieces=np.zeros(0, np.uint16),
         **{name: np.zeros(0, dtype) for name, dtype in OF_ROWS.items()},
     )
+
+
+def unlinked(found: Candidates, ids: AbstractSet[str]) -> Candidates:
+    """The candidates without the neighbours that have one of these ids."""
+    gone = np.array([one in ids for one in found.ids] + [True], np.bool_)
+    before, after = (np.where(gone[rows], NOBODY, rows) for rows in (found.before, found.after))
+    return replace(found, before=before, after=after)
 
 
 def joined(parts: Sequence[Candidates]) -> Candidates:

@@ -12,8 +12,16 @@ pytest.register_assert_rewrite(
         f"recollect.testing.{part}"
         for part in (
             "basics",
+            "capabilities",
+            "concurrency",
+            "embedding",
+            "index",
             "isolation",
+            "machine",
+            "positions",
             "queries",
+            "quotas",
+            "records",
         )
     )
 )

@@ -1,0 +1,54 @@
+"""Keeps an index in step with the journal: what was written since is taken in, or everything is loaded anew."""
+
+from collections.abc import Iterable
+
+from recollect.errors import PositionLost
+from recollect.ports import Index, Journal, positions
+from recollect.ports.positions import Reached
+from recollect.types import Mark, Owner, Owners, State, Stored
+
+_TAIL = 10_000
+"""Versions: further behind than this, loading everything is sooner done."""
+
+
+def fresh(journal: Journal, index: Index, owners: Owners) -> frozenset[Owner]:
+    """Bring the index up to date with the journal; the owners that have anything."""
+    marks = journal.marks(owners)
+    if not index.transactional:
+        for owner, mark in marks.items():
+            if index.followed(owner) != mark:
+                with index.following(owner):
+                    _catch_up(journal, index, owner)
+    return frozenset(marks)
+
+
+def _catch_up(journal: Journal, index: Index, owner: Owner) -> None:
+    """Take in the tail of the journal. The mark is read first: what is written meanwhile is taken in again by the next
+    search, which changes nothing.
+    """
+    mark, known = journal.marks({owner}).get(owner, Mark()), index.followed(owner)
+    if known == mark:
+        return  # another search was faster
+    if known is not None and known.revision == mark.revision and 0 <= mark.seq - known.seq <= _TAIL:
+        try:
+            _follow(journal, index, owner, known, mark)
+        except PositionLost:
+            pass  # the journal was replaced by another one
+        else:
+            return
+    settings = journal.settings()
+    stored = journal.scan({owner}, vectors=True)
+    index.load(owner, _active(stored), int(settings.get("dimension", 0)), mark)
+
+
+def _follow(journal: Journal, index: Index, owner: Owner, known: Mark, mark: Mark) -> None:
+    after = positions.encode(journal.settings()["epoch"], {owner: Reached(known.seq)})
+    changed = [memory_id for _, memory_id in journal.changed({owner}, after=after)]
+    stored = list(_active(journal.get({owner}, changed, vectors=True)))
+    stored.sort(key=lambda one: one.born)  # conversations are linked in the order of recording
+    active = {one.id for one in stored}
+    index.follow(owner, stored, [one for one in changed if one not in active], mark)
+
+
+def _active(stored: Iterable[Stored]) -> Iterable[Stored]:
+    return (one for one in stored if one.facets["state"] == State.ACTIVE)

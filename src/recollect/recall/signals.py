@@ -1,0 +1,358 @@
+"""Signals as pure functions: what a question has in common with each of a few hundred candidates.
+
+Everything is computed from the candidates themselves, so that it is the same whatever index found them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from recollect.recall import quantized, ranking
+from recollect.recall.arrays import Array, best, spread
+from recollect.recall.calibration import PLAIN, Calibration
+from recollect.recall.candidates import Candidates
+from recollect.recall.conversations import NOBODY
+from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, TELLS_TIME
+from recollect.recall.owner_index import K1, B
+from recollect.text import words
+from recollect.text.dates import DateRange
+from recollect.text.query_text import Asked
+from recollect.types import Vector
+
+_PSEUDO_MEMORIES = 100  # make the weights of words nearly equal where there are few memories to count in
+_BESIDE = 0.5  # what a neighbour's keyword score counts
+_HEARD_BESIDE = 0.6  # what a word counts that a neighbour says
+_PIECES = 65_536
+_LOW_BITS = 0xFFFF
+_BEST_OF_CONVERSATION = 3
+_DAY_S = 86_400.0
+
+DATED = 0.5
+"""How near to a date that the question names a memory must be to be looked at for that alone."""
+
+Kin = Callable[[Array], Array]
+"""How near in meaning the words of a question are to pieces of words: a row for each word, a column for each piece."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question as it is compared: its words, its vector if meaning takes part, and the dates that it names."""
+
+    asked: Asked
+    vector: Vector | None = None
+    calibration: Calibration = PLAIN
+    asks_when: bool = False
+    ranges: Sequence[DateRange] = ()
+    kin: Kin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the words of a question weigh, as shares of 1: its terms, then its prefixes. ``memories`` were in sight, and
+    the question has a name that none of them has if ``unseen_name`` says so.
+    """
+
+    shares: Array
+    mean_length: float
+    memories: int
+    unseen_name: bool
+
+    def of_terms(self, terms: Sequence[int]) -> dict[int, float]:
+        """The weight of each term."""
+        return dict(zip(terms, self.shares.tolist(), strict=False))
+
+
+class Signals(NamedTuple):
+    """The rows of candidates that are worth ranking, with a value of every signal for each.
+
+    ``passages`` says which passage of a long text came nearest (-1: it has but one).
+    """
+
+    rows: Array
+    passages: Array
+    values: Mapping[str, Array]
+
+
+def weigh(asked: Asked, memories: int, total_words: int, having: Sequence[int]) -> Weights:
+    """The weights of words: those that few memories have weigh most. ``having`` counts the memories that have each
+    term, then each prefix; all counts are of all memories in sight, so that owners can be compared.
+
+    >>> from recollect.text import query_text
+    >>> weights = weigh(query_text.parse("dark tea"), 1_000, 5_000, [900, 3])
+    >>> weights.mean_length, bool(weights.shares[1] > 0.8)
+    (5.0, True)
+    """
+    counts = np.array(having, np.int64)
+    weights = np.log(1 + (memories + _PSEUDO_MEMORIES - counts - 0.5) / (counts + 1.5)).astype(np.float32)
+    unseen = {term for term, times in zip(asked.terms, having, strict=False) if not times}
+    return Weights(
+        shares=weights / np.float32(weights.sum() or 1.0),
+        mean_length=max(1.0, total_words / max(1, memories)),
+        memories=memories,
+        unseen_name=any(name in unseen for name in asked.names),
+    )
+
+
+def measure(
+    found: Candidates,
+    question: Question,
+    weights: Weights,
+    *,
+    beginning: Array | None = None,
+    may: Array | None = None,
+    pool: int,
+    kept: int,
+    first: Mapping[str, float],
+) -> Signals:
+    """Every signal of the candidates that are worth it: the quick ones first, and the others of those that they leave.
+
+    ``beginning`` says which row has a word for which prefix, ``may`` which candidates may be hits. At most ``pool``
+    come in for their vector, as many for their words, and half as many for their date; ``kept`` of them are left by the
+    quick signals, weighed by ``first``.
+    """
+    times = _times(found, question.asked.terms, beginning)
+    keyword = _keyword(found, times, weights)
+    similar, embedded = _similarity(found, question)
+    near = _nearness(found.occurred[: found.count], question.ranges)
+    rows = _chosen(similar, embedded, keyword, near, may=may, pool=pool)
+    signals = _quick(found, rows, question, similar=similar, keyword=keyword, near=near)
+    if len(rows) > kept:
+        those = best(ranking.total(ranking.weighed(signals, first)), kept)
+        rows = rows[those]
+        signals = {name: values[those] for name, values in signals.items()}
+    signals["words"] = _coverage(found, rows, times, weights.shares, question)
+    return Signals(rows, nearest_passages(found, rows, question.vector), signals)
+
+
+# -- words ----------------------------------------------------------------------------------------------------
+
+
+def _times(found: Candidates, terms: Sequence[int], beginning: Array | None) -> Array:
+    """How often each row, neighbours too, has each term, and whether a word for each prefix: a row for each."""
+    count, total = len(terms), len(found.ids)
+    asked = np.array(terms, np.uint32)
+    order = np.argsort(asked)
+    wanted = asked[order]
+    likely = np.zeros(_LOW_BITS + 1, np.bool_)
+    likely[wanted & _LOW_BITS] = True
+    places = np.flatnonzero(likely[found.terms & _LOW_BITS])  # few are left to be looked up
+    flat = found.terms[places]
+    place = wanted.searchsorted(flat)
+    same = wanted.take(place, mode="clip") == flat if count else np.zeros(0, np.bool_)
+    row = np.cumsum(found.length).searchsorted(places[same], side="right")
+    counts = np.bincount(order[place[same]] * total + row, minlength=count * total)
+    times = counts.reshape(count, total).astype(np.float32)
+    return times if beginning is None else np.concatenate([times, beginning.astype(np.float32)])
+
+
+def _keyword(found: Candidates, times: Array, weights: Weights) -> Array:
+    """The BM25 of each candidate, with half of its neighbours'."""
+    norms = np.float32(K1 * B / weights.mean_length) * found.length.astype(np.float32) + np.float32(K1 * (1 - B))
+    own = np.append((np.float32(K1 + 1) * weights.shares) @ (times / (times + norms)), np.float32(0))
+    before, after = found.before[: found.count], found.after[: found.count]
+    keyword: Array = own[: found.count] + np.float32(_BESIDE) * (own[before] + own[after])  # nobody is the last one
+    return keyword
+
+
+def with_phrases(found: Candidates, phrases: Sequence[Sequence[int]]) -> Array:
+    """Which candidates have the terms of every phrase one behind the other."""
+    ends = np.cumsum(found.length[: found.count]) * words.TERM_BYTES
+    starts = ends - found.length[: found.count] * words.TERM_BYTES
+    data, wanted = found.terms.astype("<u4").tobytes(), [words.pack(phrase) for phrase in phrases]
+    return np.array(
+        [
+            all(_stands_in(phrase, data, start, end) for phrase in wanted)
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ],
+        np.bool_,
+    )
+
+
+def _stands_in(wanted: bytes, data: bytes, start: int, end: int) -> bool:
+    """Whether packed terms contain others, at the border of a term."""
+    place = data.find(wanted, start, end)
+    while place >= 0 and place % words.TERM_BYTES:
+        place = data.find(wanted, place + 1, end)
+    return place >= 0
+
+
+def _coverage(found: Candidates, rows: Array, times: Array, shares: Array, question: Question) -> Array:
+    """The weighted share of the question's words that a memory says or means, or nearly as good, its neighbour."""
+    if not len(shares) or not len(rows):
+        return np.zeros(len(rows), np.float32)
+    before, after = found.before[rows], found.after[rows]
+    around = np.unique(np.concatenate([rows, before, after]))
+    around = around[around != NOBODY]
+    heard = np.zeros((len(shares), len(around) + 1), np.float32)  # the last column is what nobody says
+    heard[:, :-1] = _heard(found, around, times, question)
+    place = np.full(len(found.ids) + 1, len(around), np.int32)
+    place[around] = np.arange(len(around), dtype=np.int32)
+    beside = np.maximum(heard[:, place[before]], heard[:, place[after]])
+    share: Array = shares @ np.maximum(heard[:, place[rows]], np.float32(_HEARD_BESIDE) * beside)
+    return share
+
+
+def _heard(found: Candidates, rows: Array, times: Array, question: Question) -> Array:
+    """How far rows say each word of the question, or mean it: a row for each word."""
+    heard: Array = (times[:, rows] > 0).astype(np.float32)
+    if question.kin is not None:
+        worded = heard[: len(question.asked.terms)]  # the others are prefixes
+        np.maximum(worded, _meant(found, rows, question.kin), out=worded)
+    return heard
+
+
+def _meant(found: Candidates, rows: Array, kin: Kin) -> Array:
+    """How nearly each row says each word of the question: by the one of its own words that is nearest in meaning."""
+    starts = np.cumsum(found.length, dtype=np.int64) - found.length
+    lengths = found.length[rows]
+    pieces = found.pieces[spread(starts[rows], lengths)]
+    used = np.zeros(_PIECES, np.bool_)
+    used[pieces] = True
+    known = np.flatnonzero(used)
+    column = np.empty(_PIECES, np.int32)
+    column[known] = np.arange(len(known), dtype=np.int32)
+    # Long texts have many words, which are looked up faster in bytes, and with all of a piece side by side.
+    near = (kin(known).T * 255).astype(np.uint8, order="C")
+    meant = np.zeros((len(rows), near.shape[1]), np.uint8)
+    some = lengths > 0
+    if some.any():
+        firsts = (np.cumsum(lengths) - lengths)[some]
+        meant[some] = np.maximum.reduceat(near.take(column[pieces], axis=0), firsts, axis=0)
+    return meant.T / np.float32(255)
+
+
+# -- vectors --------------------------------------------------------------------------------------------------
+
+
+def calibrated(cosines: Array, scale: Calibration) -> Array:
+    """What cosines mean: 0 for nothing in common, 1 for a good match."""
+    low, span = np.float32(scale.low), np.float32(scale.high - scale.low)
+    found: Array = (cosines - low) / span
+    return found
+
+
+def _products(codes: Array, vector: Vector) -> tuple[quantized.Question, Array]:
+    asked = quantized.question(vector.data)
+    return asked, asked.products(codes, quantized.weights(codes))
+
+
+def _similarity(found: Candidates, question: Question) -> tuple[Array, Array]:
+    """The similarity of each candidate by its best passage, and which of them have a vector to compare."""
+    similar = np.zeros(found.count, np.float32)
+    if question.vector is None or not len(found.codes):
+        return similar, np.zeros(found.count, np.bool_)
+    asked, products = _products(found.codes, question.vector)
+    if len(products) != found.count or not (found.passages == 1).all():
+        products = quantized.of_rows(products, np.cumsum(found.passages) - found.passages, found.passages)
+    have = products > -np.inf
+    similar[have] = calibrated(asked.cosines(products[have]), question.calibration)
+    return similar, have
+
+
+def nearest_passages(found: Candidates, rows: Array, vector: Vector | None) -> Array:
+    """Which passage of each row came nearest; -1 where there is but one."""
+    nearest = np.full(len(rows), -1, np.int32)
+    counts = found.passages[rows]
+    if vector is None or not len(counts) or counts.max() < 2:
+        return nearest
+    firsts = (np.cumsum(found.passages) - found.passages)[rows]
+    for place in np.flatnonzero(counts > 1).tolist():
+        first = int(firsts[place])
+        _, products = _products(found.codes[first : first + int(counts[place])], vector)
+        nearest[place] = int(np.argmax(products))
+    return nearest
+
+
+# -- all signals ----------------------------------------------------------------------------------------------
+
+
+def _chosen(
+    similar: Array, embedded: Array, keyword: Array, near: Array | None, *, may: Array | None, pool: int
+) -> Array:
+    """The candidates that are worth a second look: the nearest, those with most of the words, some of the dates."""
+    wanted = np.zeros(len(keyword), np.bool_)
+    reasons = [(embedded, similar, pool), (keyword > 0, keyword, pool)]
+    if near is not None:
+        reasons.append((near > DATED, keyword + np.maximum(similar, 0), pool // 2))
+    for those, values, count in reasons:
+        some = np.flatnonzero(those if may is None else those & may)
+        wanted[some[best(values[some], count)]] = True
+    return np.flatnonzero(wanted)
+
+
+def _nearness(occurred: Array, ranges: Sequence[DateRange]) -> Array | None:
+    """How near the times of rows are to the dates that the question names: 1 inside, less outside."""
+    near: Array | None = None
+    for one in ranges:
+        outside = np.maximum(np.maximum(one.start - occurred, occurred - one.end), 0)
+        this = np.float32(one.weight) * np.exp(-outside / _width(one)).astype(np.float32)
+        near = this if near is None else np.maximum(near, this)
+    return near
+
+
+def _width(one: DateRange) -> float:
+    return 0.5 * max(one.end - one.start, _DAY_S) + 3 * _DAY_S
+
+
+def dated(one: DateRange) -> tuple[float, float] | None:
+    """The stretch of time in which a memory is nearer than ``DATED`` to a date; none if the date counts for too little.
+
+    >>> dated(DateRange(0.0, 86_400.0, 1.0))
+    (-209620.3..., 296020.3...)
+    """
+    if one.weight <= DATED:
+        return None
+    margin = _width(one) * float(np.log(one.weight / DATED))
+    return one.start - margin, one.end + margin
+
+
+def _quick(
+    found: Candidates, rows: Array, question: Question, *, similar: Array, keyword: Array, near: Array | None
+) -> dict[str, Array]:
+    marks, conversation, sizes = found.marks[rows], found.conversation[rows], found.size[rows]
+    by_user = (marks & SAID_BY_USER) > 0
+    return {
+        "similarity": similar[rows],
+        "keyword": keyword[rows],
+        "conversation_similarity": _mean_of_best(conversation, sizes, similar[rows]),
+        "conversation_keyword": _mean_of_best(conversation, sizes, keyword[rows]),
+        "author": _named(found, rows, frozenset(question.asked.words)),
+        "role": 0.5 * by_user - 0.5 * ((marks & SAID_BY_ASSISTANT) > 0),
+        "opening": 1.0 * ((found.before[rows] == NOBODY) & by_user),
+        "question": 1.0 * ((marks & ASKS) > 0),
+        "when": float(question.asks_when) * ((marks & TELLS_TIME) > 0),
+        "date": np.zeros(len(rows), np.float32) if near is None else near[rows],
+        "importance": found.importance[rows] - np.float32(0.5),
+    }
+
+
+def _mean_of_best(conversation: Array, sizes: Array, values: Array) -> Array:
+    """The mean of the three best candidates of each row's conversation; what is no candidate counts nothing."""
+    if not len(values) or sizes.max() == 1:
+        return values
+    order = np.lexsort((-values, conversation))
+    sorted_by = conversation[order]
+    first = np.empty(len(order), np.bool_)
+    first[0] = True
+    np.not_equal(sorted_by[1:], sorted_by[:-1], out=first[1:])
+    group = np.cumsum(first) - 1
+    rank = np.arange(len(order)) - np.flatnonzero(first)[group]
+    kept = rank < _BEST_OF_CONVERSATION
+    totals = np.bincount(group[kept], values[order][kept])
+    means = np.empty(len(values), np.float32)
+    means[order] = (totals / np.minimum(_BEST_OF_CONVERSATION, np.maximum(1, sizes[order][first])))[group]
+    return means
+
+
+def _named(found: Candidates, rows: Array, asked: frozenset[str]) -> Array:
+    """Whether the question names who said it: +0.5 if so, -0.5 if it names somebody else whom the owner knows."""
+    signal = np.zeros(len(rows), np.float32)
+    for place, names in enumerate(found.authors):
+        named = [author for author, name in enumerate(names) if name and name <= asked]
+        if named:
+            those = np.flatnonzero(found.owner[rows] == place)
+            said = np.isin(found.author[rows[those]], named)
+            signal[those] = np.where(said, np.float32(0.5), np.float32(-0.5))
+    return signal
