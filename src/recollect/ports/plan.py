@@ -98,7 +98,7 @@ def plan(
         _check_version(write, before)
         _move_key(write, before, holders, standing)
         heads[place] = _append(write, before, made, standing)
-    for quota in quotas:
+    for quota in sorted(quotas, key=lambda one: one.limit_bytes):  # where several refuse, the smallest limit is told
         _check_quota(quota, made, standing)
     return made
 
