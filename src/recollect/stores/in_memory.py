@@ -390,11 +390,12 @@ class InMemoryJournal(Journal):
         """The owners' versions behind a position, in the order of recording."""
         with self._reading():
             reached = {} if after is None else self._reached(after, owners, "after")
+            # In the order of their names: what was recorded at the same time comes in the same order each time.
+            found = sorted((self._logs[owner].name, owner) for owner in owners if owner in self._logs)
             behind = []
-            for owner in owners:
-                if (log := self._logs.get(owner)) is not None:
-                    since = reached.get(owner, Reached(0)).seq
-                    behind.append(log.versions[bisect_right(log.versions, since, key=_SEQ) :])
+            for _, owner in found:
+                known, since = self._logs[owner].versions, reached.get(owner, Reached(0)).seq
+                behind.append(known[bisect_right(known, since, key=_SEQ) :])
             merged = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
             page = merged if limit is None else merged[:limit]
             last = reached | {one.owner: positions.reached_by(one) for one in page}
