@@ -11,7 +11,6 @@ from recollect import filters
 from recollect.errors import InvalidInput
 
 
-
 def moment(text: str, now: datetime, *, ahead: bool = False) -> datetime:
     """A time from a date, a date and time, ``now``, or a span such as ``7d`` or ``last week`` before now.
 

@@ -33,7 +33,7 @@ _encoder = msgspec.json.Encoder()
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
 
 
-UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError)
+UNREADABLE = (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 """What reading something damaged may raise."""
 
 

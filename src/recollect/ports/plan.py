@@ -107,7 +107,7 @@ def plan(
             _take_vector(write.vector, made)
         made.steps.append(one.append(write, before))
     made.counters = {owner: one.counters() for owner, one in owned.items()}
-    for quota in quotas:
+    for quota in sorted(quotas, key=lambda one: one.limit_bytes):  # where several refuse, the smallest limit is told
         _check_quota(quota, made, standing)
     return made
 
