@@ -13,6 +13,7 @@ from recollect.testing import strategies
 from recollect.testing.builders import START
 from recollect.types import Layers, Sort, SortName
 from tests.unit.samples import drafts as drafts_of_memories
+from tests.unit.samples import stored
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_view_adding import EVERYTHING, _storable
 
@@ -106,7 +107,7 @@ def test_listings_agree_with_the_definition(
         if "text" in wanted:
             wanted["text"] = " ".join(wanted["text"])
         where = filters.resolve(Filter(**wanted), START)
-        expected = [memory for memory in everything if matches(memory, where)]
+        expected = [memory for memory in everything if filters.matches(stored(memory), where)]
         assert list(view.list(limit=100, filter=wanted)) == expected
         assert view.count(filter=wanted) == len(expected)
     for memory in everything:

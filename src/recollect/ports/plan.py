@@ -84,8 +84,9 @@ def plan(
     A write whose stamp stands already at its version is a retry after a lost answer: it succeeds without a step, and so
     do the versions of the same memory before it in the batch.
     """
-    for guard in guards:
-        _check_guard(guard, standing)
+    if guards and not _written(writes, standing):
+        for guard in guards:
+            _check_guard(guard, standing)
     made = Plan(embedder=standing.embedder, dimension=standing.dimension)
     owned: dict[Owner, _Owned] = {}
     holders: dict[Key, str | None] = {}
@@ -106,7 +107,7 @@ def plan(
             _take_vector(write.vector, made)
         made.steps.append(one.append(write, before))
     made.counters = {owner: one.counters() for owner, one in owned.items()}
-    for quota in quotas:
+    for quota in sorted(quotas, key=lambda one: one.limit_bytes):  # where several refuse, the smallest limit is told
         _check_quota(quota, made, standing)
     return made
 
@@ -235,6 +236,12 @@ def _check_quota(quota: Quota, made: Plan, standing: Standing) -> None:
             details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
             hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
         )
+
+
+def _written(writes: Sequence[Write], standing: Standing) -> bool:
+    """Whether all writes are retries: they were written while the guards held."""
+    retried = _retried(writes, standing)
+    return all(number <= retried.get((write.owner, write.id), -1) for number, write in enumerate(writes))
 
 
 def _check_guard(guard: Guard, standing: Standing) -> None:
