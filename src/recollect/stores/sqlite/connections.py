@@ -164,27 +164,36 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
 
 
 def _copy_older(connection: apsw.Connection, path: Path) -> None:
-    """Before a file of an older schema is migrated, copy it beside itself: the way back if the new release disappoints.
+    """Before a file of an older schema is migrated, copy it beside itself: the way back to the older release.
 
-    The copy appears under its name when it is complete, so that a killed process leaves no half of one.
+    The copy appears under its name when it is complete; what a killed process leaves is overwritten by the next one.
     """
     version = schema.version_of(connection)
     if not 0 < version < schema.LATEST or not connection.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
         return
     target = path.with_name(f"{path.name}.schema-{version}.bak")
-    draft = target.with_name(f"{target.name}.{os.getpid()}")
-    _create(draft)
+    draft = target.with_name(f"{target.name}.part")
+    lock = connect(path, "full")
     try:
-        copy = apsw.Connection(str(draft))
-        try:
-            with copy.backup("main", connection, "main") as backup:
-                while not backup.done:
-                    backup.step(_PAGES_AT_ONCE)
-        finally:
-            copy.close()
-        draft.replace(target)
-    finally:
+        lock.execute("BEGIN IMMEDIATE")  # one process at a time makes the copy
         draft.unlink(missing_ok=True)
+        if schema.version_of(lock) == version:
+            _create(draft)
+            _copy(connection, draft)
+            draft.replace(target)
+    finally:
+        lock.close()
+
+
+def _copy(connection: apsw.Connection, target: Path) -> None:
+    """Copy a file, page by page, by SQLite itself: it sees one state, the write-ahead log included."""
+    copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        with copy.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step(_PAGES_AT_ONCE)
+    finally:
+        copy.close()
 
 
 def copies(path: Path) -> list[Path]:
