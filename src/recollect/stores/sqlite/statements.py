@@ -3,11 +3,12 @@
 from recollect.stores.sqlite import rows
 
 ANY_OWNER = 2**62
-MARKS = "SELECT name, seq, revision FROM owners WHERE seq > 0 AND name IN"
-USAGE = "SELECT name, memories, bytes FROM owners WHERE seq > 0 AND name IN"
+MARKS = "SELECT name, CAST(seq AS INTEGER), CAST(revision AS INTEGER) FROM owners WHERE seq > 0 AND name IN"
+USAGE = "SELECT name, CAST(memories AS INTEGER), CAST(bytes AS INTEGER) FROM owners WHERE seq > 0 AND name IN"
 OWNERS = "SELECT name FROM owners WHERE seq > 0 AND name > ? ORDER BY name LIMIT ?"
 LAST = (
-    "SELECT o.seq, j.stamp, o.last_at FROM owners o LEFT JOIN journal j ON j.owner = o.owner AND j.seq = o.seq"
+    "SELECT CAST(o.seq AS INTEGER), j.stamp, CAST(o.last_at AS INTEGER)"
+    " FROM owners o LEFT JOIN journal j ON j.owner = o.owner AND j.seq = o.seq"
     " WHERE o.owner = ?"
 )
 STAMP_AT = (
