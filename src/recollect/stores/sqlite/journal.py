@@ -91,7 +91,7 @@ class SqliteJournal(Journal):
         payload: bool = True,
         vectors: bool = False,
     ) -> list[Stored]:
-        """Memories by id: one look-up in the journal's index each, whoever owns them."""
+        """Memories by id: one look-up in the journal's index each, whatever the number of owners."""
         wanted = list(dict.fromkeys(ids))
         if at is not None:
             return self._get_past(owners, wanted, at, payload=payload, vectors=vectors)
@@ -262,7 +262,7 @@ class SqliteJournal(Journal):
         return []
 
     def feed(self, *, after: Position | None = None, limit: int | None = None) -> JournalPage[Stored]:
-        """Everybody's versions, in the order of the journal's primary key."""
+        """The versions of all owners, in the order of the journal's primary key."""
         with self._file.snapshot() as connection:
             epoch = _epoch(connection)
             token = "0" if after is None else positions.decode_feed(after, epoch)

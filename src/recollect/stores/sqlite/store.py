@@ -109,7 +109,7 @@ class SqliteStore(Store):
         self._file.before_fork()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on with new connections."""
+        """Open connections again."""
         self._file.after_fork(in_child=in_child)
 
     def close(self) -> None:

@@ -273,7 +273,7 @@ class Transaction:
     # -- owners -----------------------------------------------------------------------------------------------
 
     def find_owner(self, owner: Owner) -> int:
-        """The number of an owner; 0 if it has none yet. Nobody else makes one while the transaction is open."""
+        """The number of an owner; 0 if it has none yet. No other process adds one while the transaction is open."""
         known = self._owners.get(owner) or self._found.get(owner)
         if known is None:
             known = self._found[owner] = rows.owner_number(self._connection, owner)
