@@ -144,17 +144,17 @@ def picture(store: Store) -> dict[str, Any]:
 
 
 def _answers(view: View) -> dict[str, Any]:
-    changes = view.changes()
+    # Each owner's versions in their order: how those of several are put together is the store's own.
+    changes = sorted(view.changes(), key=lambda version: str(version.owner))
     listed = {sort: list(view.list(filter=EVERYTHING, sort_by=sort)) for sort in Sort}
     ids = [version.memory_id for version in changes]
     moments = sorted({version.recorded_at for version in changes})
-    places = [version.position for version in changes][-5:]
     return {
         "listed": listed,
         "got": view.get_many(ids, include_vector=True, include_forgotten=True),
         "histories": [plain(view.history(id)) for id in ids],
         "changes": plain(changes),
-        "past": [list(view.list(as_of=moment, filter=EVERYTHING)) for moment in (*moments, *places)],
+        "past": [list(view.list(as_of=moment, filter=EVERYTHING)) for moment in (*moments, view.position())],
         "past hits": [_hits(view, as_of=moment) for moment in moments[-3:]],
         "hits": _hits(view, explain=True),
         "stats": replace(view.stats(), embeddings_made=0, average_embedding_ms=0.0),
