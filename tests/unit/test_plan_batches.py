@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Conflict, EmbedderMismatch, QuotaExceeded, RecollectError
+from recollect.errors import Conflict, QuotaExceeded
 from recollect.ports import Plan, Standing, plan
 from recollect.testing.builders import Writer, owner, vector
 from recollect.types import Guard, Owner, Quota, Vector, Write
@@ -92,21 +92,6 @@ def test_a_batch_is_planned_like_its_writes_one_after_the_other(drawn: list[Draw
     assert plan(writes, single).steps == [], "a retry writes nothing"
 
 
-@given(drawn=st.lists(DRAWN, min_size=1, max_size=10))
-@pytest.mark.req("H5")
-def test_counters_are_the_sums_over_what_is_left(drawn: list[Drawn]) -> None:
-    writes = [write for write, one in zip(batch(drawn), drawn, strict=True) if one.key is None and one.what != "stale"]
-    try:
-        left = carried_out(EMPTY, plan(writes, EMPTY))
-    except Conflict:  # it follows one that was left out, or one that was erased
-        return
-    for whose, counters in left.counters.items():
-        kept = [head for (theirs, _), head in left.heads.items() if theirs == whose and not head.erased]
-        assert counters.memories == len(kept)
-        assert counters.bytes_used == sum(head.size + head.vector for head in kept)
-        assert counters.seq == sum(write.owner == whose for write in writes)
-
-
 @pytest.mark.req("H5")
 def test_a_retry_needs_neither_guard_nor_room() -> None:
     writes = Writer()
@@ -117,15 +102,3 @@ def test_a_retry_needs_neither_guard_nor_room() -> None:
     for more, refusal in (({"guards": [guard]}, Conflict), ({"quotas": [quota]}, QuotaExceeded)):
         with pytest.raises(refusal):
             plan([one, writes.add(ADA)], stored, **more)
-
-
-@pytest.mark.req("H5")
-@pytest.mark.parametrize("wrong", [vector(1, 0, embedder="other"), vector(1, 0, 0)])
-def test_vectors_of_one_batch_agree(wrong: Vector) -> None:
-    writes = Writer()
-    first = writes.add(ADA, write={"vector": vector(1, 0)})
-    with pytest.raises(RecollectError) as raised:
-        plan([first, writes.add(ADA, write={"vector": wrong})], EMPTY)
-    assert isinstance(raised.value, EmbedderMismatch) is (wrong.embedder == "other")
-    kept = writes.add(ADA, write={"vector": wrong, "keeps_vector": True})
-    assert len(plan([first, kept], EMPTY).steps) == 2
