@@ -88,7 +88,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("search", {"query": "tea", "filter": {"created_after": "2030-01-07T09:30:00"}}, "filter.created_after", "zone"),
     ("search", {"query": "tea", "filter": {"max_depth": 11}}, "filter.max_depth", "from 1 to 10"),
     ("search", {"query": "tea", "filter": []}, "filter", "an object"),
-    ("search", {"query": "tea", "as_of": -1}, "as_of", "a time with a time zone"),
+    ("search", {"query": "tea", "as_of": -1}, "as_of", "must be text"),
     ("add", {"content": "Likes tea"}, "content", "a list"),
     ("add", {"content": ["x"], "importance": 7}, "importance", "a number from 0 to 1"),
     ("add", {"content": ["x"], "source": {"type": "manual", "refrence": "r"}}, "source.refrence", "'reference'"),
