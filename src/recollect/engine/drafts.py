@@ -10,7 +10,7 @@ from typing import Any
 
 from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
-from recollect.text import recalled
+from recollect.text import recall_markers
 from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
 _REMOVED = 1_000
@@ -57,7 +57,7 @@ _NOTHING = _optional_of(NewMemory(content=""))
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "content": lambda value: validation.content(recalled.own_words(value)),
+        "content": lambda value: validation.content(recall_markers.own_words(value)),
         "type": partial(validation.choice, "type", MemoryType),
         "importance": partial(validation.unit, "importance"),
         "occurred_at": partial(validation.moment, "occurred_at"),
@@ -69,7 +69,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 def in_own_words(new: NewMemory) -> NewMemory:
     """A new memory without what was recalled into its content."""
-    content = recalled.own_words(new.content)
+    content = recall_markers.own_words(new.content)
     return new if content is new.content else replace(new, content=content)
 
 

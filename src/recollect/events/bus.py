@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from recollect import logs
 from recollect.errors import InvalidInput
-from recollect.events.kinds import Event
+from recollect.events.event_types import Event
 from recollect.types import OperationCompleted
 
 E = TypeVar("E", bound=Event)

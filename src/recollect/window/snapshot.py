@@ -1,4 +1,4 @@
-"""A window as a value: what it holds, in a form that can be written as JSON and read by a later release."""
+"""Snapshots of a window: a versioned plain form for any JSON encoder, and its validation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from recollect.errors import InvalidInput
 from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_item
 
 FORMAT = 1
-"""The version of the form. A release reads its own and all earlier ones."""
+"""The format version. A release reads its own and all earlier ones."""
 
 _ITEM_FIELDS = tuple(name for name in ContextItem.__dataclass_fields__ if name != "summary_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowSnapshot:
-    """What a window held at one moment.
+    """The items of a window at one moment.
 
-    ``numbered`` is how many ids the window had given out, so that none is given twice.
+    ``numbered`` is the last id number assigned, so that none is assigned twice.
 
     >>> WindowSnapshot.of_plain(WindowSnapshot(max_tokens=100).plain()).max_tokens
     100
@@ -31,7 +31,7 @@ class WindowSnapshot:
     format: int = FORMAT
 
     def plain(self) -> dict[str, Any]:
-        """The snapshot as dicts, lists, texts and numbers, for any JSON encoder."""
+        """The snapshot as plain dicts, lists, strings and numbers."""
         return {
             "format": self.format,
             "max_tokens": self.max_tokens,
@@ -41,7 +41,7 @@ class WindowSnapshot:
 
     @classmethod
     def of_plain(cls, value: object) -> "WindowSnapshot":
-        """The snapshot that ``plain`` wrote, or an error that names the field that is wrong."""
+        """Decode the output of ``plain``; ``InvalidInput`` names the field that is wrong."""
         if not isinstance(value, Mapping):
             raise _wrong("snapshot", f"must be a mapping, not {type(value).__name__}", "pass what plain() returned")
         _check_format(value.get("format"))
@@ -52,7 +52,7 @@ class WindowSnapshot:
 
 
 def checked(value: object) -> WindowSnapshot:
-    """A snapshot whose every field can be relied on.
+    """A validated snapshot; ``InvalidInput`` names the field that is wrong.
 
     >>> checked(WindowSnapshot(max_tokens=0))
     Traceback (most recent call last):
@@ -83,7 +83,7 @@ def _check_format(found: object) -> None:
 
 
 def _plain(item: ContextItem) -> dict[str, Any]:
-    summary = {"summary_of": list(item.summary_of)} if item.summary_of else {}  # most items are none
+    summary = {"summary_of": list(item.summary_of)} if item.summary_of else {}  # most items are not summaries
     return {
         "id": item.id,
         "role": item.role.value,

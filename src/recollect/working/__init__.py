@@ -1,4 +1,4 @@
-"""Working memory: keys and values of one agent while it runs, in process, with scopes that come and go."""
+"""Working memory: the in-process key-value state of one running agent, with nested scopes."""
 
 from recollect.working.entries import Entry, Limits
 from recollect.working.memory import WorkingMemory, WorkingStats
