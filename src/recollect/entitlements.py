@@ -61,9 +61,9 @@ def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
 def _check(name: object, features: object, limit: object) -> None:
     """Validate the fields of a plan."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise _wrong("plan.name", "the name of a plan must be a text that can be read", "pass name='Trial'")
+        raise _wrong("plan.name", "the name of a plan must be printable text", "pass name='Trial'")
     if isinstance(features, str) or not isinstance(features, Collection):
-        raise _wrong("plan.features", "the features of a plan must be several", "pass a list of them")
+        raise _wrong("plan.features", "the features of a plan must be a collection", "pass a list of them")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise _wrong("plan.limit_bytes", "the limit of a plan must be a number of bytes", "pass 0 or more, or None")
 

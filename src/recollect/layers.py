@@ -51,7 +51,7 @@ def settle(identity: Identity) -> Identity:
         )
     if not accessible_layers(identity):
         raise MissingIdentifier(
-            "no id was given, so there is nobody whose memories to see",
+            "no id was given, so no layer is accessible",
             details={"field": "user"},
             hint="pass at least one of agent, user, project, team, org, company",
         )

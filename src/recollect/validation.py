@@ -52,7 +52,7 @@ def content(value: object, field: str = "content") -> str:
     if not isinstance(value, str):
         raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
     if not value or value.isspace():
-        raise _wrong(field, "is empty", "pass a text that says something")
+        raise _wrong(field, "is empty", "pass a text that is not blank")
     if "\x00" in value:
         raise _wrong(field, "contains NUL", "remove the NUL characters")
     try:

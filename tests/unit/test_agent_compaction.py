@@ -220,7 +220,7 @@ def test_a_window_without_memories_says_that_it_keeps_nothing() -> None:
     window.add("user", "from nowhere", created_at=DAY)
     receipt = window.compact(0).receipt
     assert receipt.memory_ids == {"1": ("m1",)}
-    assert receipt.not_kept == "this window has no memories to keep them in"
+    assert receipt.not_kept == "this window has no long-term memory"
     window.add("user", "from a memory", created_at=DAY, source="m1")
     assert window.compact(0).receipt.not_kept is None
     assert window.compact(0).receipt.memory_ids == {}

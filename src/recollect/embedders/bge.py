@@ -94,7 +94,7 @@ class LocalModel:
             found = None
         if found != digest:
             raise ConfigurationError(
-                f"the file {file.name!r} of the model {self._folder.name!r} is not the one that is expected",
+                f"the file {file.name!r} of the model {self._folder.name!r} has the wrong checksum",
                 details={"file": file.name, "model": self._folder.name},
                 hint=f"another version of its package is installed: {INSTALL}",
             )

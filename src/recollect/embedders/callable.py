@@ -70,7 +70,7 @@ def _check(function: object, name: object) -> None:
     if not callable(function) or inspect.iscoroutinefunction(function):
         raise _wrong("function", "must be a plain function from a list of texts to rows of numbers")
     if not (isinstance(name, str) and name and name.isprintable()):
-        raise _wrong("name", "must be a line of text that tells these vectors from others")
+        raise _wrong("name", "must be one printable line that identifies these vectors")
 
 
 def _check_count(field: str, value: object) -> None:

@@ -164,7 +164,7 @@ class HttpEmbedder:
         if any(len(row) != self._dimension for row in rows):
             raise self._error(
                 ConfigurationError,
-                f"answered with vectors that have not {self._dimension} dimensions",
+                f"returned vectors without {self._dimension} dimensions",
                 "the model was replaced, or cannot shorten its vectors: check model and dimension",
             )
         return rows
@@ -203,8 +203,8 @@ class HttpEmbedder:
                 ) from error
             raise self._error(
                 EmbeddingFailed,
-                f"could not be asked ({type(error).__name__})",
-                "nothing is wrong with the texts; check the network and try again",
+                f"could not be reached ({type(error).__name__})",
+                "check the network and try again",
             ) from error
         if 200 <= status < 300:
             return answer
@@ -279,7 +279,7 @@ class HttpEmbedder:
         if (pause_s := _retry_after(headers.get("retry-after", ""), self._clock())) is not None:
             details["retry_after_ms"] = round(1000 * pause_s)
         if status == 429:
-            return self._error(RateLimited, "asked for a pause", "send fewer texts at a time, or wait", details)
+            return self._error(RateLimited, "rate-limited the request", "wait, or send smaller batches", details)
         if status in _RETRYABLE or status >= 500:
             return self._error(EmbeddingFailed, f"answered with status {status}", "try again later", details)
         if status in (401, 403):

@@ -21,7 +21,7 @@ def split(text: str, size: int = 800) -> tuple[tuple[int, int], ...]:
     (['Tea. Ada drinks it.', 'Coffee.'], ((0, 27),))
     """
     if size < 1:
-        raise ValueError("a passage has at least one character")
+        raise ValueError("size must be at least 1")
     if len(text) <= size:
         return ((0, len(text)),) if text.strip() else ()
     spans = []

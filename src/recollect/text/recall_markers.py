@@ -80,8 +80,8 @@ def own_words(content: T, field: str = "content") -> T | str:
     rest = rest.strip()
     if not rest:
         raise InvalidInput(
-            f"{field} holds nothing but recalled memories",
+            f"{field} contains nothing but recalled memories",
             details={"field": field},
-            hint="they are stored already: pass what was said beside them",
+            hint="recalled memories are stored already: pass new content",
         )
     return rest

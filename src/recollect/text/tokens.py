@@ -119,6 +119,6 @@ def _checked(count: object) -> int:
         raise ConfigurationError(
             f"the token counter returned {kind}, not a number of tokens",
             details={"field": "counter"},
-            hint="let it return a whole number from 0 up",
+            hint="return an integer, 0 or more",
         )
     return count

@@ -192,7 +192,7 @@ def compact(
     chosen = validation.choice("strategy", Strategy, strategy)
     if (chosen is Strategy.SUMMARISER) != (summariser is not None):
         raise InvalidInput(
-            "summariser and the strategy 'summariser' go together",
+            "summariser and strategy='summariser' need each other",
             details={"field": "summariser"},
             hint="pass both, or neither",
         )
@@ -231,13 +231,13 @@ def _checked(items: Iterable[ContextItem], target_tokens: int) -> tuple[list[Con
     target = validation.integer("target_tokens", target_tokens, 0, TOKENS_MAX)
     given = checked_items("items", items)
     if len({item.id for item in given}) != len(given):
-        raise InvalidInput("items has an id twice", details={"field": "items.id"}, hint="give each item its own id")
+        raise InvalidInput("items has a duplicate id", details={"field": "items.id"}, hint="give each item its own id")
     needed = _tokens(item for item in given if item.pinned)
     if needed > target:
         raise InvalidInput(
             f"target_tokens is {target}, the pinned items need {needed}",
             details={"field": "target_tokens", "target_tokens": target, "needed_tokens": needed},
-            hint="allow more tokens, or unpin something",
+            hint="raise it, or unpin items",
         )
     return given, target
 

@@ -185,7 +185,7 @@ class ContextWindow:
 
     def _kept(self, done: Compaction) -> Kept:
         if self._keep is None or not done.removed:
-            return offload.unkept(done.removed, "this window has no memories to keep them in")
+            return offload.unkept(done.removed, "this window has no long-term memory")
         return self._keep(done.removed)
 
     def _permitted(self, strategy: Strategy | StrategyName) -> Strategy:
@@ -198,7 +198,9 @@ class ContextWindow:
         if given is not None:
             return given
         if self._clock is None:
-            raise InvalidInput(f"{field} is missing", details={"field": field}, hint="pass a time, or a clock at first")
+            raise InvalidInput(
+                f"{field} is missing", details={"field": field}, hint="pass a time, or create the window with a clock"
+            )
         return self._clock()
 
     def compose(
@@ -238,7 +240,7 @@ class ContextWindow:
             return ()
         if self._recall is None:
             raise InvalidInput(
-                "this window has nothing to search in",
+                "this window has no memories to search",
                 details={"field": "query"},
                 hint="pass recalled=, or use the context of memories.agent(...)",
             )
@@ -301,7 +303,7 @@ class ContextWindow:
         return LimitReached(
             f"{field} has {tokens} tokens, {self._max_tokens - used} of {self._max_tokens} are free",
             details={"field": field, "tokens": tokens, "used_tokens": used, "max_tokens": self._max_tokens},
-            hint="compact the window, or give it more tokens",
+            hint="compact the window, or raise max_tokens",
         )
 
     def _set_items(self, items: Iterable[ContextItem]) -> None:
@@ -330,5 +332,5 @@ class ContextWindow:
         added = current[len(before) :]
         kept = {item.id for item in done.items}
         if any(item.id in kept for item in added):
-            raise Conflict("an item was added under the id of the summary", hint="compact it again")
+            raise Conflict("an item with the id of the summary was added", hint="compact it again")
         return added

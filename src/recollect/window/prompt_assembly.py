@@ -140,7 +140,7 @@ def _check_pinned(draft: Draft, budget: int) -> None:
         raise InvalidInput(
             f"budget_tokens is {budget}, the pinned items need {needed}",
             details={"field": "budget_tokens", "budget_tokens": budget, "needed_tokens": needed},
-            hint="allow more tokens, or unpin something",
+            hint="raise it, or unpin items",
         )
 
 

@@ -11,7 +11,7 @@ from recollect.events import EventBus, WorkingMemoryCleared
 from recollect.working.agent_state import AgentState
 from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
 from recollect.working.scope_chain import Level, atomic
-from recollect.working.scopes import WorkingScope, end_scopes, new_scope, scopes_of
+from recollect.working.scopes import WorkingScope, dispose_scopes, new_scope, scopes_of
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
 
 
@@ -80,7 +80,7 @@ class WorkingMemory(Level):
     def clear(self, *, scopes: bool = False) -> int:
         """Remove all entries of the root level and, with ``scopes``, dispose all scopes; returns the entry count."""
         validation.flag("scopes", scopes)
-        ended = end_scopes(self._agent) if scopes else 0
+        ended = dispose_scopes(self._agent) if scopes else 0
         now = self._clock()
         with self._lock:
             count = self._empty(now)
@@ -141,7 +141,7 @@ class WorkingMemory(Level):
             with atomic(*levels.values()):
                 for scope in scopes_of(agent):
                     if levels.get(scope.id) is not scope:
-                        scope._end(now)
+                        scope._dispose(now)
                 for scope_id, slots in restored.items():
                     levels[scope_id]._slots, levels[scope_id]._may_expire = slots, True
                 agent.scopes = {scope_id: scope for scope_id, scope in levels.items() if scope_id is not None}

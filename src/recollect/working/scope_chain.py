@@ -334,9 +334,9 @@ class Level:
         """Raise ``ScopeDisposed`` after disposal."""
         if self._disposed:
             raise ScopeDisposed(
-                f"scope {quoted(self._name or '')} was disposed, or one around it",
+                f"scope {quoted(self._name or '')} was disposed, itself or with an enclosing scope",
                 details={"scope_id": self._id, "scope_name": self._name},
-                hint="create a new scope; merge_to_parent keeps what should outlive one",
+                hint="create a new scope; call merge_to_parent before disposing to keep entries",
             )
 
     def _local(self, key: str, now: datetime) -> Slot | None:
@@ -368,7 +368,7 @@ class Level:
         self._agent.entries -= count
         return count
 
-    def _end(self, now: datetime) -> int:
+    def _dispose(self, now: datetime) -> int:
         """Dispose this scope; returns the number of entries removed."""
         self._disposed = True
         self._agent.scopes.pop(self._id or "", None)
@@ -421,7 +421,7 @@ class Level:
             level._sweep(now)
         if agent.entries >= limit:
             raise LimitReached(
-                f"no room for {quoted(key)}: the agent has {agent.entries} entries, the limit is {limit}",
+                f"cannot add {quoted(key)}: the agent has {agent.entries} entries, the limit is {limit}",
                 details={"field": "key", "key": key, "entries": agent.entries, "limit": limit},
                 hint="remove entries, dispose scopes, or raise limits.entries",
             )

@@ -121,7 +121,7 @@ class WorkingScope(Level):
 
     def dispose(self) -> int:
         """Dispose this scope and the scopes within it; returns the number of entries removed. Idempotent."""
-        return end_scopes(self._agent, self)
+        return dispose_scopes(self._agent, self)
 
     def __enter__(self) -> "WorkingScope":
         with self._lock:
@@ -150,9 +150,9 @@ def new_scope(parent: Level, name: str) -> WorkingScope:
         count = len(agent.scopes)
         if count >= agent.limits.scopes:
             raise LimitReached(
-                f"no room for scope {quoted(name)}: the agent has {count} scopes, the limit is {agent.limits.scopes}",
+                f"cannot create scope {quoted(name)}: the agent has {count} scopes, the limit is {agent.limits.scopes}",
                 details={"field": "name", "name": name, "scopes": count, "limit": agent.limits.scopes},
-                hint="dispose scopes that are done, best with a `with` block, or raise limits.scopes",
+                hint="dispose finished scopes, or raise limits.scopes",
             )
         scope = WorkingScope(agent, parent, agent.new_id(now), name)
         agent.scopes[scope.id] = scope
@@ -168,14 +168,14 @@ def scopes_of(agent: AgentState) -> list[WorkingScope]:
     return [level for level in agent.scopes.values() if isinstance(level, WorkingScope)]
 
 
-def end_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
+def dispose_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
     """Dispose a scope with its descendants, or every scope, innermost first; returns the number of entries removed."""
-    now, gone = agent.clock(), list[WorkingScope]()
+    now, chosen = agent.clock(), list[WorkingScope]()
     with agent.lock:
         for scope in scopes_of(agent):
-            if first is None or scope is first or scope._parent in gone:
-                gone.append(scope)
-        counts = [(scope, scope._end(now)) for scope in reversed(gone)]
+            if first is None or scope is first or scope._parent in chosen:
+                chosen.append(scope)
+        counts = [(scope, scope._dispose(now)) for scope in reversed(chosen)]
     if agent.bus.wants(WorkingScopeDisposed):
         for scope, count in counts:
             agent.bus.emit(

@@ -63,7 +63,7 @@ class WorkingSnapshot:
         try:
             return codec.decode_as(text, cls)
         except (ValueError, TypeError, RecursionError):
-            raise _wrong("is not JSON of a snapshot", "pass what to_json returned") from None
+            raise _wrong("is not the JSON form of a snapshot", "pass the output of to_json") from None
 
 
 def _wrong(what: str, hint: str) -> InvalidInput:
@@ -83,13 +83,13 @@ def checked(snapshot: object, agent_id: str, limits: Limits, now: datetime) -> d
     if snapshot.version != FORMAT_VERSION:
         raise _wrong(f"has version {snapshot.version}, this release reads {FORMAT_VERSION}", "upgrade")
     if snapshot.agent_id != agent_id:
-        raise _wrong("belongs to another agent", "restore it into the working memory of the agent that made it")
+        raise _wrong("belongs to another agent", "restore it into the working memory of the same agent")
     levels: dict[str | None, Slots] = {None: _slots(snapshot.entries, limits, now)}
     for scope in snapshot.scopes:
         validation.line("snapshot.scopes.id", scope.id)
         validation.line("snapshot.scopes.name", scope.name)
         if scope.id in levels or scope.parent_id not in levels:
-            raise _wrong("has a scope twice, or before its parent", "restore it as it was taken")
+            raise _wrong("has a duplicate scope, or a scope before its parent", "restore an unmodified snapshot")
         levels[scope.id] = _slots(scope.entries, limits, now)
     _fits("entries", sum(len(slots) for slots in levels.values()), limits.entries)
     _fits("scopes", len(snapshot.scopes), limits.scopes)
@@ -111,7 +111,7 @@ def _slots(entries: Iterable[Entry], limits: Limits, now: datetime) -> Slots:
     for entry in entries:
         key = checked_key(entry.key)
         if key in slots:
-            raise _wrong(f"has the key {quoted(key)} twice on one level", "restore it as it was taken")
+            raise _wrong(f"has the key {quoted(key)} more than once on one level", "restore an unmodified snapshot")
         slot = checked_size(key, _slot(key, entry), limits.entry_bytes)
         if not slot.expired(now):
             slots[key] = slot
@@ -124,7 +124,7 @@ def _slot(key: str, entry: Entry) -> Slot:
         codec.decode_json(entry.content)
         content = entry.content.encode()
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise _wrong(f"has no JSON for the key {quoted(key)}", "restore it as it was taken") from None
+        raise _wrong(f"has no JSON for the key {quoted(key)}", "restore an unmodified snapshot") from None
     slot = Slot(
         content,
         validation.line("snapshot.type_name", entry.type_name, validation.CONTENT_BYTES),
