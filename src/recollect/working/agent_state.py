@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from recollect import codec, ids, instrument
 from recollect.events import EventBus
-from recollect.working.entries import Limits
+from recollect.working.entry import Limits
 from recollect.working.single_flight import SingleFlight
 
 if TYPE_CHECKING:

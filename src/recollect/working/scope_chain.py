@@ -12,7 +12,7 @@ from recollect.events import WorkingMemoryRemoved, WorkingMemorySet
 from recollect.types import MemoryType, MemoryTypeName
 from recollect.types.memory import DEFAULT_IMPORTANCE
 from recollect.working.agent_state import AgentState
-from recollect.working.entries import (
+from recollect.working.entry import (
     CODEC_ERRORS,
     DEFAULT_ATTRIBUTES,
     NO_METADATA,

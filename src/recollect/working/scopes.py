@@ -7,7 +7,7 @@ from recollect import validation
 from recollect.errors import LimitReached
 from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
 from recollect.working.agent_state import AgentState
-from recollect.working.entries import Entry, Slot, checked_key, decode, quoted
+from recollect.working.entry import Entry, Slot, checked_key, decode, quoted
 from recollect.working.scope_chain import Level, atomic
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from datetime import datetime
 from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached
 from recollect.types import MemoryType
-from recollect.working.entries import (
+from recollect.working.entry import (
     Attributes,
     Entry,
     KeyState,

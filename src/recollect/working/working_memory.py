@@ -9,7 +9,7 @@ from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
 from recollect.working.agent_state import AgentState
-from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
+from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
 from recollect.working.scope_chain import Level, atomic
 from recollect.working.scopes import WorkingScope, dispose_scopes, new_scope, scopes_of
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
