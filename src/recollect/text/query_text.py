@@ -48,7 +48,7 @@ def parse(text: str) -> Asked:
     """
     bare = words.unmarked(text)  # a combining accent must not end a word
     plain, quoted, prefixes = _read(bare)
-    behind = _telling(words.words(plain), also=bool(prefixes))
+    behind = _content_terms(words.words(plain), has_prefixes=bool(prefixes))
     phrases = (tuple(words.terms(part)) for part in quoted)
     return Asked(
         terms=tuple(behind),
@@ -76,12 +76,12 @@ def _read(text: str) -> tuple[str, list[str], list[str]]:
     return " ".join([*plain, text[at:]]), quoted, prefixes
 
 
-def _telling(found: Iterable[str], *, also: bool) -> dict[int, str]:
-    """The terms of words with the first word of each; stop words only if there are no other words (nor ``also``)."""
+def _content_terms(found: Iterable[str], *, has_prefixes: bool) -> dict[int, str]:
+    """The terms of words with the first word of each; stop words only if there are no other words and no prefixes."""
     found = list(found)
-    telling = [word for word in found if not words.is_stop(word)]
+    content_words = [word for word in found if not words.is_stop(word)]
     behind: dict[int, str] = {}
-    for word in telling if telling or also else found:
+    for word in content_words if content_words or has_prefixes else found:
         behind.setdefault(words.term(word), word)
     return behind
 

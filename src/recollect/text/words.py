@@ -141,8 +141,8 @@ def asked(query: str) -> Sequence[int]:
     (1, 1)
     """
     found = words(query)
-    telling = [word for word in found if word not in _STOP]
-    return list(dict.fromkeys(_TERMS[word.encode()] for word in telling or found))
+    content_words = [word for word in found if word not in _STOP]
+    return list(dict.fromkeys(_TERMS[word.encode()] for word in content_words or found))
 
 
 def searchable(content: str, title: str | None, author: str | None = None) -> str:

@@ -97,7 +97,7 @@ def oldest_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction
     >>> oldest_first(turns, 10).receipt.dropped
     ('a',)
     """
-    return _dropping(Strategy.OLDEST, items, target_tokens, _age)
+    return _drop(Strategy.OLDEST, items, target_tokens, _age)
 
 
 def least_important_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction:
@@ -112,7 +112,7 @@ def least_important_first(items: Iterable[ContextItem], target_tokens: int) -> C
     >>> least_important_first(turns, 10).receipt.dropped
     ('0.1',)
     """
-    return _dropping(Strategy.LEAST_IMPORTANT, items, target_tokens, lambda item: (item.priority, *_age(item)))
+    return _drop(Strategy.LEAST_IMPORTANT, items, target_tokens, lambda item: (item.priority, *_age(item)))
 
 
 def extractive_summary(
@@ -130,8 +130,8 @@ def extractive_summary(
     Summary of earlier turns:
     - user: I like green tea.
     """
-    work = _Work.of(Strategy.EXTRACTIVE, items, target_tokens, counter)
-    return work.done(work.extract())
+    plan = _SummaryPlan.of(Strategy.EXTRACTIVE, items, target_tokens, counter)
+    return plan.result(plan.extract())
 
 
 def summarised_by(
@@ -151,9 +151,9 @@ def summarised_by(
     >>> summarised_by(lambda items, tokens: "Greetings.", turns, 30).items[0].content
     'Summary of earlier turns:\\nGreetings.'
     """
-    work = _Work.of(Strategy.SUMMARISER, items, target_tokens, counter)
+    plan = _SummaryPlan.of(Strategy.SUMMARISER, items, target_tokens, counter)
     _check_callable(summariser)
-    return work.summed_up(summariser(work.going, work.summary_room)) if work.going else work.done(None)
+    return plan.with_summary(summariser(plan.replaced, plan.summary_room)) if plan.replaced else plan.result(None)
 
 
 async def asummarised_by(
@@ -171,9 +171,9 @@ async def asummarised_by(
     >>> asyncio.run(asummarised_by(nothing, [], 10)).items
     ()
     """
-    work = _Work.of(Strategy.SUMMARISER, items, target_tokens, counter)
+    plan = _SummaryPlan.of(Strategy.SUMMARISER, items, target_tokens, counter)
     _check_callable(summariser)
-    return work.summed_up(await summariser(work.going, work.summary_room)) if work.going else work.done(None)
+    return plan.with_summary(await summariser(plan.replaced, plan.summary_room)) if plan.replaced else plan.result(None)
 
 
 def compact(
@@ -216,15 +216,15 @@ def _age(item: ContextItem) -> tuple[datetime]:
     return (item.created_at,)
 
 
-def _dropping(
+def _drop(
     strategy: Strategy,
     items: Iterable[ContextItem],
     target_tokens: int,
     key: Callable[[ContextItem], tuple[object, ...]],
 ) -> Compaction:
     given, target = _checked(items, target_tokens)
-    going = _going(given, target, key)
-    return _compaction(strategy, given, going, target)
+    removed_ids = _to_remove(given, target, key)
+    return _compaction(strategy, given, removed_ids, target)
 
 
 def _checked(items: Iterable[ContextItem], target_tokens: int) -> tuple[list[ContextItem], int]:
@@ -246,72 +246,74 @@ def _tokens(items: Iterable[ContextItem]) -> int:
     return sum(item.tokens for item in items)
 
 
-def _going(given: list[ContextItem], target: int, key: Callable[[ContextItem], tuple[object, ...]]) -> set[str]:
+def _to_remove(given: list[ContextItem], target: int, key: Callable[[ContextItem], tuple[object, ...]]) -> set[str]:
     """The ids of the items to remove, in the order of the key."""
     excess = _tokens(given) - target
-    going: set[str] = set()
+    removed_ids: set[str] = set()
     for item in sorted((item for item in given if not item.pinned), key=key):
         if excess <= 0:
             break
         if item.tokens:  # removing an empty item frees nothing
-            going.add(item.id)
+            removed_ids.add(item.id)
             excess -= item.tokens
-    return going
+    return removed_ids
 
 
 def _compaction(
     strategy: Strategy,
     given: list[ContextItem],
-    going: set[str],
+    removed_ids: set[str],
     target: int,
     *,
-    made: ContextItem | None = None,
+    summary_item: ContextItem | None = None,
     shortened: bool = False,
 ) -> Compaction:
     """The result; the summary takes the place of the first item that it covers."""
     kept: list[ContextItem] = []
-    removed = [item for item in given if item.id in going]
+    removed = [item for item in given if item.id in removed_ids]
     for item in given:
-        if item.id not in going:
+        if item.id not in removed_ids:
             kept.append(item)
-        elif made is not None and item.id == removed[0].id:
-            kept.append(made)
+        elif summary_item is not None and item.id == removed[0].id:
+            kept.append(summary_item)
     ids = tuple(item.id for item in removed)
     receipt = CompactionReceipt(
         strategy=strategy,
         target_tokens=target,
         tokens_before=_tokens(given),
         tokens_after=_tokens(kept),
-        dropped=() if made else ids,
-        summarised=ids if made else (),
-        summary_id=made.id if made else None,
+        dropped=() if summary_item else ids,
+        summarised=ids if summary_item else (),
+        summary_id=summary_item.id if summary_item else None,
         shortened=shortened,
     )
     return Compaction(tuple(kept), tuple(removed), receipt)
 
 
 @dataclass(frozen=True)
-class _Work:
+class _SummaryPlan:
     """A summarising compaction in progress: the items to replace, and the token limit of their summary."""
 
     strategy: Strategy
     given: list[ContextItem]
-    going: tuple[ContextItem, ...]
+    replaced: tuple[ContextItem, ...]
     target: int
     room: int
     meter: Meter
 
     @classmethod
-    def of(cls, strategy: Strategy, items: Iterable[ContextItem], target_tokens: int, counter: TokenCounter) -> "_Work":
+    def of(
+        cls, strategy: Strategy, items: Iterable[ContextItem], target_tokens: int, counter: TokenCounter
+    ) -> "_SummaryPlan":
         """Select the oldest items until the rest leaves room for a summary; none if everything fits already."""
         meter = Meter(counter)
         given, target = _checked(items, target_tokens)
         if _tokens(given) <= target:
             return cls(strategy, given, (), target, 0, meter)
         pinned = _tokens(item for item in given if item.pinned)
-        ids = _going(given, target - int((target - pinned) * SUMMARY_SHARE), _age)
-        going = tuple(item for item in given if item.id in ids)
-        return cls(strategy, given, going, target, target - _tokens(given) + _tokens(going), meter)
+        ids = _to_remove(given, target - int((target - pinned) * SUMMARY_SHARE), _age)
+        replaced = tuple(item for item in given if item.id in ids)
+        return cls(strategy, given, replaced, target, target - _tokens(given) + _tokens(replaced), meter)
 
     @property
     def summary_room(self) -> int:
@@ -321,7 +323,7 @@ class _Work:
     def extract(self) -> str | None:
         """The highest-scoring sentences of the replaced items, or ``None`` if none fits."""
         said: list[summary.Sentence] = []
-        for item in self.going:
+        for item in self.replaced:
             # Recalled memories are not part of the conversation, and a summary would make them look like it.
             content = strip_recalled(item.content)
             # The id is checked as well: any user can write a text that looks like a summary and misquotes others.
@@ -329,22 +331,22 @@ class _Work:
             said += summary.reread(content) if earlier else summary.sentences(item.role.value, content)
         return summary.extract(said, LEAD, self.room, self.meter)
 
-    def summed_up(self, text: object) -> Compaction:
+    def with_summary(self, text: object) -> Compaction:
         """The result with a given summary, shortened if it exceeds its token limit."""
         written = validation.content(own_words(text, "summariser"), "summariser")
         content = f"{LEAD}\n{written}"
         if self.meter(content) <= self.room:
-            return self.done(content)
-        return self.done(summary.extract(summary.sentences("", written), LEAD, self.room, self.meter), shortened=True)
+            return self.result(content)
+        return self.result(summary.extract(summary.sentences("", written), LEAD, self.room, self.meter), shortened=True)
 
-    def done(self, content: str | None, *, shortened: bool = False) -> Compaction:
+    def result(self, content: str | None, *, shortened: bool = False) -> Compaction:
         """The result with a summary in place of the removed items, or without one."""
         return _compaction(
             self.strategy,
             self.given,
-            {item.id for item in self.going},
+            {item.id for item in self.replaced},
             self.target,
-            made=None if content is None else self._item(content),
+            summary_item=None if content is None else self._item(content),
             shortened=shortened and content is not None,
         )
 
@@ -360,6 +362,6 @@ class _Work:
             role=Role.USER,
             content=content,
             tokens=self.meter(content),
-            created_at=max(item.created_at for item in self.going),
-            priority=max(item.priority for item in self.going),
+            created_at=max(item.created_at for item in self.replaced),
+            priority=max(item.priority for item in self.replaced),
         )
