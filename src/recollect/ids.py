@@ -57,6 +57,8 @@ def uuid7(time_ms: int, entropy: bytes) -> str:
 
 _ORIGIN = 6  # random bytes
 _WRITER = 3
+_LAST_MICROS = 16**14 - 1  # in the year 4253; a stamp has 14 digits for the time and 6 for the count
+_LAST_COUNT = 16**6 - 1
 
 
 def new_origin(entropy: Callable[[int], bytes] = os.urandom) -> str:
@@ -113,9 +115,11 @@ class StampClock:
 
     def _tick(self, micros: int) -> None:
         if micros > self._micros:
-            self._micros, self._count = micros, 0
-        else:
+            self._micros, self._count = min(micros, _LAST_MICROS), 0
+        elif self._count < _LAST_COUNT:
             self._count += 1
+        else:
+            self._micros, self._count = self._micros + 1, 0
 
 
 def stamp_time(stamp: Stamp) -> tuple[int, int]:
@@ -128,3 +132,12 @@ def stamp_time(stamp: Stamp) -> tuple[int, int]:
     if len(clock) != 20 or not dash:
         raise ValueError("not a stamp")
     return int(clock[:14], 16), int(clock[14:], 16)
+
+
+def stamp_origin(stamp: Stamp) -> str:
+    """The origin of a stamp.
+
+    >>> stamp_origin(Stamp("060a24181e4000000000-9d2e8b7a6c5d.000000"))
+    '9d2e8b7a6c5d'
+    """
+    return stamp.partition("-")[2].partition(".")[0]

@@ -1,5 +1,6 @@
 """Positions: every place in a journal can be resumed from, and every past state be read."""
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from recollect.types import JournalPage, Operation, Owner, Position, Sort, Store
 ADA, BOB, EVE = owner("ada"), owner("bob"), owner("eve")
 ALL = frozenset({ADA, BOB, EVE})
 NONSENSE = ("", "1", "0", "not a position", "e30", "WzEsMl0", "é", "x" * 5_000, "' OR 1=1 --", "W10=", "\x00")
+# What may stand beside the right epoch in a text that somebody changed.
+TAMPERED: tuple[object, ...] = (
+    *(None, 5, {"a": 1}, [[]], [1], ["ada"], [[1, 2, "", 0]], [["ada", 1, "", 0]], [['["nobody","ada"]', 1, "", 0]]),
+    *([['["user","ada"]', value, "", 0]] for value in (-1, 2**70, 1.5, "1", None)),
+    *([['["user","ada"]', 1, value, 0]] for value in (5, None)),
+    *(["-1"], ["1", "2"]),
+)
 
 Follow = Callable[[Position | None, int | None], JournalPage[Stored]]
 
@@ -43,6 +51,8 @@ def follow(read: Follow, limit: int | None) -> list[Stored]:
         assert limit is not None
         assert len(page) == limit
         page = read(page.next, limit)
+        assert page.items, "more was promised"
+        assert page.items[0] not in found, "a page brings back what another one had"
         found += page
     assert list(read(page.next, limit)) == []
     return found
@@ -53,10 +63,11 @@ def by_owner(found: list[Stored]) -> dict[Owner, list[Stored]]:
     return {one: [version for version in found if version.owner == one] for one in {each.owner for each in found}}
 
 
-@pytest.mark.req("H5", "H3")
+@pytest.mark.req("H5")
 class Positions(Subject):
     """``versions``, ``feed``, ``position`` and reads ``at`` a position."""
 
+    @pytest.mark.req("N10")
     @pytest.mark.parametrize("limit", [1, 2, 3, 100, None])
     def test_journals_are_read_in_pieces(self, store: Store, writes: Writer, limit: int | None) -> None:
         some_history(store, writes)
@@ -76,6 +87,7 @@ class Positions(Subject):
             Operation.FORGOTTEN,
         ]
 
+    @pytest.mark.req("N10")
     @given(
         turns=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.none() | st.integers(1, 4)), max_size=12),
         back=st.integers(0, 2_000_000),
@@ -118,7 +130,7 @@ class Positions(Subject):
         found = store.journal.versions({ADA, BOB}, after=store.journal.position({ADA}))
         assert [(one.owner, one.seq) for one in found] == [(BOB, 1), (BOB, 2)]
 
-    @pytest.mark.req("L7")
+    @pytest.mark.req("N6")
     def test_every_past_state_can_be_read(self, store: Store, writes: Writer) -> None:
         for position, state in some_history(store, writes):
             assert [bare(one) for one in store.journal.scan(ALL, at=position)] == state
@@ -128,7 +140,7 @@ class Positions(Subject):
             listed = store.journal.select(query(*ALL, states=None, sort=Sort.OLDEST, at=position))
             assert [(one.owner, one.id, one.version) for one in listed] == [(o.owner, o.id, o.version) for o in state]
 
-    @pytest.mark.req("L7")
+    @pytest.mark.req("N6")
     def test_a_time_is_a_position(self, store: Store, writes: Writer) -> None:
         seen = some_history(store, writes)
         for position, state in seen:
@@ -155,11 +167,24 @@ class Positions(Subject):
         for position in feeds:
             assert list(store.journal.feed(after=position))[-1].operation is Operation.ERASED
 
-    @pytest.mark.req("L13")
     @pytest.mark.parametrize("text", NONSENSE)
     def test_nonsense_is_no_position(self, store: Store, writes: Writer, text: str) -> None:
         some_history(store, writes)
         self._refused(store, Position(text), Position(text), (InvalidInput,))
+
+    @pytest.mark.parametrize("inside", TAMPERED, ids=repr)
+    def test_a_position_that_was_tampered_with_is_refused(self, store: Store, writes: Writer, inside: object) -> None:
+        some_history(store, writes)
+        text = codec.encode_json([store.journal.settings()["epoch"], inside])
+        made_up = Position(base64.urlsafe_b64encode(text).decode().rstrip("="))
+        self._refused(store, made_up, made_up, (InvalidInput, PositionLost))
+
+    def test_a_page_can_be_resumed_behind_any_of_its_versions(self, store: Store, writes: Writer) -> None:
+        some_history(store, writes)
+        start = store.journal.versions(ALL, limit=2).next
+        page = store.journal.versions(ALL, after=start)
+        for number, place in enumerate(positions.along(start, page), start=1):
+            assert list(store.journal.versions(ALL, after=place)) == list(page)[number:]
 
     def test_positions_of_other_kinds_and_states_are_refused(self, store: Store, writes: Writer, place: Path) -> None:
         some_history(store, writes)

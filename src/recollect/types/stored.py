@@ -66,7 +66,8 @@ class Write(NamedTuple):
     decrease. For ``erased`` the journal deletes every version of the memory, its vector and its access counts, and
     keeps a tombstone. ``keeps_vector`` keeps the stored vector; otherwise ``vector`` replaces it (``None`` removes it).
     ``digest`` is a hash of the embedded text, where embedding is expensive. ``terms`` are the packed terms of the text,
-    for transactional indexes.
+    for transactional indexes. ``given``: the vector came from the caller and cannot be recomputed, so a store must not
+    treat it as derived.
     """
 
     owner: Owner
@@ -84,6 +85,7 @@ class Write(NamedTuple):
     keeps_vector: bool = False
     digest: bytes | None = None
     terms: bytes | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
