@@ -65,7 +65,7 @@ PAGES = (
         file="working.md",
         title="Working memory",
         intro="Keys and values of one agent while it runs. Both `WorkingMemory` and `WorkingScope` are a `Level`.",
-        shows=("recollect.working", "recollect.working.levels:Level"),
+        shows=("recollect.working", "recollect.working.scope_chain:Level"),
     ),
     Page(
         file="context.md",
@@ -135,7 +135,7 @@ PAGES = (
             "recollect.embedders.static:StaticEmbedder",
             "recollect.embedders.bge:BgeEmbedder",
             "recollect.embedders.http:HttpEmbedder",
-            "recollect.embedders.calling:CallableEmbedder",
+            "recollect.embedders.callable:CallableEmbedder",
             "recollect.embedders.hashing:HashingEmbedder",
             "recollect.recall.calibration:Calibration",
             "recollect.rerankers.cross_encoder:CrossEncoder",
