@@ -80,6 +80,7 @@ def _view(view: View) -> None:
     view.forget(memory.id, reason=PLANTED)
     view.restore(memory.id)
     view.history(memory.id)
+    view.position()
     view.changes()
     view.forget_many(filter={"tags": [PLANTED]}, reason=PLANTED)
 

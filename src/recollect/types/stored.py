@@ -38,6 +38,15 @@ class Stored(NamedTuple):
     and recording time of the memory's first version: the order of recording is ``(born_at, owner, born)``. Times are
     microseconds since 1970. ``replaced`` is the stamp of the previous version. Access counts and the vector belong to
     the memory: only its newest version carries them.
+
+    >>> import recollect
+    >>> from recollect.stores.ram import RamStore
+    >>> store = RamStore()
+    >>> with recollect.open(store=store, embedder=None) as memories:
+    ...     _ = memories.view(user="ada").add("Likes tea", tags=["food"])
+    ...     [stored] = store.journal.feed()
+    >>> stored.seq, stored.version, stored.facets["text"], stored.facets["tags"]
+    (1, 1, 'Likes tea', ['food'])
     """
 
     owner: Owner
@@ -68,6 +77,12 @@ class Write(NamedTuple):
     ``digest`` is a hash of the embedded text, where embedding is expensive. ``terms`` are the packed terms of the text,
     for transactional indexes. ``given``: the vector came from the caller and cannot be recomputed, so a store must not
     treat it as derived.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> erased = Operation.ERASED
+    >>> Write(owner=ada, id="m1", version=2, expected=1, operation=erased, stamp=Stamp("s2"), recorded_at=0).facets
+    {}
     """
 
     owner: Owner
@@ -90,7 +105,13 @@ class Write(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """The limit on the combined ``Usage.bytes_used`` of some owners."""
+    """The limit on the combined ``Usage.bytes_used`` of some owners.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Quota(owners=frozenset({ada}), limit_bytes=1_000_000).limit_bytes
+    1000000
+    """
 
     owners: Owners
     limit_bytes: int
@@ -101,6 +122,9 @@ class Guard:
     """A condition that must hold when an append commits: a record's version, or a lease's token.
 
     The token is a fencing token: a worker that was paused past the end of its lease is refused.
+
+    >>> Guard(lease="upkeep", token=7).token
+    7
     """
 
     owner: Owner | None = None
@@ -112,7 +136,11 @@ class Guard:
 
 
 class Usage(NamedTuple):
-    """The usage of an owner: memories that are not erased, and their bytes, vectors included."""
+    """The usage of an owner: memories that are not erased, and their bytes, vectors included.
+
+    >>> Usage(memories=2, bytes_used=300).bytes_used
+    300
+    """
 
     memories: int = 0
     bytes_used: int = 0
@@ -121,6 +149,9 @@ class Usage(NamedTuple):
 class Mark(NamedTuple):
     """The progress of an owner: its last sequence number, and a counter of changes without a version (vectors added
     later, another embedder, a repair). An index with the same mark is up to date.
+
+    >>> Mark(seq=7).revision
+    0
     """
 
     seq: int = 0
@@ -128,7 +159,13 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The last memory of a page: its sort value, and its place in the order of recording."""
+    """The last memory of a page: its sort value, and its place in the order of recording.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Place(value=-0.9, born_at=0, owner=ada, born=1).value
+    -0.9
+    """
 
     value: float
     born_at: int
@@ -137,7 +174,13 @@ class Place(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """A vector for a stored memory, applied only if the memory is still at that version."""
+    """A vector for a stored memory, applied only if the memory is still at that version.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Embedded(ada, "m1", 1, Vector.of("toy", [1.0])).digest is None
+    True
+    """
 
     owner: Owner
     id: str
@@ -147,7 +190,13 @@ class Embedded(NamedTuple):
 
 
 class Access(NamedTuple):
-    """The number of reads of a memory since the last report, and the last time (microseconds since 1970)."""
+    """The number of reads of a memory since the last report, and the last time (microseconds since 1970).
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Access(ada, "m1", times=3, last_at=0).times
+    3
+    """
 
     owner: Owner
     id: str
@@ -160,6 +209,10 @@ class JournalPage(Generic[T]):
     """A page of journal entries. ``next`` is the position after them, the only one to resume from.
 
     ``more`` tells whether further entries existed at the time of reading.
+
+    >>> page = JournalPage(["a", "b"], Position("p"), more=True)
+    >>> len(page), list(page), page.more
+    (2, ['a', 'b'], True)
     """
 
     items: Sequence[T]
