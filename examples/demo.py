@@ -224,7 +224,7 @@ def erase(story: Story) -> None:
     after = bytes_left(story.path, ERASED_TEXT)
     say(f"copies of the text in memory.db and its write-ahead log: {before} before, {after} after")
     expect(after == 0, "no byte of the secret is left")
-    expect(bytes_left(story.path, "marzipan") == 0, "no single word of it is left in the full-text index either")
+    expect(bytes_left(story.path, "marzipan") == 0, "no single word of it is left in the file either")
     [mark] = story.ada.history(secret.id)
     say(f"what remains: version {mark.version} {mark.operation.value}, reason {mark.reason!r}, memory {mark.memory}")
     expect(mark.memory is None, "the mark holds no content")
