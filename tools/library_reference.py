@@ -103,8 +103,7 @@ PAGES = (
     Page(
         file="events.md",
         title="Events",
-        intro="What `memories.on` can be asked to tell. Guide:"
-        " [running it](../guides/running.md#events).",
+        intro="What `memories.on` can be asked to tell. Guide: [running it](../guides/running.md#events).",
         shows=("recollect.events",),
     ),
     Page(
