@@ -103,8 +103,7 @@ PAGES = (
     Page(
         file="events.md",
         title="Events",
-        intro="What `memories.on` can be asked to tell. Guide:"
-        " [running it](../guides/running.md#hear-of-what-happens).",
+        intro="What `memories.on` can be asked to tell. Guide: [running it](../guides/running.md#events).",
         shows=("recollect.events",),
     ),
     Page(
@@ -151,7 +150,7 @@ PAGES = (
         file="testing.md",
         title="Testing kit",
         intro="For authors of stores, and of what stands on them; needs `pip install 'recollect[testing]'`."
-        " Guide: [writing a store](../guides/writing-a-store.md#is-it-right).",
+        " Guide: [writing a store](../guides/writing-a-store.md#test-it).",
         shows=("recollect.testing", "recollect.testing.subject:Subject", "recollect.testing.builders"),
     ),
 )
