@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from recollect.memories.exporting import Format
+from recollect.sessions.export import Format
 
 import recollect
 from recollect import entitlements, types, window
