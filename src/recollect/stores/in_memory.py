@@ -392,7 +392,9 @@ class InMemoryJournal(Journal):
         self, owners: Iterable[Owner], reached: Mapping[Owner, Reached], limit: int | None
     ) -> tuple[list[Stored], dict[Owner, Reached], bool]:
         """Versions behind a place in each owner's journal, where they end, and whether there are more."""
-        logs = {owner: self._logs[owner] for owner in owners if owner in self._logs}
+        # In the order of their names: what was recorded at the same time comes in the same order each time.
+        known = sorted((self._logs[owner].name, owner) for owner in owners if owner in self._logs)
+        logs = {owner: self._logs[owner] for _, owner in known}
         behind = (log.after(reached.get(owner, Reached(0)).seq) for owner, log in logs.items())
         found = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
         page = found if limit is None else found[:limit]
