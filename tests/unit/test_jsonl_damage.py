@@ -196,7 +196,7 @@ def test_an_edited_line_is_told_left_and_taken_over_when_accepted(root: Path, wa
     data = (root / MEMORY).read_bytes()
     assert "number 0" not in contents(store)
     assert "by hand!" not in contents(store)
-    assert [finding.check for finding in store.check().findings] == ["edits"]
+    assert [finding.check for finding in store.check().findings] == ["handwritten"]
     more(store)
     assert (root / MEMORY).read_bytes().startswith(data)
     assert store.accept(LATER) == ["m0"]
@@ -220,7 +220,7 @@ def test_a_line_that_a_person_appended_waits_and_is_taken_over(root: Path, endin
     with opened(root) as store:
         assert len(contents(store)) == 5
         more(store)
-        assert [finding.check for finding in store.check().findings] == ["edits"]
+        assert [finding.check for finding in store.check().findings] == ["handwritten"]
         [new] = store.accept(LATER)
         [found] = store.journal.get({ADA}, [new])
         assert (found.facets["text"], found.facets["tags"], found.reason) == (

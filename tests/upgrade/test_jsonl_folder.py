@@ -119,4 +119,4 @@ def test_an_edited_line_still_waits_for_a_person(root: Path) -> None:
     with closing(JsonlStore(root)) as store:
         store.check()
         assert "Likes tea" not in [one.facets["text"] for one in store.journal.scan({ADA})]
-        assert [finding.check for finding in store.check().findings if finding.check != "modes"] == ["edits"]
+        assert [finding.check for finding in store.check().findings if finding.check != "modes"] == ["handwritten"]

@@ -17,7 +17,7 @@ from recollect.types import Diagnosis, Finding
 if TYPE_CHECKING:
     from recollect.stores.jsonl.journal import JsonlJournal
 
-CHECKS = ("modes", "settings", "lines", "edits", "gaps", "records", "indexes")
+CHECKS = ("modes", "settings", "lines", "handwritten", "gaps", "records", "indexes")
 _SHOWN = 10
 _REASONS = {"damaged": "cannot be read", "misplaced": "belongs to another folder", "newer": "is of a later release"}
 
@@ -73,7 +73,7 @@ def _findings(journal: "JsonlJournal") -> list[Finding]:
         ),
         ("lines", _told("damaged lines in", report.damaged), f"set them aside in {DAMAGED}"),
         (
-            "edits",
+            "handwritten",
             _told("lines that the store did not write in", report.edited),
             f"accept what was written by hand, or set it aside in {DAMAGED}",
         ),

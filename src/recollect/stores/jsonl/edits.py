@@ -103,6 +103,9 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, fields: Fields) -> 
     if outdated or holder not in (None, memory_id):
         return None
     stamp = fields.get("stamp")
+    former = folder.vanished.get(Stamp(str(stamp)))
+    if former is not None and (former.id, former.version) != (memory_id, version):
+        return None  # it was another one
     return Stored(
         owner=owner,
         id=memory_id,
