@@ -390,11 +390,15 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
 
 
 def _exactly(engine: Engine, scope: _Scope, keys: Iterable[Key], unit: Array) -> dict[Key, float]:
-    """Cosines by the vectors as they are stored."""
+    """Cosines by the vectors as they are stored; of several passages, the best one's."""
     wanted = set(keys)
-    exactly = {}
-    for one in engine.journal.get(scope.shown.owners, {key[1] for key in wanted}, payload=False, vectors=True):
-        if (key := (one.owner, one.id)) in wanted and one.vector is not None:
-            vectors = np.frombuffer(one.vector.data, "<f4").reshape(-1, len(unit))
-            exactly[key] = float(quantized.exact(vectors, unit).max())
-    return exactly
+    read = engine.journal.get(scope.shown.owners, {key[1] for key in wanted}, payload=False, vectors=True)
+    vectors = {(one.owner, one.id): one.vector for one in read if one.vector is not None}
+    having = [key for key in wanted if key in vectors and vectors[key].dimension == len(unit)]
+    if not having:
+        return {}
+    data = [vectors[key].data for key in having]
+    cosines = quantized.exact(np.frombuffer(b"".join(data), "<f4").reshape(-1, len(unit)), unit)
+    counts = np.array([len(one) // (4 * len(unit)) for one in data])
+    highest = np.maximum.reduceat(cosines, np.cumsum(counts) - counts)
+    return dict(zip(having, highest.tolist(), strict=True))

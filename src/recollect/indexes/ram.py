@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -119,8 +120,17 @@ class RamIndex(Index):
         self._rows = rows
         self._image_rows = image_rows
         self._clock = clock
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()  # of the dictionary alone, held for microseconds
         self._held: dict[Owner, _Held] = {}
+
+    def _check_process(self) -> None:
+        """In a forked child, a lock that another thread of the parent held would be held for ever."""
+        if os.getpid() != self._process:
+            self._start()
 
     # -- following --------------------------------------------------------------------------------------------
 
@@ -192,6 +202,7 @@ class RamIndex(Index):
 
     def drop(self, owners: Iterable[Owner] | None = None) -> None:
         """Forget what was loaded; images are the store's."""
+        self._check_process()
         with self._lock:
             if owners is None:
                 self._held = {}
@@ -200,6 +211,7 @@ class RamIndex(Index):
                     self._held.pop(owner, None)
 
     def _of(self, owner: Owner) -> _Held:
+        self._check_process()
         now = self._clock()
         with self._lock:
             held = self._held.get(owner)
@@ -210,6 +222,7 @@ class RamIndex(Index):
 
     def _loaded(self, owners: Iterable[Owner]) -> Iterator[OwnerIndex]:
         """The indexes of owners that have anything, one after the other, each while its lock is held."""
+        self._check_process()
         for owner in owners:
             held = self._held.get(owner)  # one step, so that it needs no lock
             if held is None:
