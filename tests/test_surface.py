@@ -15,10 +15,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from recollect.memories.exporting import Format
 
 import recollect
 from recollect import entitlements, types, window
-from recollect.memories.exporting import Format
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -115,7 +115,6 @@ def test_the_words_of_durability_are_those_that_open_takes(tmp_path: Path) -> No
         recollect.open(tmp_path / "other.db", durability="other")  # type: ignore[arg-type]
 
 
-@pytest.mark.req("L11")
 def test_reprs_can_be_read_and_hide_contents(tmp_path: Path) -> None:
     with recollect.open(f"sqlite:{tmp_path / 'memory.db'}", embedder=None) as memories:
         view = memories.view(user="ada", project="api")

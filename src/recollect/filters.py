@@ -50,8 +50,8 @@ class Where:
     """A checked filter with absolute times: what stores evaluate, as of ``now``.
 
     ``states`` are those that a memory may have, ``None`` for any; a memory past its expiry matches only then.
-    ``without`` are ids that do not match whatever else holds. ``prefix`` is the folded beginning of a word of the title,
-    the content or the author, as recall asks for it.
+    ``without`` are ids that do not match whatever else holds. ``prefix`` is the folded beginning of a word of the
+    title, the content or the author, as recall asks for it.
     """
 
     now: datetime

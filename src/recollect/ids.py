@@ -57,6 +57,8 @@ def uuid7(time_ms: int, entropy: bytes) -> str:
 
 _ORIGIN = 6  # random bytes
 _WRITER = 3
+_LAST_MICROS = 16**14 - 1  # in the year 4253; a stamp has 14 digits for the time and 6 for the count
+_LAST_COUNT = 16**6 - 1
 
 
 def new_origin(entropy: Callable[[int], bytes] = os.urandom) -> str:
@@ -112,9 +114,11 @@ class StampClock:
 
     def _tick(self, micros: int) -> None:
         if micros > self._micros:
-            self._micros, self._count = micros, 0
-        else:
+            self._micros, self._count = min(micros, _LAST_MICROS), 0
+        elif self._count < _LAST_COUNT:
             self._count += 1
+        else:
+            self._micros, self._count = self._micros + 1, 0
 
 
 def stamp_time(stamp: Stamp) -> tuple[int, int]:

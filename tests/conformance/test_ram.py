@@ -13,7 +13,8 @@ class TestRamStore(StoreConformance):
         return self.opened
 
     def raw_bytes(self, place: Path) -> bytes:
-        return pickle.dumps({name: kept for name, kept in vars(self.opened).items() if name != "_lock"})
+        journal = {name: kept for name, kept in vars(self.opened.journal).items() if name not in ("_lock", "_store")}
+        return pickle.dumps((journal, self.opened.records.kept))
 
     def url(self, place: Path) -> str:
         return "ram:"

@@ -8,9 +8,8 @@ import pytest
 
 from recollect import Memories, View
 from recollect.ports import Store
-from recollect.stores.ram import RamStore
 from recollect.transfer import comparison
-from tests.unit.converted import file, fill
+from tests.unit.converted import KINDS, fill, store_of
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal, light_database
 
@@ -54,16 +53,16 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     return Terminal(tmp_path, monkeypatch, capsys)
 
 
-@pytest.fixture(params=["ram", "sqlite"])
+@pytest.fixture(params=KINDS)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with closing(RamStore() if request.param == "ram" else file(tmp_path, "target")) as store:
+    with closing(store_of(request.param, tmp_path, "target")) as store:
         yield store
 
 
-@pytest.fixture(params=["ram", "sqlite"])
+@pytest.fixture(params=KINDS)
 def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Something of everything, by two owners, in more than one batch when these are small."""
-    with closing(RamStore() if request.param == "ram" else file(tmp_path, "source")) as store:
+    with closing(store_of(request.param, tmp_path, "source")) as store:
         fill(store)
         yield store
 

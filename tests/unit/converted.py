@@ -1,38 +1,76 @@
 """Stores to convert, and all that can be seen of them."""
 
-from datetime import timedelta
 from pathlib import Path
 
-from recollect.memories.converting import CONVERSION
-from recollect.ports import Store
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.builders import START, erased, forgotten, memory, owner, put, vector
-from recollect.testing.journal import lived
-from tests.unit.histories import plain
+from recollect import plugins
+from recollect.ports import Journal, Record, Store
+from recollect.testing.builders import START, START_US, Writer, owner, vector
+from recollect.transfer import comparison
+from recollect.transfer.conversion import CONVERSION
+from recollect.types import Access, Write
 
 ADA = owner("ada")
 BOB = owner("bob")
+KINDS = ("ram", "sqlite", "jsonl")
+DAY_US = 86_400_000_000
+
+_OWN = frozenset({CONVERSION, "durability", "origin", "epoch"})
 
 
-def file(folder: Path, name: str) -> SqliteStore:
-    """A store in a file; how durable it is, other tests find out."""
+def store_of(kind: str, folder: Path, name: str) -> Store:
+    """A store of a kind; how durable it is, other tests find out."""
+    if kind == "ram":
+        return plugins.open_store("ram:")
     path = folder / f"{name}.db"
-    return SqliteStore(path, durability=None if path.exists() else "relaxed")
+    return plugins.open_store(f"{kind}:{path}", durability=None if path.exists() else "relaxed")
+
+
+def record(name: str, whose: object = ADA, body: bytes = b"{}", version: int = 1) -> Record:
+    """A record of a session."""
+    assert whose in (ADA, BOB)
+    return Record(owner=whose, kind="session", name=name, body=body, version=version, updated_at=START)
 
 
 def fill(store: Store) -> None:
-    one, two = lived(memory("one", vector=vector(1, 0))), lived(memory("two", BOB, key="k"))
-    store.apply([write for pair in zip(one, two, strict=True) for write in pair])
-    gone, hidden, bare = memory("gone"), memory("hidden", BOB, vector=vector(0, 1)), memory("no vector")
-    put(store, gone, hidden, bare, memory("expired", expires_at=START))
-    store.apply([erased(gone, reason="asked for"), forgotten(hidden)])
-    store.touch([one[0].memory.id] * 3, START + timedelta(days=1))
-    store.set_settings({"calibration": "0.1 0.9 kit", "behind": "yes"})
+    """Something of everything: two memories with a whole life, a tombstone, one forgotten, one expired, accesses."""
+    make = Writer()
+    one = lived(make, make.add(ADA, "one", write={"vector": vector(1, 0)}))
+    two = lived(make, make.add(BOB, "two", key="k"))
+    store.journal.append([write for pair in zip(one, two, strict=True) for write in pair])
+    gone, bare = make.add(ADA, "gone"), make.add(ADA, "no vector")
+    hidden = make.add(BOB, "hidden", write={"vector": vector(0, 1)})
+    store.journal.append([gone, hidden, bare, make.add(ADA, "expired", expires_at=START_US)])
+    store.journal.append([make.erase(gone, reason="asked for"), make.forget(hidden)])
+    store.journal.count_accesses([Access(ADA, one[0].id, 3, START_US + DAY_US)])
+    store.journal.set_settings({"calibration": "0.1 0.9 kit", "behind": "yes"})
+
+
+def lived(make: Writer, first: Write) -> list[Write]:
+    """A memory that was added, updated, forgotten and restored."""
+    second = make.update(first, "changed", importance=0.9)
+    third = make.forget(second, reason="no longer true")
+    return [first, second, third, make.restore(third)]
+
+
+def told(journal: Journal) -> dict[str, list[bytes]]:
+    """Every version by owner, to the last byte, but for its place: that is its store's own."""
+    by_owner: dict[str, list[bytes]] = {}
+    for one in journal.feed():
+        by_owner.setdefault(str(one.owner), []).append(comparison.encoded(one))
+    return by_owner
+
+
+def heads(store: Store) -> list[object]:
+    """All memories with their accesses and vectors, in the order of recording, without their places."""
+    whose = set(store.journal.owners())
+    return [one._replace(seq=0, born=0) for one in store.journal.scan(whose, vectors=True)]
 
 
 def seen(store: Store) -> object:
-    """All that a store holds, whatever its sequences."""
-    whose = frozenset(store.owners())
-    kept = {name: value for name, value in store.settings().items() if name not in ("durability", CONVERSION)}
-    heads = [one.memory for one in store.scan(whose, vectors=True)]
-    return plain(store.journal()), heads, kept, store.stats(whose, START), store.check().healthy
+    """All that a store holds."""
+    journal = store.journal
+    whose = frozenset(journal.owners())
+    kept = {name: value for name, value in journal.settings().items() if name not in _OWN}
+    records = sorted(store.records.list(None), key=str)
+    counted = journal.usage(whose), journal.stats(whose, START)
+    return told(journal), heads(store), kept, counted, records, store.check().healthy

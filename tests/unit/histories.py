@@ -1,9 +1,9 @@
 """Random lives of a database through the engine, and pictures of all that one answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,6 +15,7 @@ from recollect.errors import Conflict, EmbeddingFailed
 from recollect.ports import Store
 from recollect.testing.builders import START
 from recollect.types import Sort, Version
+from tests.unit.converted import heads, told
 from tests.unit.stand_ins import DIMENSION, HandClock, Named, Switched
 
 PEOPLE = ({"user": "ada"}, {"user": "bob", "session": "monday"}, {"team": "core"}, {"agent": "scout", "user": "ada"})
@@ -116,39 +117,44 @@ def steps() -> st.SearchStrategy[list[Step]]:
     return st.lists(st.one_of(add, add, change, change, change, move, rare), min_size=1, max_size=40)
 
 
-def plain(versions: list[Version]) -> list[Version]:
-    """Versions without their sequences, which are their store's own."""
-    return [replace(version, sequence=0) for version in versions]
+def plain(versions: Iterable[Version]) -> list[Version]:
+    """Versions without their positions, which are their store's own."""
+    return [replace(version, position=None) for version in versions]
 
 
 def picture(store: Store) -> dict[str, Any]:
     """All that a database answers, accesses first: asking counts as one."""
-    owners = sorted(store.owners(), key=str)
+    journal = store.journal
+    owners = sorted(journal.owners(), key=str)
+    kept = journal.settings()
     seen: dict[str, Any] = {
-        "heads": [[one.memory for one in store.scan({owner}, vectors=True)] for owner in owners],
+        "heads": heads(store),
         "owners": owners,
-        "keys": [store.keys(owner, KEYS) for owner in owners],
-        "journal": plain(store.journal()),
-        "settings": {k: v for k, v in store.settings().items() if k not in ("durability", "conversion")},
+        "keys": [journal.keyed(owner, KEYS) for owner in owners],
+        "journal": told(journal),
+        "usage": journal.usage(set(owners)),
+        "settings": {k: v for k, v in kept.items() if k not in ("durability", "conversion", "origin", "epoch")},
     }
-    known = store.settings().get("embedder")
+    known = kept.get("embedder")
     embedder = None if known is None else Named() if known == Named().name else HashingEmbedder(DIMENSION)
-    moments = sorted({version.recorded_at for version in store.journal()})
     memories = recollect.open(store=store, clock=lambda: END, embedder=embedder)
     for person in PEOPLE:
-        seen[str(person)] = _answers(memories.view(**person), moments)
+        seen[str(person)] = _answers(memories.view(**person))
     return seen
 
 
-def _answers(view: View, moments: list[datetime]) -> dict[str, Any]:
+def _answers(view: View) -> dict[str, Any]:
+    # Each owner's versions in their order: how those of several are put together is the store's own.
+    changes = sorted(view.changes(), key=lambda version: str(version.owner))
     listed = {sort: list(view.list(filter=EVERYTHING, sort_by=sort)) for sort in Sort}
-    ids = [version.memory_id for version in view.changes()]
+    ids = [version.memory_id for version in changes]
+    moments = sorted({version.recorded_at for version in changes})
     return {
         "listed": listed,
         "got": view.get_many(ids, include_vector=True, include_forgotten=True),
         "histories": [plain(view.history(id)) for id in ids],
-        "changes": plain(view.changes()),
-        "past": [list(view.list(as_of=moment, filter=EVERYTHING)) for moment in moments],
+        "changes": plain(changes),
+        "past": [list(view.list(as_of=moment, filter=EVERYTHING)) for moment in (*moments, view.position())],
         "past hits": [_hits(view, as_of=moment) for moment in moments[-3:]],
         "hits": _hits(view, explain=True),
         "stats": replace(view.stats(), embeddings_made=0, average_embedding_ms=0.0),

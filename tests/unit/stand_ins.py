@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,12 @@ def sequence(memories: recollect.Memories) -> int:
     """How many versions were ever written, by all owners together: tells whether anything changed."""
     journal = memories._engine.journal
     return sum(mark.seq for mark in journal.marks(set(journal.owners())).values())
+
+
+def places(view: recollect.View) -> list[recollect.types.Position]:
+    """The positions of a view: the one before everything, and those right behind each version."""
+    start = view.position(at=datetime.min.replace(tzinfo=UTC))
+    return [start, *(version.position for version in view.changes() if version.position)]
 
 
 def embedders(view: recollect.View) -> dict[str, str | None]:

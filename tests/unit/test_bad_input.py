@@ -141,7 +141,7 @@ def each(operations: str, argument: str, values: Iterable[Any], field: str = "",
 def calls() -> Iterator[Call]:
     no_ids: list[Any] = [None, 5, b"x", ["x"], "\ud800"]
     no_counts: list[Any] = [-1, True, "5", None, 1.5, 10**400]
-    no_moments: list[Any] = [NAIVE, NAIVE.date(), "now", -1, True, 1.5, 2**63]
+    no_moments: list[Any] = [NAIVE, NAIVE.date(), "now", "W10", -1, 0, True, 1.5, 2**63]
     everywhere = "list count stats changes"
     yield from each("add_many", "items", ["text", 5, None, NewMemory(content="x")])
     yield from each(
@@ -283,7 +283,7 @@ def test_the_other_operations(ada: View, judge: Judge, operation: str) -> None:
 
 def test_every_operation_is_tried() -> None:
     public = {name for name, value in vars(View).items() if callable(value) and not name.startswith("_")}
-    assert public == {*OPERATIONS, "add"}
+    assert public == {*OPERATIONS, "add", "position"}
 
 
 @pytest.mark.req("H1", "H10")

@@ -6,12 +6,12 @@ import pytest
 
 import recollect
 from recollect import Memories, NewMemory, View
+from recollect.engine.core import ATTEMPTS
 from recollect.errors import Conflict, StoreBusy, StoreFull
 from recollect.events import Event
-from recollect.memories.engine import ATTEMPTS
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
-from tests.unit.stand_ins import HandClock
+from tests.unit.stand_ins import HandClock, sequence
 
 
 @pytest.fixture
@@ -41,11 +41,11 @@ READS: list[tuple[str, str, Callable[[View, str], object]]] = [
     ("list", "select", lambda view, id: view.list()),
     ("list", "count", lambda view, id: view.list()),
     ("count", "count", lambda view, id: view.count()),
-    ("history", "versions", lambda view, id: view.history(id)),
+    ("history", "history", lambda view, id: view.history(id)),
     ("changes", "versions", lambda view, id: view.changes()),
     ("stats", "stats", lambda view, id: view.stats()),
-    ("search", "candidates", lambda view, id: view.search("tea")),
-    ("search", "pick", lambda view, id: view.search("tea")),
+    ("search", "marks", lambda view, id: view.search("tea")),
+    ("search", "get", lambda view, id: view.search("tea")),
     ("update", "get", lambda view, id: view.update(id, title="x")),
     ("restore", "get", lambda view, id: view.restore(id)),
 ]
@@ -60,7 +60,7 @@ def test_a_failed_write_leaves_no_trace_and_can_be_repeated(
     memory = ada.add("green tea")
     faulty.on(Event, heard.append)
     before = (ada.list(), ada.changes(), ada.stats())
-    store.fail("apply", StoreFull("no space left"))
+    store.fail("append", StoreFull("no space left"))
     with pytest.raises(StoreFull) as caught:
         WRITES[operation](ada, memory.id)
     assert caught.value.operation == operation
@@ -74,57 +74,57 @@ def test_a_failed_write_leaves_no_trace_and_can_be_repeated(
 @pytest.mark.req("H10")
 @pytest.mark.parametrize(("operation", "method", "read"), READS)
 def test_a_failed_read_says_so_and_can_be_repeated(
-    store: FaultyStore, ada: View, operation: str, method: str, read: Callable[[View, str], object]
+    store: FaultyStore, faulty: Memories, ada: View, operation: str, method: str, read: Callable[[View, str], object]
 ) -> None:
     memory = ada.add("green tea")
     store.fail(method, StoreBusy("locked"))
     with pytest.raises(StoreBusy) as caught:
         read(ada, memory.id)
     assert caught.value.operation == operation
-    assert store.store.sequence() == 1
+    assert sequence(faulty) == 1
     read(ada, memory.id)
 
 
 @pytest.mark.req("L1", "H10")
-def test_a_key_makes_a_lost_answer_harmless(store: FaultyStore, ada: View) -> None:
-    store.fail("apply", StoreBusy("the answer was lost"), after=True)
+def test_a_key_makes_a_lost_answer_harmless(store: FaultyStore, faulty: Memories, ada: View) -> None:
+    store.fail("append", StoreBusy("the answer was lost"), after=True)
     with pytest.raises(StoreBusy):
         ada.add("green tea", key="k")
     again = ada.add("green tea", key="k")
-    assert ada.count() == store.sequence() == 1
+    assert ada.count() == sequence(faulty) == 1
     assert ada.list().memories == (again,)
 
 
 @pytest.mark.req("H11")
-def test_a_conflict_in_the_store_is_tried_again(store: FaultyStore, ada: View) -> None:
+def test_a_conflict_in_the_store_is_tried_again(store: FaultyStore, faulty: Memories, ada: View) -> None:
     """Another writer was faster: the engine reads again, and its change stays whole."""
     memory = ada.add("green tea", key="k")
-    store.fail("apply", Conflict("somebody was faster"), call=1)
-    store.fail("apply", Conflict("somebody was faster"), call=2)
+    store.fail("append", Conflict("somebody was faster"), call=1)
+    store.fail("append", Conflict("somebody was faster"), call=2)
     assert ada.update(memory.id, add_tags=["a"]).tags == ("a",)
-    store.fail("apply", Conflict("somebody took the key"))
+    store.fail("append", Conflict("somebody took the key"))
     assert ada.add("black tea", key="b").content == "black tea"
-    store.fail("apply", Conflict("somebody was faster"))
+    store.fail("append", Conflict("somebody was faster"))
     assert ada.forget(memory.id) is True
-    assert store.sequence() == 4
+    assert sequence(faulty) == 4
 
 
 @pytest.mark.req("H11")
-def test_trying_again_has_an_end(store: FaultyStore, ada: View) -> None:
+def test_trying_again_has_an_end(store: FaultyStore, faulty: Memories, ada: View) -> None:
     memory = ada.add("green tea")
     for call in range(1, 2 * ATTEMPTS + 1):
-        store.fail("apply", Conflict("somebody was faster"), call=call)
+        store.fail("append", Conflict("somebody was faster"), call=call)
     with pytest.raises(Conflict) as caught:
         ada.update(memory.id, title="Tea")
     assert caught.value.details == {"memory_id": memory.id}
     with pytest.raises(Conflict):
         ada.add("black tea", key="k")
-    assert store.store.sequence() == 1
+    assert sequence(faulty) == 1
 
 
 def test_a_conflict_without_a_key_is_not_repeated(store: FaultyStore, ada: View) -> None:
     """A new id that is taken is no race; whoever made it twice should know."""
-    store.fail("apply", Conflict("the id is taken"))
+    store.fail("append", Conflict("the id is taken"))
     with pytest.raises(Conflict):
         ada.add("green tea")
-    assert store.calls["apply"] == 1
+    assert store.calls["append"] == 1

@@ -46,6 +46,7 @@ USES: dict[str, Callable[[View], object]] = {
     "stats": lambda view: view.stats(),
     "history": lambda view: view.history("id"),
     "changes": lambda view: view.changes(),
+    "position": lambda view: view.position(),
     "search": lambda view: view.search("x"),
     "update": lambda view: view.update("id", content="y"),
     "forget": lambda view: view.forget("id"),

@@ -4,8 +4,8 @@ import pytest
 
 import recollect
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.engine import reembedding
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
-from recollect.memories import reembedding
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Named, Opener, Switched, embedders

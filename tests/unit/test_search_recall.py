@@ -381,7 +381,7 @@ def test_the_same_words_of_two_people_are_two_things_said(talking: View) -> None
 @pytest.mark.req("L5")
 def test_filters_and_the_past_narrow_what_is_searched(view: View) -> None:
     first = view.add("The user prefers dark mode", tags=["ui"])
-    before = view.changes()[-1].sequence
+    before = view.position()
     view.update(first.id, content="The user prefers light mode")
     view.add("The user prefers dark bread", type="preference")
     question = "What does the user prefer?"

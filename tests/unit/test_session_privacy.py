@@ -15,6 +15,7 @@ from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.testing.builders import START
 from recollect.types import Operation, Removal, Version
+from tests.unit.histories import plain as plain_versions
 from tests.unit.stand_ins import HandClock
 
 HOUR = timedelta(hours=1)
@@ -138,14 +139,14 @@ def test_all_or_none() -> None:
     with recollect.open(store=store, embedder=None) as memories:
         view = memories.view(user="ada")
         view.add_many([f"number {number}" for number in range(20)])
-        calls = store.calls["apply"]
-        store.fail("apply", StoreFull("no space left"))
+        calls = store.calls["append"]
+        store.fail("append", StoreFull("no space left"))
         with pytest.raises(StoreFull):
             view.forget_many(filter={})
         assert view.count() == 20
-        store.fail("apply", Conflict("somebody was faster"))
+        store.fail("append", Conflict("somebody was faster"))
         assert view.forget_many(filter={}).count == 20
-        assert store.calls["apply"] - calls == 3
+        assert store.calls["append"] - calls == 3
         assert view.count() == 0
 
 
@@ -179,14 +180,14 @@ def test_an_interrupted_deletion_can_be_repeated() -> None:
     with recollect.open(store=store, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         sessions.create("monday").view.add("Use OAuth")
-        for permanent, method in ((False, "apply"), (True, "apply"), (True, "drop_record")):
+        for permanent, method in ((False, "append"), (True, "append"), (True, "records.drop")):
             store.fail(method, StoreFull("no space left"))
             with pytest.raises(StoreFull):
                 sessions.delete("monday", permanent=permanent)
             sessions.delete("monday", permanent=permanent)
             if not permanent:
                 sessions.restore("monday")
-            elif method == "apply":
+            elif method == "append":
                 sessions.create("monday").view.add("Use OAuth")
         assert sessions.list(include_deleted=True) == ()
         assert memories.view(user="ada", session="monday").count(filter={"include_forgotten": True}) == 0
@@ -228,7 +229,7 @@ def test_an_export_holds_everything(sessions: Sessions, session: Session) -> Non
     assert [codec.decode_as(json.dumps(one), Memory) for one in plain["memories"]] == kept
     told = json.loads(session.export("json", history=True))
     history = [codec.decode_as(json.dumps(one), Version) for one in told["history"]]
-    assert history == session.view.changes()
+    assert history == plain_versions(session.view.changes())
     head, *lines = [json.loads(line) for line in session.export("jsonl", history=True).split("\n")[:-1]]
     assert head["session"] == plain["session"]
     assert [line["memory"] for line in lines if "memory" in line] == plain["memories"]

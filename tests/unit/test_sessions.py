@@ -40,7 +40,7 @@ def store_of(memories: Memories) -> Store:
 
 
 def body_of(memories: Memories, id: str) -> dict[str, Any]:
-    record = store_of(memories).record(ADA, "session", id)
+    record = store_of(memories).records.get(ADA, "session", id)
     assert record is not None
     found: dict[str, Any] = codec.decode_json(record.body)
     return found
@@ -98,7 +98,7 @@ def test_a_record_of_other_software_is_read_and_its_fields_are_kept(memories: Me
     }
     name = "sess_20260110_user123"
     body = codec.encode_json(foreign)
-    store_of(memories).put_record(Record(owner=ADA, kind="session", name=name, body=body, version=1, updated_at=START))
+    store_of(memories).records.put(Record(owner=ADA, kind="session", name=name, body=body, version=1, updated_at=START))
     session = sessions.load(name)
     assert session.config == SessionConfig(decay=DecayPolicy(half_life_hours=168, min_decay_factor=0.2))
     session.preferences.set("b", 2)
@@ -330,9 +330,9 @@ def test_a_full_disk_does_not_keep_a_session_from_being_read() -> None:
     with open_database(store=store, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         sessions.create("monday").view.add("Use OAuth")
-        store.fail("put_record", StoreFull("no space left"))
+        store.fail("records.put", StoreFull("no space left"))
         assert sessions.load("monday").view.count() == 1
-        store.fail("put_record", StoreFull("no space left"))
+        store.fail("records.put", StoreFull("no space left"))
         with pytest.raises(StoreFull):
             sessions.create("tuesday")
         assert [one.id for one in sessions.list()] == ["monday"]
@@ -412,7 +412,9 @@ def test_a_record_that_makes_no_sense_is_corrupt(memories: Memories, sessions: S
     sound = {"session_id": "odd", "user_id": "ada", "created_at": "2026-01-01T12:00:00Z"}
     sound["last_accessed"] = sound["created_at"]
     data = codec.encode_json({**sound, **body} if isinstance(body, dict) and body else body)
-    store_of(memories).put_record(Record(owner=ADA, kind="session", name="odd", body=data, version=1, updated_at=START))
+    store_of(memories).records.put(
+        Record(owner=ADA, kind="session", name="odd", body=data, version=1, updated_at=START)
+    )
     for call in (sessions.list, lambda: sessions.load("odd")):
         with pytest.raises(StoreCorrupt) as caught:
             call()

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from recollect import Layer, Memories, Memory, MemoryType, NewMemory, View
 from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
-from recollect.testing.builders import START, plain
-from recollect.testing.strategies import drafts
+from recollect.testing.builders import START
 from recollect.types import KnowledgePointer, Owner, PointerType, Source, SourceType
+from tests.unit.samples import drafts, plain
 from tests.unit.stand_ins import HandClock, Opener, sequence
 
 EVERYTHING: dict[str, Any] = {
@@ -53,7 +53,7 @@ def test_every_field_comes_back(view: View) -> None:
     assert view.get(added.id) == expected
     assert plain(view.list().memories[0]) == expected
     assert plain(view.search("PostgreSQL").hits[0].memory) == expected
-    assert view.history(added.id)[0].memory == view.changes()[0].memory == view.get(added.id, as_of=1)
+    assert view.history(added.id)[0].memory == view.changes()[0].memory == view.get(added.id, as_of=view.position())
     assert plain(view.history(added.id)[0].memory or added) == expected
 
 
@@ -185,7 +185,8 @@ def test_add_many_takes_texts_and_new_memories_in_order(view: View) -> None:
         ("two", "project"),
         ("three", "user"),
     ]
-    assert [memory.content for memory in view.list(sort_by="oldest")] == ["one", "two", "three"]
+    for layer, contents in (("user", ["one", "three"]), ("project", ["two"])):
+        assert [memory.content for memory in view.list(sort_by="oldest", layers=layer)] == contents
     assert view.add_many([]) == []
 
 

@@ -12,6 +12,8 @@ from recollect.errors import InvalidInput
 from recollect.testing import strategies
 from recollect.testing.builders import START
 from recollect.types import Layers, Sort, SortName
+from tests.unit.samples import drafts as drafts_of_memories
+from tests.unit.samples import stored
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_view_adding import EVERYTHING, _storable
 
@@ -70,7 +72,7 @@ def test_conditions(view: View, wanted: dict[str, Any], met: bool) -> None:
         assert [found.id for found in page] == expected
         assert page.total == view.count(filter=filter) == len(expected)
         assert [hit.memory.id for hit in view.search("postgresql", filter=filter)] == expected
-        assert [found.id for found in view.list(filter=filter, as_of=1)] == expected
+        assert [found.id for found in view.list(filter=filter, as_of=view.position())] == expected
 
 
 def test_every_condition_is_tried() -> None:
@@ -90,7 +92,9 @@ def test_within_moves_on_with_the_clock(view: View, clock: HandClock) -> None:
 
 @pytest.mark.req("L5", "J5")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-@given(st.lists(strategies.drafts(), min_size=1, max_size=4), st.lists(strategies.conditions(), min_size=3, max_size=3))
+@given(
+    st.lists(drafts_of_memories(), min_size=1, max_size=4), st.lists(strategies.conditions(), min_size=3, max_size=3)
+)
 def test_listings_agree_with_the_definition(
     view: View, drafts: list[dict[str, Any]], conditions: list[dict[str, Any]]
 ) -> None:
@@ -103,7 +107,7 @@ def test_listings_agree_with_the_definition(
         if "text" in wanted:
             wanted["text"] = " ".join(wanted["text"])
         where = filters.resolve(Filter(**wanted), START)
-        expected = [memory for memory in everything if filters.matches(memory, where)]
+        expected = [memory for memory in everything if filters.matches(stored(memory), where)]
         assert list(view.list(limit=100, filter=wanted)) == expected
         assert view.count(filter=wanted) == len(expected)
     for memory in everything:
@@ -145,7 +149,7 @@ def test_orders(view: View, clock: HandClock, sort: SortName, order: str) -> Non
     assert pages == order
     assert "".join(m.content for m in view.list(sort_by=sort, offset=1, limit=3)) == order[1:4]
     if sort in ("newest", "oldest", "important"):
-        assert "".join(m.content for m in view.list(sort_by=sort, as_of=5)) == order
+        assert "".join(m.content for m in view.list(sort_by=sort, as_of=view.position())) == order
 
 
 @pytest.mark.req("L5")

@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from recollect import Memories, View
-from recollect.testing.builders import START, plain
+from recollect.testing.builders import START
 from recollect.types import State
-from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
+from tests.unit.samples import plain
+from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, places, sequence
 
 
 def contents(view: View, **arguments: object) -> list[str]:
@@ -68,7 +69,7 @@ def test_only_reads_of_the_present_by_id_are_counted(memories: Memories, view: V
     view.stats()
     view.history(memory.id)
     view.changes()
-    view.get(memory.id, as_of=1)
+    view.get(memory.id, as_of=view.position())
     memories.view(user="bob").get(memory.id)
     view.forget(memory.id)
     assert view.get(memory.id) is None
@@ -125,7 +126,7 @@ def test_everything_survives_closing(file_opener: Opener, clock: HandClock) -> N
 
 
 @pytest.mark.req("L3", "L5", "N6")
-def test_the_past_by_sequence_and_by_time(view: View, clock: HandClock) -> None:
+def test_the_past_by_position_and_by_time(view: View, clock: HandClock) -> None:
     times = [clock.time - timedelta(seconds=1)]
     memory = view.add("Lives in Paris")
     times.append(clock.forward(hours=1))
@@ -138,19 +139,21 @@ def test_the_past_by_sequence_and_by_time(view: View, clock: HandClock) -> None:
     times.append(clock.time)
     # After each write: what a reader saw then. The last two were made at the same time.
     seen = {0: [], 1: ["Lives in Paris"], 2: ["Lives in Rome"], 3: ["Lives in Rome", "Likes tea"], 4: ["Likes tea"]}
+    where = places(view)
     for number, expected in seen.items():
-        assert contents(view, as_of=number) == expected
-        assert view.count(as_of=number) == len(expected)
-        found = view.get_many([memory.id, other.id], as_of=number)
+        place = where[number]
+        assert contents(view, as_of=place) == expected
+        assert view.count(as_of=place) == len(expected)
+        found = view.get_many([memory.id, other.id], as_of=place)
         assert sorted(one.content for one in found.values()) == sorted(expected)
-        words = {hit.memory.content for hit in view.search("lives likes paris rome tea", as_of=number)}
+        words = {hit.memory.content for hit in view.search("lives likes paris rome tea", as_of=place)}
         assert words == set(expected)
     for at, number in zip(times, (0, 1, 2, 4), strict=True):
         assert contents(view, as_of=at) == seen[number]
         assert view.list(as_of=at).total == view.count(as_of=at) == len(seen[number])
-        assert view.get(memory.id, as_of=at) == view.get(memory.id, as_of=number)
-        assert view.search("lives", as_of=at).hits == view.search("lives", as_of=number).hits
-    before = view.get(memory.id, as_of=4, include_forgotten=True)
+        assert view.get(memory.id, as_of=at) == view.get(memory.id, as_of=where[number])
+        assert view.search("lives", as_of=at).hits == view.search("lives", as_of=where[number]).hits
+    before = view.get(memory.id, as_of=where[4], include_forgotten=True)
     assert before is not None
     assert before.state is State.FORGOTTEN
 
@@ -159,20 +162,22 @@ def test_the_past_by_sequence_and_by_time(view: View, clock: HandClock) -> None:
 def test_filters_hold_for_the_past_as_it_was(view: View) -> None:
     memory = view.add("Lives in Paris", tags=["a"], importance=0.1)
     view.update(memory.id, add_tags=["b"], remove_tags=["a"], importance=0.9)
-    for number, tag in ((1, "a"), (2, "b")):
-        assert view.count(filter={"tags": [tag]}, as_of=number) == 1
-        assert view.count(filter={"tags": [tag]}, as_of=3 - number) == 0
-    assert view.count(filter={"min_importance": 0.5}, as_of=1) == 0
-    assert view.count(filter={"min_importance": 0.5}, as_of=99) == 1
+    _, first, second = places(view)
+    for place, tag, other in ((first, "a", second), (second, "b", first)):
+        assert view.count(filter={"tags": [tag]}, as_of=place) == 1
+        assert view.count(filter={"tags": [tag]}, as_of=other) == 0
+    assert view.count(filter={"min_importance": 0.5}, as_of=first) == 0
+    assert view.count(filter={"min_importance": 0.5}, as_of=view.position()) == 1
 
 
 @pytest.mark.req("L11")
 def test_the_past_belongs_to_its_owner(memories: Memories, view: View) -> None:
     memory = view.add("Likes tea")
     bob = memories.view(user="bob")
-    assert bob.get(memory.id, as_of=1) is None
-    assert bob.list(as_of=1).memories == ()
-    assert bob.search("tea", as_of=1).hits == ()
+    place = view.position()
+    assert bob.get(memory.id, as_of=place) is None
+    assert bob.list(as_of=place).memories == ()
+    assert bob.search("tea", as_of=place).hits == ()
 
 
 @pytest.mark.req("W4")

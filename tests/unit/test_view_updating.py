@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from recollect import Memories, MemoryType, View
 from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.testing.builders import START, plain
+from recollect.testing.builders import START
 from recollect.types import Operation, Source, SourceType
+from tests.unit.samples import plain
 from tests.unit.stand_ins import HandClock, sequence
 from tests.unit.test_view_adding import EVERYTHING
 

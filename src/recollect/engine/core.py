@@ -111,6 +111,9 @@ class SessionLimits(Protocol):
     def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
         """Append within the limit of a session, after making room where that is needed and allowed."""
 
+    def forget(self, session: Owner) -> None:
+        """Read the configuration of a session anew."""
+
 
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.

@@ -81,7 +81,10 @@ def _rest(memory: Memory) -> dict[str, Any]:
 def _unknown(payload: bytes) -> dict[str, Any]:
     """What a newer release put into a payload."""
     known = {*_PAYLOAD, "references", "source_reference"}
-    return {name: value for name, value in codec.decode_json(payload or b"{}").items() if name not in known}
+    return {name: value for name, value in _read_payload(payload or b"{}").items() if name not in known}
+
+
+_read_payload = codec.reader(dict[str, Any])
 
 
 def unseal(stored: Stored) -> Memory:
@@ -110,7 +113,7 @@ def unseal(stored: Stored) -> Memory:
         for name in _FACETS:
             if name in facets:
                 fields[name] = facets[name]
-        rest = codec.decode_json(stored.payload) if stored.payload else {}
+        rest = _read_payload(stored.payload) if stored.payload else {}
         if rest:
             fields.update((name, rest[name]) for name in (*_PAYLOAD, "references") if name in rest)
         if "source_type" in facets:

@@ -3,13 +3,15 @@
 import base64
 import hashlib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from recollect import codec
 from recollect.errors import InvalidInput, PositionLost
 from recollect.types import JournalPage, Owner, Position, Stamp, Stored
 
-_SEQ = 2**62
+_SEQUENCES = range(2**62)
+_TIMES = range(*map(codec.to_micros, (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))))
 
 
 class Reached(NamedTuple):
@@ -94,8 +96,9 @@ def lost() -> PositionLost:
 
 
 def _reached(seq: Any, check: Any, at: Any) -> Reached:
-    if not isinstance(check, str) or not all(isinstance(one, int) and abs(one) < _SEQ for one in (seq, at)) or seq < 0:
-        raise ValueError("not a sequence")
+    whole = type(seq) is int and type(at) is int  # a truth value is none
+    if not whole or seq not in _SEQUENCES or at not in _TIMES or not isinstance(check, str):
+        raise ValueError("not a sequence, a check and a time")
     return Reached(seq, check, at)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from math import prod
 
-from recollect import events, filters, logs, statistics
+from recollect import events, logs, statistics
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.engine.sealing import unseal
 from recollect.engine.writing import erasure
@@ -51,9 +51,11 @@ def chosen(
             continue
         relevance = prod(decay.relevance(memory, now, policy).values())
         one = DroppedMemory(id=memory.id, reason="irrelevant", relevance=relevance, bytes_used=size)
-        if not filters.visible(memory, now):
-            gone.append(replace(one, reason="forgotten" if memory.state is State.FORGOTTEN else "expired"))
-        elif relevance < IRRELEVANT:
+        if memory.state is State.FORGOTTEN:
+            gone.append(replace(one, reason="forgotten"))
+        elif memory.expires_at is not None and memory.expires_at <= now:
+            gone.append(replace(one, reason="expired"))
+        elif relevance < IRRELEVANT and memory.state is State.ACTIVE:  # what was archived is to be kept
             doubtful.append((one, memory.created_at))
     left -= sum(one.bytes_used for one in gone)
     for one, _ in sorted(doubtful, key=lambda found: (found[0].relevance, found[1], found[0].id)):

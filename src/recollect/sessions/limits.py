@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recollect.engine.core import Engine
+from recollect.engine.core import ATTEMPTS, Engine
 from recollect.errors import Conflict, QuotaExceeded
 from recollect.sessions import compaction
 from recollect.sessions import description as descriptions
 from recollect.sessions.records import KIND
 from recollect.types import Guard, Layer, Owner, Quota, SessionConfig, Write
+
+_KNOWN = 10_000  # sessions whose configuration is kept in RAM
 
 
 class _Known(NamedTuple):
@@ -31,13 +33,27 @@ class SessionLimits:
 
     def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
         """Append within the limit of a session, after making room where that is needed and allowed."""
-        known = self._known.get(session) or self._read(engine, session)
-        try:
-            self._append(engine, known, writes, session, quotas)
-        except Conflict as error:
-            if error.details.get("kind") != KIND:
-                raise
-            self._append(engine, self._read(engine, session), writes, session, quotas)
+        known = self._known.get(session)
+        for _ in range(ATTEMPTS):  # its record changes with every use of the session
+            known = known or self._read(engine, session)
+            try:
+                self._append(engine, known, writes, session, quotas)
+            except Conflict as error:
+                if error.details.get("kind") != KIND:
+                    raise
+                known = None
+            else:
+                return
+        raise Conflict(
+            f"session {session.ids[-1]!r} kept changing while it was written to",
+            details={"session_id": session.ids[-1]},
+            hint="try again when there are fewer writers",
+        )
+
+    def forget(self, session: Owner) -> None:
+        """Read the configuration of a session anew: one that was dropped and made again begins at the same version."""
+        self._known.pop(session, None)
+        self._crowded.pop(session, None)
 
     def _read(self, engine: Engine, session: Owner) -> _Known:
         user, name = session.ids
@@ -46,6 +62,9 @@ class SessionLimits:
             known = _Known(0, engine.store.session_defaults())
         else:
             known = _Known(record.version, descriptions.decode(record.body).settings(engine.defaults))
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+            self._crowded.clear()
         self._known[session] = known
         return known
 

@@ -48,6 +48,8 @@ class SessionRecords:
 
     def add(self, description: Description) -> None:
         """Keep a new session; ``Conflict`` if there is one of that id."""
+        if self._engine.session_limits is not None:
+            self._engine.session_limits.forget(self.owner_of(description.session_id))
         self._engine.records.put(
             Record(
                 owner=self._owner,

@@ -1,11 +1,33 @@
 """The kit as one class."""
 
 from recollect.testing.basics import Basics
+from recollect.testing.capabilities import Capabilities
+from recollect.testing.concurrency import Concurrency
+from recollect.testing.embedding import Embedding
+from recollect.testing.erasure import Erasure
 from recollect.testing.isolation import Isolation
+from recollect.testing.machine import AnyOrder
+from recollect.testing.positions import Positions
 from recollect.testing.queries import Queries
+from recollect.testing.quotas import Guards, Quotas
+from recollect.testing.records import Leases, RecordsOfOwners
 
 
-class StoreConformance(Basics, Queries, Isolation):
+class StoreConformance(
+    Basics,
+    Positions,
+    Queries,
+    Isolation,
+    Quotas,
+    Guards,
+    Embedding,
+    RecordsOfOwners,
+    Leases,
+    Concurrency,
+    Capabilities,
+    Erasure,
+    AnyOrder,
+):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.
 
     Give ``raw_bytes`` and ``url`` as well where you can: without them the tests of erasing and of several processes

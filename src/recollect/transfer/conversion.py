@@ -6,14 +6,14 @@ compared. The target remembers how far it is, so that a conversion that was inte
 copy follows what was written since.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from recollect import codec, plugins
-from recollect.errors import ConfigurationError, Conflict, NotACopy, PositionLost, RecollectError
+from recollect.errors import ConfigurationError, Conflict, InvalidInput, NotACopy, PositionLost, RecollectError
 from recollect.ports import Journal, Store
 from recollect.transfer import comparison
 from recollect.types import Access, ConversionReport, Embedded, Operation, Position, Stored, Vector, Write
@@ -21,6 +21,7 @@ from recollect.types import Access, ConversionReport, Embedded, Operation, Posit
 CONVERSION = "conversion"
 """The setting in which a target remembers how far it is."""
 
+_UNREADABLE = "the setting that says how far it is cannot be read"
 _PATIENCE = 3  # rounds in which the source changed while it was copied
 # How a store writes is its own; which embedder it has is said with its vectors.
 _NOT_COPIED = frozenset({CONVERSION, "durability", "embedder", "dimension", "origin", "epoch"})
@@ -171,7 +172,7 @@ class _Conversion:
         try:
             place = _Place.parse(text)
         except ValueError:
-            raise _no_copy("the setting that says how far it is cannot be read") from None
+            raise _no_copy(_UNREADABLE) from None
         if place.source != origin:
             raise _no_copy("it is a copy of another source")
         try:
@@ -179,6 +180,8 @@ class _Conversion:
             more = self._target.feed(after=place.reached, limit=comparison.BATCH + 1)
         except PositionLost:
             raise _no_copy("one of the two was restored from an older copy") from None
+        except InvalidInput:
+            raise _no_copy(_UNREADABLE) from None
         # A conversion stopped between a batch and the note of it left one batch more than the note says.
         if len(more) > comparison.BATCH or not all(self._has(one) for one in more):
             raise _no_copy("it was written to by others")
@@ -206,10 +209,7 @@ class _Conversion:
         behind = {owner: mark.seq for owner, mark in self._source.marks(set(self._source.owners())).items()}
         for page in comparison.pages(self._source, place.after):
             writes = self._writes(page, embedder)
-            try:
-                self._target.append(writes)
-            except Conflict as error:
-                raise _no_copy("it was written to by others", **error.details) from error
+            self._append(writes)
             reached = self._target.feed(after=place.reached).next
             place = self._note(replace(place, after=page.next, reached=reached))
             self._copied += len(writes)
@@ -218,6 +218,19 @@ class _Conversion:
             if all(one.seq > behind.get(one.owner, 0) for one in page):
                 break
         return place
+
+    def _append(self, writes: Sequence[Write]) -> None:
+        """All versions of a page at once; owner by owner where the target cannot write to several."""
+        together = [writes]
+        if not self._stores[1].capabilities.batches:
+            owners = dict.fromkeys(write.owner for write in writes)
+            together = [[write for write in writes if write.owner == owner] for owner in owners]
+        try:
+            for batch in together:
+                if batch:
+                    self._target.append(batch)
+        except Conflict as error:
+            raise _no_copy("it was written to by others", **error.details) from error
 
     def _writes(self, page: Iterable[Stored], embedder: str | None) -> list[Write]:
         """The versions of a page that the target lacks, each as it was written, the newest with its vector."""
@@ -314,7 +327,8 @@ def copy_records(source: Store, target: Store) -> None:
     stored = {(one.owner, one.kind, one.name): one for one in target.records.list(None)}
     for place, record in wanted.items():
         before = stored.get(place)
-        if before is not None and before.version > record.version:  # dropped in the source, and begun anew
+        if before is not None and before.version >= record.version and before != record:
+            # Dropped in the source and begun anew, or changed in the target.
             target.records.drop(*place)
             before = None
         for version in range(before.version + 1 if before else 1, record.version + 1):

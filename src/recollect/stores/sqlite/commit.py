@@ -71,12 +71,10 @@ class GroupCommit(Generic[W]):
         connect: Callable[[], apsw.Connection],
         begin: Callable[[apsw.Connection, Sequence[Callable[[W], Any]]], W],
         committed: Callable[[W], None],
-        rolled_back: Callable[[W], None],
     ) -> None:
         self._connect = connect
         self._begin = begin
         self._committed = committed
-        self._rolled_back = rolled_back
         self._connection: apsw.Connection | None = None
         self._mutex = threading.Lock()
         self._led_no_more = threading.Condition(self._mutex)
@@ -165,18 +163,14 @@ class GroupCommit(Generic[W]):
         connection.execute("BEGIN IMMEDIATE")
         try:
             transaction = self._begin(connection, [job.work for job in group])
-            try:
-                for job in group:
-                    job.error = None
-                    try:
-                        job.result = job.work(transaction)
-                    except RecollectError as error:
-                        job.error = error
-                transaction.finish()
-                connection.execute("COMMIT")
-            except BaseException:  # reason: undo, whatever it was, and let it go on
-                self._rolled_back(transaction)
-                raise
+            for job in group:
+                job.error = None
+                try:
+                    job.result = job.work(transaction)
+                except RecollectError as error:
+                    job.error = error
+            transaction.finish()
+            connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,12 +30,13 @@ BUSY_TIMEOUT_MS = 30_000
 ERASURE_TIMEOUT_MS = 1_000
 IDLE_READERS = 8
 FORK_TIMEOUT_S = 5.0
+_PAGES_AT_ONCE = 1_000
 _MAGIC = b"SQLite format 3\x00"
 _SYNCHRONOUS = {"full": "FULL", "relaxed": "NORMAL"}
 
 
 # What comes of decoding a damaged row, besides SQLite's own errors: it need not be text, nor in any range, nor ours.
-UNREADABLE = (apsw.Error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+UNREADABLE = (apsw.Error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
 def translate(error: Exception, path: Path) -> StoreError:
@@ -92,6 +94,7 @@ def prepare(path: Path) -> apsw.Connection:
         if schema.version_of(connection) == 0:
             # Takes effect on an empty file only, which this one is: in WAL mode it could not change any more.
             connection.pragma("page_size", schema.PAGE_BYTES)
+        _copy_older(connection, path)
         schema.migrate(connection)
         _enter_wal(connection)
     except BaseException:  # reason: whatever it was, the connection must not stay open
@@ -160,6 +163,36 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
         )
 
 
+def _copy_older(connection: apsw.Connection, path: Path) -> None:
+    """Before a file of an older schema is migrated, copy it beside itself: the way back if the new release disappoints.
+
+    The copy appears under its name when it is complete, so that a killed process leaves no half of one.
+    """
+    version = schema.version_of(connection)
+    if not 0 < version < schema.LATEST or not connection.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
+        return
+    target = path.with_name(f"{path.name}.schema-{version}.bak")
+    draft = target.with_name(f"{target.name}.{os.getpid()}")
+    _create(draft)
+    try:
+        copy = apsw.Connection(str(draft))
+        try:
+            with copy.backup("main", connection, "main") as backup:
+                while not backup.done:
+                    backup.step(_PAGES_AT_ONCE)
+        finally:
+            copy.close()
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def copies(path: Path) -> list[Path]:
+    """The copies that migrations made beside a file."""
+    names = (path.with_name(f"{path.name}.schema-{number}.bak") for number in range(1, schema.LATEST))
+    return [name for name in names if name.exists()]
+
+
 def _enter_wal(connection: apsw.Connection) -> None:
     """SQLite does not call the busy handler for this one change, so it is tried until it works."""
     patience = Patience()
@@ -204,8 +237,8 @@ def _has_words(*values: Any) -> bool:
 
 
 def _has_fields(*values: Any) -> bool:
-    body, wanted = values
-    return filters.has_fields(codec.decode_json(body).get("metadata", {}), codec.decode_json(wanted))
+    facets, wanted = values
+    return filters.has_fields(codec.decode_json(facets).get("fields", {}), codec.decode_json(wanted))
 
 
 class Patience:

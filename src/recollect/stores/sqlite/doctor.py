@@ -1,83 +1,21 @@
-"""Comparing the file with itself, and mending it: the journal is the truth, everything else can be made again."""
+"""Comparing the file with itself, and mending it: the journal is the truth, everything else can be derived again."""
 
-import re
+from __future__ import annotations
+
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from recollect import codec, statistics
-from recollect.errors import StoreCorrupt
+from recollect import codec
 from recollect.stores.sqlite import connections, records, rows, schema
-from recollect.types import Diagnosis, Finding, Owner
+from recollect.stores.sqlite.projections import counters, decoded, projections, raw, rebuild
+from recollect.types import Diagnosis, Finding
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """What the newest version of a memory looks like in heads, tags and keys."""
-
-    head: tuple[object, ...]
-    tags: tuple[tuple[int, str, int], ...]
-    keys: tuple[tuple[int, str, int], ...]
-
-
-def projections(connection: apsw.Connection) -> Iterator[Projection]:
-    """The projections that follow from the journal."""
-    owners: dict[int, Owner] = {}
-    for number, name in rows.fetch(connection, "SELECT owner, CAST(name AS BLOB) FROM owners"):
-        with suppress(*connections.UNREADABLE):
-            owners[number] = codec.decode_owner(name.decode())
-    newest = connection.execute(
-        f"SELECT {_raw(rows.JOURNAL)}, NULL, NULL, NULL, NULL, NULL, NULL, j.sequence, length(v.data)"
-        " FROM journal j LEFT JOIN vectors v ON v.number = j.number"
-        " WHERE j.operation <> 'erased'"
-        " AND j.version = (SELECT max(k.version) FROM journal k WHERE k.id = j.id)"
-    )
-    for *row, sequence, vector_bytes in newest:
-        # What cannot be read is left out: the check of the checksums names it.
-        projection = None
-        with suppress(StoreCorrupt, *connections.UNREADABLE):
-            projection = _projection(_decoded(row), owners, sequence, vector_bytes or 0)
-        if projection is not None:
-            yield projection
-
-
-def _projection(row: tuple[Any, ...], owners: Mapping[int, Owner], sequence: int, vector_bytes: int) -> Projection:
-    owner, number = row[3], row[2]
-    memory = rows.to_memory(row, owners[owner])
-    size = statistics.footprint_of(memory.content, codec.encode_body(memory), vector_bytes)
-    return Projection(
-        head=rows.head_row(memory, number, sequence, owner, size),
-        tags=tuple((owner, tag, number) for tag in memory.tags),
-        keys=() if memory.key is None else ((owner, memory.key, number),),
-    )
-
-
-def _raw(columns: str) -> str:
-    """Columns of the journal with their texts as bytes: what is damaged need not be a text any more."""
-    return re.sub(r"(\w+\.)?\b(id|operation|reason|content|body)\b", r"CAST(\g<0> AS BLOB)", columns)
-
-
-def _decoded(row: Iterable[Any]) -> tuple[Any, ...]:
-    """A row of raw columns with its texts."""
-    return tuple(value.decode() if isinstance(value, bytes) else value for value in row)
-
-
-def rebuild(connection: apsw.Connection) -> None:
-    """Make every projection again."""
-    for table in ("heads", "tags", "keys"):
-        connection.execute(f"DELETE FROM {table}")
-    for projection in list(projections(connection)):
-        rows.INTO_HEADS.rows(connection, [projection.head])
-        rows.INTO_TAGS.rows(connection, projection.tags)
-        rows.INTO_KEYS.rows(connection, projection.keys)
-    rows.forget_images(connection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +50,7 @@ def examine(connection: apsw.Connection, path: Path, *, repair: bool) -> Diagnos
             )
             for check, message in found
         ),
-        facts=_facts(connection),
+        facts=_facts(connection, path),
     )
 
 
@@ -125,13 +63,14 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
+        Check("counters", _counters_differ, "rebuild the projections", rebuild),
         Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
     )
 
 
-def _facts(connection: apsw.Connection) -> dict[str, str]:
+def _facts(connection: apsw.Connection, path: Path) -> dict[str, str]:
     settings = rows.settings(connection)
-    return {
+    facts = {
         "schema": str(schema.version_of(connection)),
         "sqlite": apsw.sqlite_lib_version(),
         "durability": settings.get("durability", "full"),
@@ -139,6 +78,10 @@ def _facts(connection: apsw.Connection) -> dict[str, str]:
         "dimension": settings.get("dimension", "none"),
         "versions": str(connection.execute("SELECT count(*) FROM journal").get),
     }
+    if copies := connections.copies(path):
+        # They hold what was erased since: a person must know of them.
+        facts["copies of older schemas"] = ", ".join(copy.name for copy in copies)
+    return facts
 
 
 def _nothing(_: apsw.Connection) -> None:
@@ -178,25 +121,25 @@ def _reindex(connection: apsw.Connection) -> None:
     connection.execute("REINDEX")
 
 
-def _damaged(connection: apsw.Connection) -> list[tuple[int, str]]:
-    """Sequence and id of the versions that are not what was written."""
-    found = connection.execute(f"SELECT {_raw(rows.CHECKED)} FROM journal")
-    return [(row[0], row[1]) for row in found if not _sound(row)]
+def _damaged(connection: apsw.Connection) -> list[int]:
+    """Places of the versions that are not what was written."""
+    found = connection.execute(f"SELECT {raw(rows.CHECKED)} FROM journal")
+    return [row[0] for row in found if not _sound(row)]
 
 
 def _sound(row: tuple[Any, ...]) -> bool:
     try:
-        values = _decoded(row[:-1])
-        body = values[10]
-        return rows.checksum(values) == row[-1] and (body is None or codec.is_body(body))
+        values = decoded(row[:-1])
+        facets = values[13]
+        readable = facets is None or isinstance(codec.decode_json(facets), dict)
+        return readable and rows.checksum(values) == row[-1]
     except connections.UNREADABLE:
         return False
 
 
 def _bad_checksums(connection: apsw.Connection) -> str:
     damaged = _damaged(connection)
-    listed = ", ".join(str(sequence) for sequence, _ in damaged[:10])
-    found = [f"{len(damaged)} versions are damaged, at sequence {listed}"] if damaged else []
+    found = [f"{len(damaged)} versions are damaged"] if damaged else []
     if unsound := len(_unsound_records(connection)):
         found.append(f"{unsound} records are damaged")
     return "; ".join(found)
@@ -204,9 +147,12 @@ def _bad_checksums(connection: apsw.Connection) -> str:
 
 def _set_aside(connection: apsw.Connection) -> None:
     """Nothing is thrown away: the raw rows stay in the file, and the memories go back to their last good version."""
-    for sequence, _ in _damaged(connection):
-        connection.execute("INSERT OR REPLACE INTO damaged SELECT * FROM journal WHERE sequence = ?", (sequence,))
-        connection.execute("DELETE FROM journal WHERE sequence = ?", (sequence,))
+    for place in _damaged(connection):
+        connection.execute(
+            f"INSERT OR REPLACE INTO damaged ({rows.CHECKED}) SELECT {rows.CHECKED} FROM journal WHERE place = ?",
+            (place,),
+        )
+        connection.execute("DELETE FROM journal WHERE place = ?", (place,))
     for key in _unsound_records(connection):
         for statement in (f"INSERT INTO damaged_records SELECT {records.COLUMNS} FROM records", "DELETE FROM records"):
             connection.execute(f"{statement} WHERE {records.ONE_RAW}", key)
@@ -221,14 +167,15 @@ def _unsound_records(connection: apsw.Connection) -> list[tuple[Any, ...]]:
 
 def _sound_record(row: tuple[Any, ...]) -> bool:
     try:
-        return records.is_sound((*_decoded(row[:-1]), row[-1])) and isinstance(codec.decode_json(row[5]), dict)
+        texts = decoded(row[:-1])
+        return records.is_sound((*texts, row[-1])) and isinstance(codec.decode_json(row[5]), dict)
     except connections.UNREADABLE:
         return False
 
 
 def _heads_differ(connection: apsw.Connection) -> str:
     expected = {projection.head for projection in projections(connection)}
-    actual = set(connection.execute("SELECT * FROM heads").fetchall())
+    actual = set(connection.execute(f"SELECT {rows.HEAD} FROM heads").fetchall())
     wrong = len(expected ^ actual)
     return f"{wrong} heads differ from the journal" if wrong else ""
 
@@ -240,6 +187,17 @@ def _rows_differ(connection: apsw.Connection, table: str) -> str:
     return f"{wrong} {table} differ from the journal" if wrong else ""
 
 
+def _counters_differ(connection: apsw.Connection) -> str:
+    """Sequences and times may be ahead of the journal: those of versions set aside are not given again."""
+    actual = {row[0]: row[1:] for row in rows.fetch(connection, _COUNTERS)}
+    wrong = 0
+    for one in counters(connection, projections(connection)):
+        seq, memories, used, last_at = actual[one.owner]
+        wrong += (memories, used) != (one.memories, one.bytes_used) or seq < one.seq or last_at < one.last_at
+    return f"the counters of {wrong} owners differ from the journal" if wrong else ""
+
+
+_COUNTERS = "SELECT owner, seq, memories, bytes, last_at FROM owners"
 _UNFIT = (
     "FROM vectors WHERE number NOT IN (SELECT number FROM heads)"
     " OR embedder IS NOT (SELECT value FROM settings WHERE name = 'embedder')"

@@ -5,64 +5,71 @@ embedder.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import apsw
 
 from recollect.ports import check_vector
 from recollect.stores.sqlite import rows
-
-if TYPE_CHECKING:
-    from recollect.ports import Embedded
+from recollect.stores.sqlite.transaction import Transaction
+from recollect.types import Embedded
 
 _INTO_RENEWED = rows.Insert("renewed (number, embedder, data, spans, pieces, digest)", 6)
-_NEWEST = (
-    "SELECT owner, version FROM journal WHERE id ="
-    # The first version has the number for its sequence. If it is set aside as damaged, a later one is looked for.
-    " (SELECT id FROM journal WHERE sequence >= ?1 AND number = ?1 ORDER BY sequence LIMIT 1)"
-    " ORDER BY version DESC LIMIT 1"
-)
+_NEWEST = "SELECT number, version, operation FROM journal WHERE id = ? AND owner = ? ORDER BY version DESC LIMIT 1"
 _MISSING = "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.number NOT IN (SELECT number FROM renewed WHERE embedder = ?))"
 
 
-def embed(connection: apsw.Connection, vectors: Sequence[Embedded]) -> None:
+class _Target(NamedTuple):
+    """A vector whose memory is still at its version, and where that memory is in the file."""
+
+    one: Embedded
+    owner: int
+    number: int
+
+
+def embed(work: Transaction, vectors: Sequence[Embedded]) -> None:
     """Store vectors of versions that are still the newest: in use, if they are the file's embedder's, else beside."""
+    connection = work.connection
     settings = rows.settings(connection)
-    fitting = [(owner, one) for one in vectors if (owner := _owner(connection, one)) is not None]
+    fitting = [target for one in vectors if (target := _target(work, connection, one)) is not None]
     if not fitting:
         return
-    known = settings.get("embedder", fitting[0][1].vector.embedder)
-    dimension = int(settings.get("dimension") or fitting[0][1].vector.dimension)
-    # All of them before anything is written: an error of ours ends the job, and undoes none of its statements.
-    used = [one for _, one in fitting if one.vector.embedder == known]
-    for one in used:
-        check_vector(one.vector, known, dimension)
-    if used and "embedder" not in settings:
-        rows.set_settings(connection, {"embedder": known, "dimension": str(dimension)})
-    for owner, one in fitting:
-        row = rows.vector_row(one.number, one.vector, one.digest)
-        if one.vector.embedder == known:
-            _replace(connection, owner, one, row)
-        else:
-            connection.execute("DELETE FROM renewed WHERE number = ?", (one.number,))
-            _INTO_RENEWED.rows(connection, [row])
+    known = settings.get("embedder", fitting[0].one.vector.embedder)
+    used = [target for target in fitting if target.one.vector.embedder == known]
     if used:
-        rows.renew(connection)
+        # All of them before anything is written: an error ends the job, and undoes none of its statements.
+        dimension = int(settings.get("dimension") or used[0].one.vector.dimension)
+        for target in used:
+            check_vector(target.one.vector, known, dimension)
+        if "embedder" not in settings:
+            rows.set_settings(connection, {"embedder": known, "dimension": str(dimension)})
+    for target in fitting:
+        row = rows.vector_row(target.number, target.one.vector, target.one.digest)
+        if target.one.vector.embedder == known:
+            _replace(connection, target, row)
+        else:
+            connection.execute("DELETE FROM renewed WHERE number = ?", (target.number,))
+            _INTO_RENEWED.rows(connection, [row])
+    for owner in {target.owner for target in used}:
+        rows.revise(connection, owner)
 
 
-def _owner(connection: apsw.Connection, one: Embedded) -> int | None:
-    """Whose the memory is, if it is still at that version. Its number is the sequence of its first version."""
-    row = connection.execute(_NEWEST, (one.number,)).fetchone()
-    return int(row[0]) if row is not None and row[1] == one.version else None
+def _target(work: Transaction, connection: apsw.Connection, one: Embedded) -> _Target | None:
+    owner = work.find_owner(one.owner)
+    row = connection.execute(_NEWEST, (one.id, owner)).fetchone()
+    if row is None or row[1] != one.version or row[2] == rows.ERASED:
+        return None
+    return _Target(one, owner, row[0])
 
 
-def _replace(connection: apsw.Connection, owner: int, one: Embedded, row: tuple[object, ...]) -> None:
-    before = connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (one.number,)).get or 0
-    connection.execute("DELETE FROM vectors WHERE number = ?", (one.number,))
+def _replace(connection: apsw.Connection, target: _Target, row: tuple[object, ...]) -> None:
+    number, owner = target.number, target.owner
+    before = connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (number,)).get or 0
+    connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
     rows.INTO_VECTORS.rows(connection, [row])
-    grown = len(one.vector.data) - int(before)
-    connection.execute("UPDATE heads SET bytes = bytes + ? WHERE owner = ? AND number = ?", (grown, owner, one.number))
-    rows.forget_images(connection, owner)
+    grown = len(target.one.vector.data) - int(before)
+    connection.execute("UPDATE heads SET bytes = bytes + ? WHERE owner = ? AND number = ?", (grown, owner, number))
+    connection.execute("UPDATE owners SET bytes = bytes + ? WHERE owner = ?", (grown, owner))
 
 
 def adopt(connection: apsw.Connection, embedder: str, dimension: int) -> bool:
@@ -83,7 +90,10 @@ def adopt(connection: apsw.Connection, embedder: str, dimension: int) -> bool:
         " SELECT number, embedder, data, spans, pieces, digest FROM renewed WHERE number IN (SELECT number FROM heads)"
     )
     connection.execute("DELETE FROM renewed")
+    connection.execute(
+        "UPDATE owners SET bytes = (SELECT coalesce(sum(bytes), 0) FROM heads h WHERE h.owner = owners.owner)"
+    )
     rows.set_settings(connection, {"embedder": embedder, "dimension": str(dimension)})
     connection.execute("DELETE FROM settings WHERE name = 'calibration'")
-    rows.forget_images(connection)
+    rows.revise(connection)
     return True

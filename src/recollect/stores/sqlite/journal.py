@@ -1,399 +1,421 @@
-"""Appending to the journal and keeping its projections in step, inside one transaction.
-
-A batch is planned first, which is where it can be refused, and written second: a refused batch has changed nothing.
-"""
+"""The journal of the embedded file: what is written, and how each read is answered."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+from typing import Any
 
 import apsw
 
 from recollect import codec, statistics
-from recollect.errors import Conflict
-from recollect.ports import check_quota, check_vector
-from recollect.stores.sqlite import rows, usage
-from recollect.stores.sqlite.usage import Figure, Figures
-from recollect.types import Operation, Owner, Vector
-
-if TYPE_CHECKING:
-    from recollect.ports import Quota, Write
-
-# Sequences set aside as damaged are not given again: whoever follows the journal has passed them.
-_STATE = (
-    "SELECT max(coalesce((SELECT max(sequence) FROM journal), 0), coalesce((SELECT max(sequence) FROM damaged), 0)),"
-    " (SELECT value FROM settings WHERE name = 'embedder'),"
-    " (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension')"
+from recollect.errors import RecollectError
+from recollect.filters import Where
+from recollect.ports import Journal, Query, positions
+from recollect.ports.positions import Reached
+from recollect.stores.sqlite import connections, embedding, queries, rows, statements
+from recollect.stores.sqlite.file import SqliteFile, check_durability, names
+from recollect.stores.sqlite.transaction import Append, erases
+from recollect.types import (
+    Access,
+    Embedded,
+    Guard,
+    JournalPage,
+    Mark,
+    MemoryType,
+    Owner,
+    Owners,
+    Position,
+    Quota,
+    Stats,
+    Stored,
+    Usage,
+    Vector,
+    Write,
 )
-_PRESENT = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM journal WHERE id = value)"
-_HEAD = f"SELECT {rows.CHECKED} FROM journal WHERE id = ? ORDER BY version DESC LIMIT 1"
-_SIZE = (
-    "SELECT bytes, coalesce((SELECT length(data) FROM vectors v WHERE v.number = h.number), 0)"
-    " FROM heads h WHERE owner = ? AND number = ?"
-)
-_MANY = 16  # writes: from here on, one statement for all ids is faster than one each
-_FLUSH = 200  # rows: enough to save statements, few enough to stay in the processor's cache
 
-Holders = dict[tuple[Owner, str], str | None]
-"""Who has a key; nobody any more, if none."""
+_MANY_PLACES = 500
 
 
-class Head(NamedTuple):
-    """What the file holds of a memory before a write: where it is, and what its projections were made from.
+class SqliteJournal(Journal):
+    """Versions in one file. Each answer comes from one state of it."""
 
-    An erased memory is only a number and a version.
-    """
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        # The owners that were asked for last, and which numbers were found to be theirs: a view asks again and again.
+        self._asked: tuple[Owners, dict[int, Owner]] = (frozenset(), {})
 
-    number: int
-    version: int
-    owner: int
-    erased: bool = False
-    key: str | None = None
-    tags: tuple[str, ...] = ()
+    # -- writing ----------------------------------------------------------------------------------------------
 
+    def append(
+        self, writes: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
+    ) -> Position:
+        """Append versions, in a transaction that may be shared with other threads."""
+        position: Position = self._file.write(Append(writes, quotas, guards))
+        self._file.empty_log(erased=erases(writes))
+        return position
 
-@dataclass(slots=True, eq=False)
-class Step:
-    """One write with its place in the journal and what it replaces. The owner's number comes when it is written."""
+    def embed(self, vectors: Sequence[Embedded]) -> None:
+        """Store vectors of memories that are there already."""
+        self._file.write(lambda work: embedding.embed(work, vectors))
 
-    write: Write
-    sequence: int
-    number: int
-    before: Head | None
-    owner: int = 0
+    def adopt(self, embedder: str, dimension: int) -> bool:
+        """Go over to another embedder, if every memory has its vector."""
+        adopted: bool = self._file.write(lambda work: embedding.adopt(work.connection, embedder, dimension))
+        return adopted
 
-    def journal_row(self, body: bytes) -> tuple[object, ...]:
-        """The version."""
-        return rows.journal_row(self.write, body, self.number, self.sequence, self.owner)
+    def count_accesses(self, accesses: Sequence[Access]) -> None:
+        """Add them up, in one transaction."""
+        counted = [(one.times, one.last_at, one.id, codec.encode_owner(one.owner)) for one in accesses]
+        if counted:
+            self._file.write(lambda work: work.connection.executemany(statements.COUNT_ACCESS, counted))
 
-    def head_row(self, size: int) -> tuple[object, ...]:
-        """Its head."""
-        return rows.head_row(self.write.memory, self.number, self.sequence, self.owner, size)
+    def set_settings(self, values: Mapping[str, str]) -> None:
+        """Change settings of the file. Another durability holds for connections opened from now on."""
+        if "durability" in values:
+            check_durability(values["durability"])
+        self._file.write(lambda work: rows.set_settings(work.connection, values))
 
+    # -- reading memories -------------------------------------------------------------------------------------
 
-class Append:
-    """The work of appending some writes. Whoever leads a group can see which ids it will ask for."""
-
-    __slots__ = ("quota", "writes")
-
-    def __init__(self, writes: Sequence[Write], quota: Quota | None) -> None:
-        self.writes = writes
-        self.quota = quota
-
-    def __call__(self, transaction: Transaction) -> list[int]:
-        """Append them."""
-        return transaction.append(self.writes, self.quota)
-
-
-class Transaction:
-    """One open transaction: everything that writes goes through here.
-
-    ``owners`` are the owners known to be committed; those that this transaction makes are kept apart until it is
-    committed, since a number that was rolled back may be given to another owner. ``known`` are the figures of usage
-    that were right at some commit; those of this transaction are kept apart as well.
-    """
-
-    def __init__(self, connection: apsw.Connection, owners: Mapping[Owner, int], known: Figures) -> None:
-        self.new_owners: dict[Owner, int] = {}
-        self.figures: dict[Owner, Figure] = {}
-        self._known = known
-        self.accesses: Mapping[str, rows.Accesses] = {}
-        self._connection = connection
-        self._owners = owners
-        self._found: dict[Owner, int] = {}
-        self._batch = _Batch(connection)
-        self._latest: dict[str, Step] = {}
-        self._holders: dict[tuple[Owner, str], str | None] = {}
-        [(self._last, self._embedder, self._dimension)] = rows.fetch(connection, _STATE)
-        self._settings_known = True  # until somebody writes tables directly
-        self._absent: AbstractSet[str] = frozenset()
-
-    @property
-    def connection(self) -> apsw.Connection:
-        """For whoever reads and writes tables directly: everything appended so far is in them."""
-        self._batch.flush()
-        self._settings_known = False
-        self.figures.clear()
-        return self._connection
-
-    def append(self, writes: Sequence[Write], quota: Quota | None = None) -> list[int]:
-        """Append versions, all or none, and return their sequences. They are in the tables after ``finish``."""
-        steps, holders = self._plan(writes)
-        figures = self._figures_after(steps, quota) if quota is not None or self._known or self.figures else {}
-        self._check_vectors([one.vector for one in writes if one.vector is not None and not one.keeps_vector])
-        for step in steps:
-            step.owner = self.number_of(step.write.memory.owner)
-            if step.write.operation is Operation.ERASED:
-                self._batch.erase(step)
-            else:
-                self._batch.add(step)
-        self._latest.update((step.write.memory.id, step) for step in steps)
-        self._holders.update(holders)
-        self._last += len(steps)
-        self.figures |= figures
-        return [step.sequence for step in steps]
-
-    def finish(self) -> None:
-        """Write what is still collected; to be called before the commit."""
-        self._batch.flush()
-
-    # -- planning ---------------------------------------------------------------------------------------------
-
-    def _plan(self, writes: Sequence[Write]) -> tuple[list[Step], Holders]:
-        """Each write with what it replaces and the keys that it moves, or the error of the first one that does not fit.
-
-        One batch may hold several versions of a memory, and may free a key and take it again. What earlier jobs of the
-        transaction wrote need not be in the tables yet, so it is remembered.
-        """
-        steps: list[Step] = []
-        latest: dict[str, Step] = {}
-        holders: Holders = {}
-        for sequence, write in enumerate(writes, self._last + 1):
-            memory = write.memory
-            earlier = latest.get(memory.id) or self._latest.get(memory.id)
-            before = self._after(earlier) if earlier else self._head(memory.id)
-            self._check_version(write, before)
-            self._check_key(write, before, holders)
-            number = before.number if before else sequence
-            latest[memory.id] = step = Step(write, sequence, number, before)
-            steps.append(step)
-        return steps, holders
-
-    def _after(self, step: Step) -> Head:
-        """What the file will hold of a memory behind an earlier step of the same batch."""
-        memory, owner = step.write.memory, self._find_owner(step.write.memory.owner)
-        if step.write.operation is Operation.ERASED:
-            return Head(step.number, memory.version, owner, erased=True)
-        return Head(step.number, memory.version, owner, key=memory.key, tags=memory.tags)
-
-    def look_for(self, ids: Sequence[str]) -> None:
-        """Find out with one statement which of many ids the tables do not have.
-
-        A statement for each would let go of the interpreter's lock each time, and threads would fight for it. Odd ids
-        are left for a look of their own.
-        """
-        if len(ids) < _MANY:
-            return
-        plain = frozenset(one for one in ids if one.isascii() and one.isprintable())
-        found = rows.fetch(self._connection, _PRESENT, (codec.encode_json(list(plain)).decode(),))
-        self._absent = plain.difference(one for (one,) in found)
-
-    def _head(self, memory_id: str) -> Head | None:
-        if memory_id in self._absent:
-            return None
-        found = rows.fetch(self._connection, _HEAD, (memory_id,))
-        if not found:
-            return None
-        rows.verify(found[0])
-        _, _, version, number, owner, _, _, _, _, _, body, _ = found[0]
-        if body is None:
-            return Head(number, version, owner, erased=True)
-        kept: dict[str, Any] = codec.decode_json(body)
-        return Head(number, version, owner, key=kept.get("key"), tags=tuple(kept.get("tags", ())))
-
-    def _check_version(self, write: Write, before: Head | None) -> None:
-        memory = write.memory
-        stored = before.version if before else 0
-        foreign = before is not None and before.owner not in (0, self._find_owner(memory.owner))
-        if stored != write.expected or foreign or (before and before.erased):
-            raise Conflict(
-                f"memory {memory.id!r} is not at version {write.expected}",
-                details={"memory_id": memory.id, "expected": write.expected},
-                hint="read it again and repeat the change",
-            )
-
-    def _check_key(self, write: Write, before: Head | None, holders: Holders) -> None:
-        memory = write.memory
-        if before is not None and before.key is not None:
-            holders[memory.owner, before.key] = None
-        if memory.key is None or write.operation is Operation.ERASED:
-            return
-        place = (memory.owner, memory.key)
-        holder = holders[place] if place in holders else self._holder(place)
-        if holder is not None:
-            raise Conflict(
-                f"the key of memory {memory.id!r} belongs to another memory",
-                details={"field": "key", "memory_id": memory.id, "holder": holder},
-                hint="read the memory that has the key, then decide",
-            )
-        holders[place] = memory.id
-
-    def _holder(self, place: tuple[Owner, str]) -> str | None:
-        if place in self._holders:
-            return self._holders[place]
-        found: str | None = self._connection.execute(rows.ID_BY_KEY, (self._find_owner(place[0]), place[1])).get
+    def get(
+        self,
+        owners: Owners,
+        ids: Iterable[str],
+        *,
+        at: Position | None = None,
+        payload: bool = True,
+        vectors: bool = False,
+    ) -> list[Stored]:
+        """Memories by id: one look-up in the journal's index each, whoever owns them."""
+        wanted = list(dict.fromkeys(ids))
+        if at is not None:
+            return self._get_past(owners, wanted, at, payload=payload, vectors=vectors)
+        theirs = self._known_numbers(owners)
+        statement = statements.GET[payload, vectors]
+        found: list[Stored] = []
+        readers = self._file.readers
+        connection = readers.take()
+        try:
+            if len(wanted) > 1:  # a single statement sees one state of the file by itself
+                connection.execute("BEGIN")
+            for memory_id in wanted:
+                row: Any = connection.execute(statement, (memory_id, statements.ANY_OWNER)).fetchone()
+                while row is not None:
+                    owner = theirs.get(row[1]) or self._its_owner(connection, row[1], owners, theirs)
+                    if owner is not None and row[9] != rows.ERASED:
+                        if payload:
+                            rows.verify(row)
+                        found.append(rows.to_stored(row, owner))
+                    # The last column tells whether another owner has a memory of the same id.
+                    row = connection.execute(statement, (memory_id, row[1])).fetchone() if row[-1] else None
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
+            raise connections.translate(error, self._file.path) from error
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            readers.give(connection)
         return found
 
-    def _check_vectors(self, vectors: Sequence[Vector]) -> None:
-        """The first vector of a file decides which embedder its vectors come from."""
-        if not vectors:
-            return
-        if not self._settings_known:
-            [(_, self._embedder, self._dimension)] = rows.fetch(self._connection, _STATE)
-            self._settings_known = True
-        name = vectors[0].embedder if self._embedder is None else self._embedder
-        dimension = self._dimension or vectors[0].dimension
-        for vector in vectors:
-            check_vector(vector, name, dimension)
-        if self._embedder is None or not self._dimension:
-            rows.set_settings(self._connection, {"embedder": name, "dimension": str(dimension)})
-            self._embedder, self._dimension = name, dimension
+    def _known_numbers(self, owners: Owners) -> dict[int, Owner]:
+        """Which numbers were found to be the owners', if the same set asked before."""
+        asked, theirs = self._asked
+        if asked is not owners:
+            theirs = {}
+            if isinstance(owners, frozenset):  # any other set may become another one
+                self._asked = owners, theirs
+        return theirs
 
-    # -- usage ------------------------------------------------------------------------------------------------
+    def _its_owner(
+        self, connection: apsw.Connection, number: int, owners: Owners, theirs: dict[int, Owner]
+    ) -> Owner | None:
+        """The owner that has a number, if it is one of the owners asked for."""
+        owner = self._file.owner(connection, number)
+        if owner not in owners:
+            return None
+        theirs[number] = owner
+        return owner
 
-    def _figures_after(self, steps: Sequence[Step], quota: Quota | None) -> dict[Owner, Figure]:
-        """What the steps will leave of the quota's owners and of those whose figures are kept, if it may be so much."""
-        written = {step.write.memory.owner for step in steps}
-        kept = {owner for owner in written if owner in self.figures or owner in self._known}
-        figures = self._measured(kept if quota is None else kept | quota.owners)
-        if not figures:
-            return {}
-        growth = self._growth(steps)
-        if quota is not None:
-            before = sum(figures[owner].used for owner in quota.owners)
-            check_quota(quota, before, before + sum(growth[owner] for owner in quota.owners))
-        last = self._last + len(steps)
-        return {owner: Figure(one.used + growth[owner], last, one.generation) for owner, one in figures.items()}
+    def _get_past(
+        self, owners: Owners, ids: Sequence[str], at: Position, *, payload: bool, vectors: bool
+    ) -> list[Stored]:
+        found: list[Stored] = []
+        statement = statements.past(payload=payload, vectors=vectors, one=True)
+        with self._file.snapshot() as connection:
+            reached = self._reached(connection, at, owners, "as_of")
+            for number, owner in self._file.numbers(connection, owners).items():
+                seq = reached.get(owner, Reached(0)).seq
+                for memory_id in ids:
+                    row = connection.execute(statement, (number, seq, seq, memory_id)).fetchone()
+                    if row is not None:
+                        found.append(rows.to_stored(row, owner))
+        return found
 
-    def _measured(self, owners: Iterable[Owner]) -> dict[Owner, Figure]:
-        missing = {owner: self._find_owner(owner) for owner in owners if owner not in self.figures}
-        if missing:
-            self._batch.flush()
-            self.figures |= usage.measure(self._connection, missing, self._known)
-        return {owner: self.figures[owner] for owner in owners}
+    def keyed(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
+        """Ids by key: two look-ups each."""
+        found: dict[str, str] = {}
+        with self._file.snapshot() as connection:
+            for number in self._file.numbers(connection, {owner}):
+                for key in keys:
+                    memory_id = connection.execute(rows.ID_BY_KEY, (number, key)).get
+                    if memory_id is not None:
+                        found[key] = memory_id
+        return found
 
-    def _growth(self, steps: Sequence[Step]) -> Counter[Owner]:
-        """How much more each owner's memories will take; of several versions of one memory the last counts."""
-        growth: Counter[Owner] = Counter()
-        sizes: dict[str, tuple[int, int]] = {}
-        for step in steps:
-            write, memory = step.write, step.write.memory
-            before, vector = sizes.get(memory.id) or self._stored_size(step)
-            after = 0
-            if write.operation is not Operation.ERASED:
-                if not write.keeps_vector:
-                    vector = len(write.vector.data) if write.vector else 0
-                after = statistics.footprint_of(memory.content, codec.encode_body(memory), vector)
-            growth[memory.owner] += after - before
-            sizes[memory.id] = after, vector
-        return growth
+    def scan(
+        self, owners: Owners, *, at: Position | None = None, payload: bool = True, vectors: bool = False
+    ) -> Iterator[Stored]:
+        """All memories of the owners, from one state of the file, a few rows in RAM at a time."""
+        with self._file.snapshot() as connection:
+            numbers = self._file.numbers(connection, owners)
+            if at is None:
+                statement = statements.scan(payload=payload, vectors=vectors)
+                bindings: dict[int, tuple[int, ...]] = {number: (number,) for number in numbers}
+            else:
+                statement = statements.past(payload=payload, vectors=vectors, one=False)
+                reached = self._reached(connection, at, owners, "as_of")
+                seqs = {number: reached.get(owner, Reached(0)).seq for number, owner in numbers.items()}
+                bindings = {number: (number, seq, seq) for number, seq in seqs.items()}
 
-    def _stored_size(self, step: Step) -> tuple[int, int]:
-        """What a memory takes before a step, and what of it is its vector."""
-        if step.before is None:
-            return 0, 0
-        self._batch.flush()
-        place = (self._find_owner(step.write.memory.owner), step.number)
-        found = self._connection.execute(_SIZE, place).fetchone()
-        return found or (0, 0)
+            def owned(number: int, owner: Owner) -> Iterator[Stored]:
+                for row in connection.execute(statement, bindings[number]):
+                    yield rows.to_stored(row, owner)
 
-    # -- owners -----------------------------------------------------------------------------------------------
+            by_name = sorted((name, owner) for name, owner in names(numbers.values()).items())
+            number_of = {owner: number for number, owner in numbers.items()}
+            logs = [owned(number_of[owner], owner) for _, owner in by_name]
+            yield from logs[0] if len(logs) == 1 else merge(*logs, key=_born_at)
 
-    def _find_owner(self, owner: Owner) -> int:
-        """The number of an owner; 0 if it has none yet. Nobody else makes one while the transaction is open."""
-        known = self._owners.get(owner) or self._found.get(owner)
-        if known is None:
-            known = self._found[owner] = rows.owner_number(self._connection, owner)
-        return known
+    def select(self, query: Query) -> Sequence[Stored]:
+        """One page of a listing. The past is read by the default, from the journal."""
+        if query.at is not None:
+            return super().select(query)
+        with self._file.snapshot() as connection:
+            numbers = self._file.numbers(connection, query.owners)
+            found = connection.execute(*queries.selection(connection, query, numbers))
+            return [rows.to_stored(row, numbers[row[1]]) for row in found]
 
-    def number_of(self, owner: Owner) -> int:
-        """The number of an owner, made if it has none yet."""
-        number = self._find_owner(owner)
-        if not number:
-            self._connection.execute("INSERT INTO owners (name) VALUES (?)", (codec.encode_owner(owner),))
-            number = self._found[owner] = self.new_owners[owner] = self._connection.last_insert_rowid()
-        return number
+    def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
+        """How many match; without reading contents if no condition needs them."""
+        if at is not None:
+            return super().count(owners, where, at=at)
+        with self._file.snapshot() as connection:
+            numbers = self._file.numbers(connection, owners)
+            return int(connection.execute(*queries.counting(where, numbers)).get)
 
-    # -- bookkeeping ------------------------------------------------------------------------------------------
+    def ids(self, owners: Owners, where: Where, *, at: Position | None = None) -> Sequence[tuple[Owner, str]]:
+        """All that match, by owner and id."""
+        if at is not None:
+            return super().ids(owners, where, at=at)
+        with self._file.snapshot() as connection:
+            numbers = self._file.numbers(connection, owners)
+            found = connection.execute(*queries.matching_ids(where, numbers))
+            return [(numbers[number], memory_id) for number, memory_id in found]
 
-    def count_accesses(self, accesses: Mapping[str, rows.Accesses]) -> None:
-        """Add up accesses that were kept in RAM until now."""
-        self.accesses = accesses
-        self._connection.executemany(
-            "INSERT INTO accesses (number, count, last_at)"
-            " SELECT number, ?, ? FROM journal WHERE id = ? AND operation <> 'erased' ORDER BY version LIMIT 1"
-            " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at",
-            [(count, codec.to_micros(at), memory_id) for memory_id, (count, at) in accesses.items()],
-        )
+    # -- reading versions -------------------------------------------------------------------------------------
 
+    def versions(
+        self, owners: Owners, *, after: Position | None = None, limit: int | None = None
+    ) -> JournalPage[Stored]:
+        """The owners' versions behind a position, in the order in which they were written."""
+        with self._file.snapshot() as connection:
+            reached = {} if after is None else self._reached(connection, after, owners, "after")
+            numbers = self._file.numbers(connection, owners)
+            most = -1 if limit is None else limit + 1
+            behind = [
+                rows.fetch(connection, statements.PLACES_BEHIND, (number, reached.get(owner, Reached(0)).seq, most))
+                for number, owner in numbers.items()
+            ]
+            places = [place for (place,) in islice(merge(*behind), None if limit is None else limit + 1)]
+            page = [rows.to_stored(row, numbers[row[1]]) for row in _at_places(connection, places[:limit], rows.verify)]
+            last = reached | {one.owner: positions.reached_by(one) for one in page}
+            next_position = positions.encode(_epoch(connection), last)
+            return JournalPage(page, next_position, more=len(places) > len(page))
 
-class _Batch:
-    """Steps collected until they are written, table by table: many new memories cost few statements, and making all
-    rows of a table in one go takes half the time that it takes to make all rows of a memory in turn.
-    """
+    def changed(self, owners: Owners, *, after: Position) -> Sequence[tuple[Owner, str]]:
+        """From the ids of the journal alone."""
+        with self._file.snapshot() as connection:
+            reached = self._reached(connection, after, owners, "after")
+            return [
+                (owner, memory_id)
+                for number, owner in self._file.numbers(connection, owners).items()
+                for (memory_id,) in rows.fetch(
+                    connection, statements.CHANGED, (number, reached.get(owner, Reached(0)).seq)
+                )
+            ]
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-        self._steps: list[Step] = []
+    def history(self, owner: Owner, memory_id: str) -> list[Stored]:
+        """Every version of a memory."""
+        with self._file.snapshot() as connection:
+            for number in self._file.numbers(connection, {owner}):
+                found = rows.fetch(connection, statements.HISTORY, (memory_id, number))
+                for row in found:
+                    rows.verify(row)
+                return [rows.to_stored(row, owner) for row in found]
+        return []
 
-    def add(self, step: Step) -> None:
-        """A version and its projections, instead of those of the version before."""
-        if step.before is not None:
-            self._remove(step.before, step.owner, keeps_vector=step.write.keeps_vector)
-        self._steps.append(step)
-        if len(self._steps) >= _FLUSH:
-            self.flush()
+    def feed(self, *, after: Position | None = None, limit: int | None = None) -> JournalPage[Stored]:
+        """Everybody's versions, in the order of the journal's primary key."""
+        with self._file.snapshot() as connection:
+            epoch = _epoch(connection)
+            token = "0" if after is None else positions.decode_feed(after, epoch)
+            since = _checked_token(connection, token)
+            found = rows.fetch(connection, statements.FEED, (since, -1 if limit is None else limit + 1))
+            page = found if limit is None else found[:limit]
+            for row in page:
+                rows.verify(row)
+            if page:
+                token = f"{page[-1][0]}.{positions.check_of(page[-1][10])}"
+            items = [rows.to_stored(row, self._file.owner(connection, row[1])) for row in page]
+            return JournalPage(items, positions.encode_feed(epoch, token), more=len(found) > len(page))
 
-    def erase(self, step: Step) -> None:
-        """Every version of a memory and all that was made from them; what stays is that it was erased."""
-        memory_id, owner = step.write.memory.id, step.owner
-        if step.before is not None:
-            self._remove(step.before, owner, keeps_vector=False)
-            self._connection.execute("DELETE FROM accesses WHERE number = ?", (step.number,))
-            self._connection.execute("DELETE FROM journal WHERE id = ?", (memory_id,))
-            self._connection.execute("DELETE FROM damaged WHERE id = ?", (memory_id,))
-            rows.forget_images(self._connection, owner)
-        tombstone = rows.tombstone(step.write, step.number, step.sequence, owner)
-        rows.INTO_JOURNAL.rows(self._connection, [tombstone])
+    def position(self, owners: Owners, at: datetime | None = None) -> Position:
+        """The last version of each owner, up to a time if given."""
+        with self._file.snapshot() as connection:
+            reached: dict[Owner, Reached] = {}
+            for number, owner in self._file.numbers(connection, owners).items():
+                [last] = rows.fetch(connection, statements.LAST, (number,))
+                if at is not None:
+                    last = _before(connection, number, last[0], codec.to_micros(at))
+                if last is not None:
+                    seq, stamp, recorded_at = last
+                    reached[owner] = Reached(seq, positions.check_of(stamp) if stamp else "", recorded_at)
+            return positions.encode(_epoch(connection), reached)
 
-    def _vector_bytes(self, write: Write, number: int) -> int:
-        if not write.keeps_vector:
-            return len(write.vector.data) if write.vector else 0
-        found = self._connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (number,)).get
-        return int(found or 0)
+    def _reached(
+        self, connection: apsw.Connection, position: Position, owners: Owners, field: str
+    ) -> dict[Owner, Reached]:
+        """How far a position is with these owners; ``PositionLost`` if a version here has another stamp.
 
-    def _remove(self, before: Head, owner: int, *, keeps_vector: bool) -> None:
-        """Take a memory's projections away, by their full keys: no table is searched."""
-        self.flush()
-        number = before.number
-        self._connection.execute("DELETE FROM heads WHERE owner = ? AND number = ?", (owner, number))
-        for tag in before.tags:
-            self._connection.execute(
-                "DELETE FROM tags WHERE owner = ? AND tag = ? AND number = ?", (owner, tag, number)
+        What it says of others is not compared with anything: the answer must not depend on what they have.
+        """
+        decoded = positions.decode(position, _epoch(connection), field)
+        reached = {owner: one for owner, one in decoded.items() if owner in owners}
+        numbers = {owner: number for number, owner in self._file.numbers(connection, reached.keys()).items()}
+        for owner, one in reached.items():
+            if owner not in numbers:
+                raise positions.lost()
+            [(last, stamp)] = rows.fetch(connection, statements.STAMP_AT, (one.seq, numbers[owner]))
+            if one.seq > last or (stamp is not None and one.check not in ("", positions.check_of(stamp))):
+                raise positions.lost()
+        return reached
+
+    # -- counters and settings --------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, str]:
+        """The settings of the file."""
+        with self._file.reading() as connection:
+            return rows.settings(connection)
+
+    def marks(self, owners: Owners) -> dict[Owner, Mark]:
+        """From the counters, with one statement."""
+        named = names(owners)
+        chosen, values = rows.among(named)
+        with self._file.reading() as connection:
+            found = rows.fetch(connection, f"{statements.MARKS} {chosen}", values)
+        return {named[name]: Mark(seq, revision) for name, seq, revision in found}
+
+    def usage(self, owners: Owners) -> dict[Owner, Usage]:
+        """From the counters, with one statement."""
+        named = names(owners)
+        chosen, values = rows.among(named)
+        with self._file.reading() as connection:
+            found = rows.fetch(connection, f"{statements.USAGE} {chosen}", values)
+        return {named[name]: Usage(memories, used) for name, memories, used in found}
+
+    def owners(self, *, after: Owner | None = None, limit: int | None = None) -> list[Owner]:
+        """In the order of their names."""
+        name = "" if after is None else codec.encode_owner(after)
+        with self._file.reading() as connection:
+            found = rows.fetch(connection, statements.OWNERS, (name, -1 if limit is None else limit))
+            return [codec.decode_owner(one) for (one,) in found]
+
+    def stats(self, owners: Owners, now: datetime) -> Stats:
+        """Counts, from the heads alone."""
+        moment = codec.to_micros(now)
+        with self._file.snapshot() as connection:
+            chosen, values = rows.among(self._file.numbers(connection, owners))
+            kinds = rows.fetch(connection, statements.STATS.format(owners=chosen), (moment, *values))
+            tags = rows.fetch(connection, statements.TAGS.format(owners=chosen), (*values, moment))
+            active = [row for row in kinds if row[0]]
+            return Stats(
+                active=sum(row[2] for row in active),
+                forgotten=sum(row[2] for row in kinds if not row[0]),
+                bytes_used=sum(row[3] for row in kinds),
+                by_type={MemoryType(row[1]): row[2] for row in active},
+                top_tags=statistics.top(tags),
+                oldest=codec.from_micros(min(row[4] for row in active)) if active else None,
+                newest=codec.from_micros(max(row[5] for row in active)) if active else None,
             )
-        if before.key is not None:
-            self._connection.execute("DELETE FROM keys WHERE owner = ? AND key = ?", (owner, before.key))
-        if not keeps_vector:
-            self._connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
-            self._connection.execute("DELETE FROM renewed WHERE number = ?", (number,))
 
-    def flush(self) -> None:
-        """Write what was collected."""
-        steps, self._steps = self._steps, []
-        if not steps:
-            return
-        connection = self._connection
-        bodies = [codec.encode_body(step.write.memory) for step in steps]
-        rows.INTO_JOURNAL.rows(connection, [step.journal_row(body) for step, body in zip(steps, bodies, strict=True)])
-        sizes = [self._size(step, body) for step, body in zip(steps, bodies, strict=True)]
-        rows.INTO_HEADS.rows(connection, [step.head_row(size) for step, size in zip(steps, sizes, strict=True)])
-        memories = [(step.owner, step.number, step.write.memory) for step in steps]
-        rows.INTO_TAGS.rows(connection, [(owner, tag, number) for owner, number, one in memories for tag in one.tags])
-        rows.INTO_KEYS.rows(
-            connection, [(owner, one.key, number) for owner, number, one in memories if one.key is not None]
-        )
-        rows.INTO_VECTORS.rows(
-            connection,
-            [
-                rows.vector_row(step.number, step.write.vector, step.write.digest)
-                for step in steps
-                if step.write.vector is not None and not step.write.keeps_vector
-            ],
-        )
+    # -- vectors ----------------------------------------------------------------------------------------------
 
-    def _size(self, step: Step, body: bytes) -> int:
-        return statistics.footprint_of(step.write.memory.content, body, self._vector_bytes(step.write, step.number))
+    def embedded(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
+        """Vectors of texts that were embedded before."""
+        found: dict[bytes, Vector] = {}
+        with self._file.snapshot() as connection:
+            for digest in digests:
+                row = connection.execute(statements.BY_DIGEST, (digest,)).fetchone()
+                if row is not None:
+                    found[digest] = rows.to_vector(*row)
+        return found
+
+    def count_unembedded(self, embedder: str) -> int:
+        """As many as ``unembedded`` would give, without reading them."""
+        with self._file.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) {statements.WITHOUT_VECTOR}", (embedder, embedder)).get)
+
+    def unembedded(self, embedder: str, limit: int) -> list[Stored]:
+        """Memories without a vector of the embedder, neither in use nor beside it."""
+        with self._file.snapshot() as connection:
+            found = rows.fetch(connection, statements.UNEMBEDDED, (embedder, embedder, limit))
+            return [rows.to_stored(row, self._file.owner(connection, row[1])) for row in found]
+
+
+def _born_at(stored: Stored) -> int:
+    return stored.born_at
+
+
+def _epoch(connection: apsw.Connection) -> str:
+    return str(connection.execute("SELECT value FROM settings WHERE name = 'epoch'").get)
+
+
+def _at_places(
+    connection: apsw.Connection, places: Sequence[int], check: Callable[[tuple[Any, ...]], None]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of the journal at some places, in their order."""
+    for start in range(0, len(places), _MANY_PLACES):
+        some = codec.encode_json(places[start : start + _MANY_PLACES]).decode()
+        for row in connection.execute(statements.AT_PLACES, (some,)):
+            check(row)
+            yield row
+
+
+def _before(connection: apsw.Connection, number: int, last: int, micros: int) -> tuple[Any, ...] | None:
+    """Sequence, stamp and time of an owner's last version up to a time, by bisection: times rise with sequences."""
+    found: tuple[Any, ...] | None = None
+    low, high = 0, last
+    while low < high:
+        middle = (low + high + 1) // 2
+        row: Any = connection.execute(statements.AT_OR_BEFORE, (number, middle)).fetchone()
+        if row is None or row[2] <= micros:
+            low, found = middle, row or found
+        else:
+            high = row[0] - 1
+    return found
+
+
+def _checked_token(connection: apsw.Connection, token: str) -> int:
+    """The place that a position in the feed stands for; ``PositionLost`` if the file has another version there."""
+    digits, _, check = token.partition(".")
+    if not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
+        raise positions.nonsense("after")
+    place = int(digits)
+    [(last, stamp)] = rows.fetch(connection, statements.LAST_PLACE, (place,))
+    if place > last or (check and stamp is not None and check != positions.check_of(stamp)):
+        raise positions.lost()
+    return place

@@ -1,24 +1,23 @@
-"""Between values and rows: what a version, a head and a memory look like in the file."""
+"""Between values and rows: what a version, a head and a vector look like in the file."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
-from recollect import codec, types
+from recollect import codec
 from recollect.errors import StoreCorrupt
-from recollect.types import Memory, Operation, Owner, Vector
-
-if TYPE_CHECKING:
-    from recollect.ports import Write
+from recollect.ports import Step
+from recollect.types import Facets, Operation, Owner, Stamp, Stored, Vector
 
 _CHUNKS = (64, 16, 4, 1)
+_BOUND = 200  # values: more of them are bound as one JSON text
 
 
 class Insert:
@@ -49,108 +48,146 @@ def _statement(into: str, width: int, size: int) -> str:
     return f"INSERT INTO {into} VALUES {', '.join([row] * size)}"
 
 
-INTO_JOURNAL = Insert(
-    "journal (sequence, id, version, number, owner, operation,"
-    " recorded_at, created_at, reason, content, body, checksum)",
-    12,
+VERSION = (
+    "place, owner, id, version, seq, number, born, born_at, recorded_at, operation, stamp, replaced, reason,"
+    " facets, text, payload"
 )
-INTO_HEADS = Insert(
-    "heads (owner, number, sequence, state, type, importance, created_at, occurred_at,"
-    " expires_at, author, source_type, has_pointer, bytes)",
-    13,
+CHECKED = f"{VERSION}, checksum"
+"""A whole row of the journal, its checksum last."""
+
+HEAD = (
+    "owner, number, place, state, type, importance, created_at, occurred_at, expires_at, author, source_type,"
+    " has_pointer, bytes, born_at"
 )
+
+INTO_JOURNAL = Insert(f"journal ({CHECKED})", 17)
+INTO_HEADS = Insert(f"heads ({HEAD})", 14)
 INTO_TAGS = Insert("tags (owner, tag, number)", 3)
 INTO_KEYS = Insert("keys (owner, key, number)", 3)
 INTO_VECTORS = Insert("vectors (number, embedder, data, spans, pieces, digest)", 6)
 
-GENERATION = "generation"
-"""The setting that counts changes which the journal does not tell: see ``renew``."""
-
-CHECKED = "sequence, id, version, number, owner, operation, recorded_at, created_at, reason, content, body, checksum"
-"""A whole row of the journal, its checksum last."""
-
-JOURNAL = "j.id, j.version, j.number, j.owner, j.operation, j.recorded_at, j.created_at, j.content, j.body"
+JOURNAL = ", ".join(f"j.{column}" for column in CHECKED.split(", "))
+WITHOUT_PAYLOAD = ", ".join(
+    f"NULL AS {column}" if column in ("text", "payload", "checksum") else f"j.{column}"
+    for column in CHECKED.split(", ")
+)
 ACCESSES = "a.count, a.last_at"
-NO_VECTOR = "NULL, NULL, NULL, NULL"
+NO_ACCESSES = "NULL, NULL"
 VECTOR = "v.embedder, v.data, v.spans, v.pieces"
+NO_VECTOR = "NULL, NULL, NULL, NULL"
 
 ID_BY_KEY = (
     "SELECT j.id FROM keys k JOIN heads h ON h.owner = k.owner AND h.number = k.number"
-    " JOIN journal j ON j.sequence = h.sequence WHERE k.owner = ? AND k.key = ?"
+    " JOIN journal j ON j.place = h.place WHERE k.owner = ? AND k.key = ?"
 )
+_OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
+ERASED = Operation.ERASED.value
 
-Accesses = tuple[int, datetime]
-"""How often, and when last."""
 
-
-def journal_row(write: Write, body: bytes, number: int, sequence: int, owner: int) -> tuple[object, ...]:
-    """A version as a row of the journal, with its checksum."""
-    memory = write.memory
-    recorded_at = codec.to_micros(write.recorded_at)
-    same = memory.created_at is write.recorded_at
+def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object, ...]:
+    """A version as a row of the journal, with its checksum. Of an erased memory only the tombstone is kept."""
+    write, seq, born, born_at, recorded_at, _, _ = step
+    facets: str | None = None
+    text: str | None = None
+    payload: bytes | None = None
+    if write.operation is not Operation.ERASED:
+        rest = dict(write.facets)
+        text = rest.pop("text", None)
+        facets = codec.encode_json(rest).decode()
+        payload = write.payload
     values = (
-        sequence,
-        memory.id,
-        memory.version,
-        number,
+        place,
         owner,
-        write.operation,
+        write.id,
+        write.version,
+        seq,
+        number,
+        born,
+        born_at,
         recorded_at,
-        recorded_at if same else codec.to_micros(memory.created_at),
+        write.operation.value,
+        write.stamp,
+        write.replaced,
         write.reason,
-        memory.content,
-        body.decode(),
+        facets,
+        text,
+        payload,
     )
     return (*values, checksum(values))
 
 
-def tombstone(write: Write, number: int, sequence: int, owner: int) -> tuple[object, ...]:
-    """What remains of an erased memory: that it was erased, when and why."""
-    at = codec.to_micros(write.recorded_at)
-    memory = write.memory
-    values = (sequence, memory.id, memory.version, number, owner, Operation.ERASED, at, at, write.reason, None, None)
-    return (*values, checksum(values))
+_NUMBERS = struct.Struct("<8q6q")
 
 
-def checksum(values: tuple[Any, ...]) -> bytes:
+def checksum(values: Sequence[Any]) -> bytes:
     """The checksum over every other column of a journal row; the lengths keep the texts apart."""
-    sequence, id_, version, number, owner, operation, recorded_at, created_at, reason, content, body = values
-    return codec.checksum(
-        f"{sequence},{version},{number},{owner},{operation},{recorded_at},{created_at}"
-        f",{len(id_)}:{id_},{len(reason or '')}:{reason},{len(content or '')}:{content},{body}"
+    (
+        place,
+        owner,
+        id_,
+        version,
+        seq,
+        number,
+        born,
+        born_at,
+        recorded_at,
+        operation,
+        stamp,
+        replaced,
+        reason,
+        facets,
+        text,
+        payload,
+    ) = values
+    numbers = _NUMBERS.pack(
+        place,
+        owner,
+        version,
+        seq,
+        number,
+        born,
+        born_at,
+        recorded_at,
+        len(id_),
+        len(stamp),
+        -1 if replaced is None else len(replaced),
+        -1 if reason is None else len(reason),
+        -1 if facets is None else len(facets),
+        -1 if text is None else len(text),
     )
+    texts = f"{operation}{id_}{stamp}{replaced}{reason}{facets}{text}".encode()
+    return blake2b(numbers + texts + payload if payload else numbers + texts, digest_size=16).digest()
 
 
 def verify(row: tuple[Any, ...]) -> None:
-    """Refuse to build on a version that is not what was written: the damage would get a valid checksum."""
+    """Refuse a version of the columns ``CHECKED`` that is not what was written."""
     try:
-        sound = checksum(row[:-1]) == row[-1]
-    except TypeError:
-        sound = False  # what was a text is none any more
+        sound = checksum(row[:16]) == row[16]
+    except (TypeError, ValueError, struct.error):
+        sound = False  # a column has another type than was written
     if not sound:
         raise StoreCorrupt(
-            f"version {row[2]} of memory {row[1]!r} is damaged",
-            details={"memory_id": row[1], "version": row[2], "sequence": row[0]},
+            f"version {row[3]} of memory {row[2]!r} is damaged",
+            details={"memory_id": row[2], "version": row[3]},
             hint="run doctor with repair=True: it goes back to the last good version",
         )
 
 
-def head_row(memory: Memory, number: int, sequence: int, owner: int, size: int) -> tuple[object, ...]:
-    """The columns that filters and orders need of a memory as it is now."""
-    created_at = codec.to_micros(memory.created_at)
+def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
+    """What filters and orders need of a memory as it is now: the columns of heads from ``state`` to ``bytes``. ``size``
+    includes the vector.
+    """
+    get = facets.get
     return (
-        owner,
-        number,
-        sequence,
-        memory.state,
-        memory.type,
-        memory.importance,
-        created_at,
-        created_at if memory.occurred_at is memory.created_at else codec.to_micros(memory.occurred_at),
-        None if memory.expires_at is None else codec.to_micros(memory.expires_at),
-        memory.author,
-        memory.source.type if memory.source else None,
-        memory.pointer is not None,
+        facets["state"],
+        facets["type"],
+        facets["importance"],
+        facets["created_at"],
+        facets["occurred_at"],
+        get("expires_at"),
+        get("author"),
+        get("source_type"),
+        get("has_pointer", False),
         size,
     )
 
@@ -167,49 +204,29 @@ def to_vector(embedder: str, data: bytes, spans: bytes | None, pieces: bytes | N
     return Vector(embedder, data, tuple(struct.iter_unpack("<2I", spans)) if spans else (), pieces or b"")
 
 
-def to_memory(row: tuple[Any, ...], owner: Owner, pending: Accesses | None = None) -> Memory:
-    """The memory of the columns ``JOURNAL, ACCESSES, VECTOR``, with accesses not yet written added."""
-    id_, version, _, _, _, recorded_at, created_at, content, body, count, last_at, embedder, data, spans, pieces = row
-    last_accessed_at = None if last_at is None else codec.from_micros(last_at)
-    if pending is not None:
-        count, last_accessed_at = (count or 0) + pending[0], pending[1]
-    created = codec.from_micros(created_at)
-    return codec.decode_memory(
-        body,
-        id=id_,
-        content=content,
-        owner=owner,
-        version=version,
-        created_at=created,
-        updated_at=created if recorded_at == created_at else codec.from_micros(recorded_at),
-        access_count=count or 0,
-        last_accessed_at=last_accessed_at,
-        vector=None if data is None else to_vector(embedder, data, spans, pieces),
+def to_stored(row: tuple[Any, ...], owner: Owner) -> Stored:
+    """The version of the columns ``JOURNAL, ACCESSES, VECTOR``; columns behind them are passed over."""
+    facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
+    if row[14] is not None:
+        facets["text"] = row[14]
+    return Stored(
+        owner,
+        row[2],
+        row[3],
+        row[4],
+        row[6],
+        row[7],
+        row[8],
+        _OPERATIONS[row[9]],
+        Stamp(row[10]),
+        row[11],
+        row[12],
+        facets,
+        row[15] or b"",
+        row[17] or 0,
+        row[18],
+        None if row[20] is None else to_vector(row[19], row[20], row[21], row[22]),
     )
-
-
-def to_version(row: tuple[Any, ...], owners: Mapping[int, Owner]) -> types.Version:
-    """The journal entry of the columns ``JOURNAL, sequence, reason``."""
-    *kept, sequence, reason = row
-    erased = kept[4] == Operation.ERASED
-    owner = owners[kept[3]]
-    return types.Version(
-        sequence=sequence,
-        memory_id=kept[0],
-        owner=owner,
-        version=kept[1],
-        operation=Operation(kept[4]),
-        recorded_at=codec.from_micros(kept[5]),
-        reason=reason,
-        memory=None if erased else to_memory((*kept, 0, None, None, None, None, None), owner),
-    )
-
-
-def checked_version(row: tuple[Any, ...], owner: Owner) -> types.Version:
-    """The journal entry of the columns ``CHECKED``."""
-    sequence, id_, version, number, owned, operation, recorded_at, created_at, reason, content, body, _ = row
-    kept = (id_, version, number, owned, operation, recorded_at, created_at, content, body)
-    return to_version((*kept, sequence, reason), {owned: owner})
 
 
 def fetch(connection: apsw.Connection, statement: str, values: Sequence[object] = ()) -> list[Any]:
@@ -217,13 +234,21 @@ def fetch(connection: apsw.Connection, statement: str, values: Sequence[object] 
     return connection.execute(statement, values).fetchall()
 
 
+def among(values: Iterable[Any]) -> tuple[str, list[Any]]:
+    """A list for SQL's ``IN``, and its bindings: many values are bound as one JSON text."""
+    chosen = list(values)
+    if len(chosen) > _BOUND:
+        return "(SELECT value FROM json_each(?))", [codec.encode_json(chosen).decode()]
+    return f"({', '.join('?' * len(chosen))})", chosen
+
+
 def settings(connection: apsw.Connection) -> dict[str, str]:
-    """What the file says about itself."""
+    """The settings of the file."""
     return dict(fetch(connection, "SELECT name, value FROM settings"))
 
 
 def set_settings(connection: apsw.Connection, values: Mapping[str, str]) -> None:
-    """Change what the file says about itself."""
+    """Change settings of the file."""
     connection.executemany(
         "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         list(values.items()),
@@ -231,24 +256,13 @@ def set_settings(connection: apsw.Connection, values: Mapping[str, str]) -> None
 
 
 def owner_number(connection: apsw.Connection, owner: Owner) -> int:
-    """The number of an owner in this file; 0 if it never owned anything here."""
+    """The number of an owner in this file; 0 if it has none."""
     found = connection.execute("SELECT owner FROM owners WHERE name = ?", (codec.encode_owner(owner),)).get
     return int(found or 0)
 
 
-def forget_images(connection: apsw.Connection, owner: int | None = None) -> None:
-    """Drop the stored indexes, of one owner or of all. After dropping all, whoever holds one makes it anew."""
-    if owner is not None:
-        connection.execute("DELETE FROM images WHERE owner = ?", (owner,))
-        return
-    connection.execute("DELETE FROM images")
-    renew(connection)
-
-
-def renew(connection: apsw.Connection) -> None:
-    """Tell the processes that hold an index that something changed which the journal does not tell."""
-    connection.execute(
-        "INSERT INTO settings (name, value) VALUES (?, '1')"
-        " ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
-        (GENERATION,),
-    )
+def revise(connection: apsw.Connection, owner: int | None = None) -> None:
+    """Count a change that no version tells of, for one owner or for all, and drop the images that it outdates."""
+    chosen, values = ("", ()) if owner is None else (" WHERE owner = ?", (owner,))
+    connection.execute(f"UPDATE owners SET revision = revision + 1{chosen}", values)
+    connection.execute(f"DELETE FROM images{chosen}", values)

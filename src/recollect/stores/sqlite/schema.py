@@ -3,14 +3,12 @@
 ``docs/file-format.md`` describes every column.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import apsw
 
-from recollect import codec
-from recollect.stores.sqlite import rows
-from recollect.types import Memory
+from recollect.stores.sqlite import old_words, rows, schema_5
 
 APPLICATION_ID = 0x52434C54  # "RCLT" in ASCII, at byte 68 of the file: how `file` and we know it
 # Vectors of 256 or 384 numbers fill a page of 8 KiB with little waste; 4 KiB pages waste a fifth.
@@ -25,33 +23,56 @@ class Migration(NamedTuple):
     down: tuple[str | Callable[[apsw.Connection], None], ...]
 
 
-def _fill_words(connection: apsw.Connection) -> None:
-    """The words of every active memory, as schemas 3 and 4 kept them."""
-    from recollect.recall import entries  # lazy: brings in the stemmer, which files of this schema do not need
+_JOURNAL_1 = """CREATE TABLE journal (
+    sequence INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    owner INTEGER NOT NULL REFERENCES owners,
+    operation TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    reason TEXT,
+    content TEXT,
+    body TEXT,
+    checksum BLOB NOT NULL
+) STRICT"""
 
-    into = rows.Insert("words (number, session, marks, terms)", 4)
-    for number, memory in _active(connection):
-        into.rows(connection, [(number, *entries.described(memory.content, memory, memory.owner))])
+_HEADS_1 = """CREATE TABLE heads (
+    owner INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    type TEXT NOT NULL,
+    importance REAL NOT NULL,
+    created_at INTEGER NOT NULL,
+    occurred_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    author TEXT,
+    source_type TEXT,
+    has_pointer INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (owner, number)
+) STRICT, WITHOUT ROWID"""
 
+_DAMAGED_1 = """CREATE TABLE damaged (
+    sequence INTEGER PRIMARY KEY,
+    id ANY, version ANY, number ANY, owner ANY, operation ANY, recorded_at ANY,
+    created_at ANY, reason ANY, content ANY, body ANY, checksum ANY
+) STRICT"""
 
-def _fill_terms(connection: apsw.Connection) -> None:
-    """The terms of every active memory, as schema 2 kept them."""
-    from recollect.text import words  # lazy: brings in the stemmer, and files are seldom taken back
+_IMAGES_3 = """CREATE TABLE images (
+    image INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    data BLOB NOT NULL,
+    UNIQUE (owner, part)
+) STRICT"""
 
-    into = rows.Insert("words (number, terms)", 2)
-    for number, memory in _active(connection):
-        into.rows(connection, [(number, words.pack(words.terms(words.searchable(memory.content, memory.title))))])
-
-
-def _active(connection: apsw.Connection) -> Iterator[tuple[int, Memory]]:
-    owners = {number: codec.decode_owner(name) for number, name in rows.fetch(connection, "SELECT * FROM owners")}
-    found = rows.fetch(
-        connection,
-        f"SELECT {rows.JOURNAL}, 0, NULL, {rows.NO_VECTOR} FROM heads h JOIN journal j USING (sequence)"
-        " WHERE h.state = 'active'",
-    )
-    return ((row[2], rows.to_memory(row, owners[row[3]])) for row in found)
-
+_INDEXES_1 = (
+    "CREATE UNIQUE INDEX journal_id ON journal (id, version)",
+    "CREATE INDEX journal_owner ON journal (owner)",
+)
 
 JOURNAL = Migration(
     1,
@@ -64,38 +85,9 @@ JOURNAL = Migration(
             owner INTEGER PRIMARY KEY,
             name TEXT NOT NULL UNIQUE
         ) STRICT""",
-        """CREATE TABLE journal (
-            sequence INTEGER PRIMARY KEY,
-            id TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            number INTEGER NOT NULL,
-            owner INTEGER NOT NULL REFERENCES owners,
-            operation TEXT NOT NULL,
-            recorded_at INTEGER NOT NULL,
-            created_at INTEGER NOT NULL,
-            reason TEXT,
-            content TEXT,
-            body TEXT,
-            checksum BLOB NOT NULL
-        ) STRICT""",
-        "CREATE UNIQUE INDEX journal_id ON journal (id, version)",
-        "CREATE INDEX journal_owner ON journal (owner)",
-        """CREATE TABLE heads (
-            owner INTEGER NOT NULL,
-            number INTEGER NOT NULL,
-            sequence INTEGER NOT NULL,
-            state TEXT NOT NULL,
-            type TEXT NOT NULL,
-            importance REAL NOT NULL,
-            created_at INTEGER NOT NULL,
-            occurred_at INTEGER NOT NULL,
-            expires_at INTEGER,
-            author TEXT,
-            source_type TEXT,
-            has_pointer INTEGER NOT NULL,
-            bytes INTEGER NOT NULL,
-            PRIMARY KEY (owner, number)
-        ) STRICT, WITHOUT ROWID""",
+        _JOURNAL_1,
+        *_INDEXES_1,
+        _HEADS_1,
         """CREATE TABLE tags (
             owner INTEGER NOT NULL,
             tag TEXT NOT NULL,
@@ -114,11 +106,7 @@ JOURNAL = Migration(
             last_at INTEGER NOT NULL
         ) STRICT""",
         # Journal rows that failed their checksum, set aside as they are by a repair.
-        """CREATE TABLE damaged (
-            sequence INTEGER PRIMARY KEY,
-            id ANY, version ANY, number ANY, owner ANY, operation ANY, recorded_at ANY,
-            created_at ANY, reason ANY, content ANY, body ANY, checksum ANY
-        ) STRICT""",
+        _DAMAGED_1,
     ),
     down=tuple(
         f"DROP TABLE {name}"
@@ -138,7 +126,7 @@ RECALL = Migration(
             data BLOB NOT NULL
         ) STRICT""",
         _TERMS,
-        _fill_terms,
+        old_words.fill_terms,
     ),
     down=(
         "DROP TABLE words",
@@ -178,21 +166,15 @@ INDEX = Migration(
         ) STRICT""",
         "DROP TABLE words",
         _WORDS,
-        _fill_words,
+        old_words.fill_words,
         # The index of an owner as arrays, so that a new process need not make it again.
-        """CREATE TABLE images (
-            image INTEGER PRIMARY KEY,
-            owner INTEGER NOT NULL,
-            part TEXT NOT NULL,
-            data BLOB NOT NULL,
-            UNIQUE (owner, part)
-        ) STRICT""",
+        _IMAGES_3,
     ),
     down=(
         "DROP TABLE images",
         "DROP TABLE words",
         _TERMS,
-        _fill_terms,
+        old_words.fill_terms,
         "DROP TABLE renewed",
         "DROP INDEX vectors_digest",
         # Schema 2 knows one vector a memory.
@@ -229,15 +211,129 @@ RECORDS = Migration(
 )
 
 # What an index needs to know is read off the journal when one is made: a write need not pay for it.
-LEAN = Migration(5, up=("DROP TABLE words",), down=(_WORDS, _fill_words))
+LEAN = Migration(5, up=("DROP TABLE words",), down=(_WORDS, old_words.fill_words))
 
-MIGRATIONS = (JOURNAL, RECALL, INDEX, RECORDS, LEAN)
+_JOURNAL_6 = """CREATE TABLE journal (
+    place INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL REFERENCES owners,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    born INTEGER NOT NULL,
+    born_at INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    operation TEXT NOT NULL,
+    stamp TEXT NOT NULL,
+    replaced TEXT,
+    reason TEXT,
+    facets TEXT,
+    text TEXT,
+    payload BLOB,
+    checksum BLOB NOT NULL
+) STRICT"""
+
+_HEADS_6 = """CREATE TABLE heads (
+    owner INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    type TEXT NOT NULL,
+    importance REAL NOT NULL,
+    created_at INTEGER NOT NULL,
+    occurred_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    author TEXT,
+    source_type TEXT,
+    has_pointer INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    born_at INTEGER NOT NULL,
+    PRIMARY KEY (owner, number)
+) STRICT, WITHOUT ROWID"""
+
+_DAMAGED_6 = f"""CREATE TABLE damaged (
+    place INTEGER PRIMARY KEY, {", ".join(f"{column} ANY" for column in rows.CHECKED.split(", ")[1:])}
+) STRICT"""
+
+_IMAGES_6 = """CREATE TABLE images (
+    image INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    UNIQUE (owner, part)
+) STRICT"""
+
+_COUNTERS = ("seq", "memories", "bytes", "last_at", "revision")
+
+FACETS = Migration(
+    6,
+    up=(
+        *(f"ALTER TABLE owners ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0" for name in _COUNTERS),
+        "DROP INDEX journal_id",
+        "DROP INDEX journal_owner",
+        "ALTER TABLE journal RENAME TO journal_5",
+        "ALTER TABLE damaged RENAME TO damaged_5",
+        "DROP TABLE heads",
+        "DROP TABLE images",
+        _JOURNAL_6,
+        "CREATE UNIQUE INDEX journal_id ON journal (id, owner, version)",
+        "CREATE UNIQUE INDEX journal_seq ON journal (owner, seq)",
+        _HEADS_6,
+        _DAMAGED_6,
+        _IMAGES_6,
+        # Who holds a lease until when, by the clock of SQLite. The token rises with every holder.
+        """CREATE TABLE leases (
+            name TEXT PRIMARY KEY,
+            holder TEXT NOT NULL,
+            token INTEGER NOT NULL,
+            until_ms INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+        schema_5.upgrade,
+        "DROP TABLE journal_5",
+        "DROP TABLE damaged_5",
+    ),
+    down=(
+        "DROP TABLE leases",
+        "DROP INDEX journal_id",
+        "DROP INDEX journal_seq",
+        "ALTER TABLE journal RENAME TO journal_6",
+        *(f"DROP TABLE {name}" for name in ("heads", "damaged", "images")),
+        _JOURNAL_1,
+        *_INDEXES_1,
+        _HEADS_1,
+        _DAMAGED_1,
+        _IMAGES_3,
+        schema_5.downgrade,
+        "DROP TABLE journal_6",
+        *(f"ALTER TABLE owners DROP COLUMN {name}" for name in reversed(_COUNTERS)),
+    ),
+)
+
+MIGRATIONS = (JOURNAL, RECALL, INDEX, RECORDS, LEAN, FACETS)
 LATEST = MIGRATIONS[-1].number
 
 
 def version_of(connection: apsw.Connection) -> int:
     """The schema that the file has; 0 for an empty one."""
     return int(connection.pragma("user_version"))
+
+
+def losses(connection: apsw.Connection, target: int) -> list[str]:
+    """What a file loses on its way down to a schema, as sentences; to be told before ``migrate`` is called."""
+    found = schema_5.losses(connection) if version_of(connection) >= 6 > target else []
+    for schema, statement, sentence in _LOSSES:
+        if target < schema <= version_of(connection) and (count := connection.execute(statement).get):
+            found.append(sentence.format(count))
+    return found
+
+
+_LOSSES = (
+    (4, "SELECT count(*) FROM records", "{} records, such as the descriptions of sessions, are dropped"),
+    (3, "SELECT count(*) FROM vectors WHERE spans IS NOT NULL", "{} vectors of long texts are dropped"),
+    (2, "SELECT count(*) FROM vectors", "{} vectors are dropped"),
+)
 
 
 def migrate(connection: apsw.Connection, target: int = LATEST) -> None:

@@ -1,0 +1,187 @@
+"""One open file, which journal, records and images share: its connections, transactions and owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect import codec
+from recollect.errors import ConfigurationError, RecollectError, StoreError
+from recollect.stores.sqlite import connections, rows
+from recollect.stores.sqlite.commit import GroupCommit
+from recollect.stores.sqlite.transaction import Append, Transaction
+from recollect.types import Owner, Owners
+
+DURABILITIES = ("full", "relaxed")
+
+
+class SqliteFile:
+    """An open file. Every read sees one state of it; every write is part of a group commit."""
+
+    def __init__(self, path: Path, durability: str | None) -> None:
+        check_durability(durability)
+        self.path = path
+        self.readers = connections.Readers(self._connect)
+        self.commits = GroupCommit(self._connect, self._begin, self._committed)
+        # Owners are never deleted and their numbers never given twice, so what was read once stays true.
+        self._number_of: dict[Owner, int] = {}
+        self._owner_of: dict[int, Owner] = {}
+        self._closed = False
+        self._log_to_empty = False
+        try:
+            first = connections.prepare(path)
+            self.durability = self._settle_durability(first, durability)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise connections.translate(error, path) from error
+        self.readers.add(first)
+
+    def _connect(self) -> apsw.Connection:
+        try:
+            return connections.connect(self.path, self.durability)
+        except apsw.Error as error:
+            raise connections.translate(error, self.path) from error
+
+    def _settle_durability(self, connection: apsw.Connection, wanted: str | None) -> str:
+        """The file's own durability holds; the process that makes the file chooses it."""
+        kept = rows.settings(connection).get("durability")
+        if kept is None:
+            connection.execute(
+                "INSERT INTO settings VALUES ('durability', ?) ON CONFLICT DO NOTHING", (wanted or "full",)
+            )
+            kept = rows.settings(connection)["durability"]
+        if kept not in DURABILITIES:
+            kept = "full"  # damaged: the careful one can do no harm
+        if wanted not in (None, kept):
+            connection.close()
+            raise ConfigurationError(
+                f"{self.path.name!r} has durability {kept!r}, not {wanted!r}",
+                details={"field": "durability", "stored": kept, "given": wanted},
+                hint="leave durability out, or change the file's with memories.configure(durability=...)",
+            )
+        return kept
+
+    # -- writing ----------------------------------------------------------------------------------------------
+
+    def write(self, work: Callable[[Transaction], Any]) -> Any:
+        """Do some work in a transaction that may be shared with other threads; its result once it is committed."""
+        try:
+            return self.commits.run(work)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise connections.translate(error, self.path) from error
+
+    def _begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]]) -> Transaction:
+        transaction = Transaction(connection, self._number_of)
+        transaction.look_for([write.id for work in works if isinstance(work, Append) for write in work.writes])
+        return transaction
+
+    def _committed(self, transaction: Transaction) -> None:
+        self._number_of.update(transaction.new_owners)
+
+    def empty_log(self, *, erased: bool) -> None:
+        """After an erasure, cut the write-ahead log: erased content must not stay in it. If a reader or the disk
+        prevents that, the next write tries again; that one is committed by then, and must not fail.
+        """
+        if not (erased or self._log_to_empty):
+            return
+        self._log_to_empty = True
+        connection = self.readers.take()
+        try:
+            self._log_to_empty = not connections.empty_log(connection)
+        except apsw.Error as error:
+            if not erased:
+                return
+            raise StoreError(
+                f"the memory was erased, but its content may still stand in the write-ahead log of {self.path.name!r}",
+                details={"file": self.path.name},
+                hint="check the disk; the next write and closing try again to empty the log",
+            ) from error
+        finally:
+            self.readers.give(connection)
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection for one statement, which sees one state of the file by itself."""
+        connection = self.readers.take()
+        try:
+            yield connection
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
+            raise connections.translate(error, self.path) from error
+        finally:
+            self.readers.give(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """A connection that sees one state of the file for several statements."""
+        try:
+            with self.readers.snapshot() as connection:
+                yield connection
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
+            raise connections.translate(error, self.path) from error
+
+    def numbers(self, connection: apsw.Connection, owners: Owners) -> dict[int, Owner]:
+        """The owners by their numbers, those that the file knows."""
+        known = self._number_of
+        missing = {codec.encode_owner(owner): owner for owner in owners if owner not in known}
+        if missing:
+            chosen, values = rows.among(missing)
+            for number, name in rows.fetch(
+                connection, f"SELECT owner, name FROM owners WHERE name IN {chosen}", values
+            ):
+                known[missing[name]] = number
+        return {known[owner]: owner for owner in owners if owner in known}
+
+    def owner(self, connection: apsw.Connection, number: int) -> Owner:
+        """The owner that has a number."""
+        owner = self._owner_of.get(number)
+        if owner is None:
+            name = connection.execute("SELECT name FROM owners WHERE owner = ?", (number,)).get
+            owner = self._owner_of[number] = codec.decode_owner(name)
+        return owner
+
+    # -- forks and the end ------------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Close all connections: none may cross a fork."""
+        self.commits.before_fork()
+        self.readers.before_fork()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on with new connections."""
+        self.readers.after_fork(in_child=in_child)
+        self.commits.after_fork(in_child=in_child)
+
+    def close(self) -> None:
+        """Release the file. Closing twice is allowed."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self.empty_log(erased=self._log_to_empty)
+        finally:
+            self.commits.close()
+            self.readers.close()
+
+
+def check_durability(value: str | None) -> None:
+    """Refuse a durability that does not exist."""
+    if value not in (None, *DURABILITIES):
+        raise ConfigurationError(
+            f"no durability is named {str(value)[:40]!r}",
+            details={"field": "durability"},
+            hint="use 'full' or 'relaxed'",
+        )
+
+
+def names(owners: Iterable[Owner]) -> dict[str, Owner]:
+    """Owners by the names that the file has for them."""
+    return {codec.encode_owner(owner): owner for owner in owners}

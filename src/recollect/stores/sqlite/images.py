@@ -1,0 +1,55 @@
+"""Images of indexes in the file: copies that spare a new process the loading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import apsw
+
+from recollect.ports import Images
+from recollect.stores.sqlite import connections, rows
+from recollect.stores.sqlite.file import SqliteFile
+from recollect.types import Mark, Owner
+
+_MARK = "SELECT seq, revision FROM owners WHERE owner = ?"
+
+
+class SqliteImages(Images):
+    """One row per part of an image, each with the mark of the whole."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def read(self, owner: Owner) -> tuple[Mark, Mapping[str, bytes]] | None:
+        """All parts, from one state of the file."""
+        with self._file.snapshot() as connection:
+            for number in self._file.numbers(connection, {owner}):
+                found = rows.fetch(
+                    connection, "SELECT part, data, seq, revision FROM images WHERE owner = ?", (number,)
+                )
+                if found:
+                    return Mark(found[0][2], found[0][3]), {part: data for part, data, _, _ in found}
+        return None
+
+    def write(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes]) -> bool:
+        """Keep an image if nobody else writes at the moment: it is written on behalf of a search, which must neither
+        wait for other writers nor fail because the disk is full.
+        """
+        connection = self._file.readers.take()
+        try:
+            with connections.written_at_once(connection):
+                number = rows.owner_number(connection, owner)
+                found = rows.fetch(connection, _MARK, (number,))
+                if not found or Mark(*found[0]) != mark:
+                    return False
+                connection.execute("DELETE FROM images WHERE owner = ?", (number,))
+                connection.executemany(
+                    "INSERT INTO images (owner, part, seq, revision, data) VALUES (?, ?, ?, ?, ?)",
+                    [(number, part, mark.seq, mark.revision, data) for part, data in parts.items()],
+                )
+        except apsw.Error:
+            return False
+        else:
+            return True
+        finally:
+            self._file.readers.give(connection)

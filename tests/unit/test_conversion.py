@@ -1,0 +1,486 @@
+"""Converting between stores: nothing is lost, whatever interrupts it."""
+
+import random
+import tempfile
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import recollect
+from recollect import codec
+from recollect.errors import Conflict, NotACopy, StoreCorrupt
+from recollect.ports import Store
+from recollect.stores.ram import RamStore
+from recollect.testing import FaultyStore
+from recollect.testing.builders import START, START_US, Writer, put, vector
+from recollect.testing.subject import GENERATED
+from recollect.transfer import comparison
+from recollect.transfer.conversion import CONVERSION
+from recollect.types import Access, Embedded, Operation, Vector
+from tests.unit.converted import ADA, BOB, KINDS, fill, record, seen, store_of, told
+from tests.unit.histories import Life, Step, picture, steps
+
+pytestmark = pytest.mark.req("P3")
+LATER = START + timedelta(days=2)
+
+
+# -- nothing is lost ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.req("N11")
+@settings(GENERATED, max_examples=40)
+@pytest.mark.parametrize("kind", KINDS)
+@given(steps=steps())
+def test_any_history_is_the_same_there_and_back(kind: str, steps: list[Step]) -> None:
+    life = Life(RamStore())
+    for step in steps:
+        step(life)
+    with tempfile.TemporaryDirectory() as folder, closing(store_of(kind, Path(folder), "there")) as there:
+        back = RamStore()
+        first = recollect.convert(life.store, there)
+        second = recollect.convert(there, back)
+        assert first == second
+        assert there.check().healthy
+        known = picture(life.store)
+        assert picture(there) == known
+        assert picture(back) == known
+
+
+@pytest.mark.slow
+@settings(GENERATED, max_examples=15)
+@pytest.mark.parametrize("kind", KINDS)
+@given(before=steps(), after=steps())
+def test_what_happens_after_a_conversion_is_followed(kind: str, before: list[Step], after: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as folder, closing(store_of(kind, Path(folder), "copy")) as copy:
+        life = Life(RamStore())
+        for step in before:
+            step(life)
+        recollect.convert(life.store, copy)
+        for step in after:
+            step(life)
+        journal = life.store.journal
+        lacking = journal.count_unembedded(journal.settings().get("embedder", "none"))
+        if lacking:  # it may have gone over to another embedder, which the copy then cannot follow
+            with suppress(NotACopy):
+                recollect.convert(life.store, copy)
+            assert told(copy.journal) == told(journal)
+        else:
+            recollect.convert(life.store, copy)
+            assert picture(copy) == picture(life.store)
+
+
+def test_everything_arrives(source: Store, target: Store) -> None:
+    report = recollect.convert(source, target)
+    assert seen(target) == seen(source)
+    assert (report.copied, report.versions, report.memories, report.owners) == (13, 13, 5, 2)
+
+
+def test_batches_need_not_end_where_memories_do(source: Store, target: Store, small_batches: None) -> None:
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
+
+
+def test_a_key_is_taken_in_the_copy_as_well(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "one.db", embedder=None) as memories:
+        tea = memories.view(user="ada").add("Likes tea", key="drink")
+    recollect.convert(tmp_path / "one.db", f"sqlite:{tmp_path / 'two.db'}")
+    with recollect.open(tmp_path / "two.db", embedder=None) as memories:
+        view = memories.view(user="ada")
+        assert view.add("Likes tea", key="drink").id == tea.id
+        with pytest.raises(Conflict):
+            view.add("Likes coffee", key="drink")
+
+
+def test_an_erased_id_stays_used(source: Store, target: Store) -> None:
+    recollect.convert(source, target)
+    [mark] = [version for version in target.journal.feed() if version.operation is Operation.ERASED]
+    with pytest.raises(Conflict):
+        put(target, Writer().add(mark.owner, "again", id=mark.id))
+
+
+def test_every_version_keeps_its_stamp_and_the_one_it_replaced(source: Store, target: Store) -> None:
+    recollect.convert(source, target)
+    stamps = [{one.stamp: one.replaced for one in store.journal.feed()} for store in (source, target)]
+    assert stamps[0] == stamps[1]
+    assert len(stamps[0]) == 13
+
+
+def test_a_store_keeps_its_own_origin_and_epoch(source: Store, target: Store) -> None:
+    before = target.journal.settings()
+    recollect.convert(source, target)
+    kept, theirs = target.journal.settings(), source.journal.settings()
+    for name in ("origin", "epoch"):
+        assert kept[name] == before[name] != theirs[name]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_how_durable_the_target_is_stays_its_own(kind: str, tmp_path: Path) -> None:
+    with closing(store_of(kind, tmp_path, "relaxed")) as source:
+        fill(source)
+        recollect.convert(source, f"{kind}:{tmp_path / 'full.db'}")
+        assert source.journal.settings()["durability"] == "relaxed"
+    with recollect.open(f"{kind}:{tmp_path / 'full.db'}", embedder=None) as memories:
+        assert memories.settings()["durability"] == "full"
+
+
+def test_an_empty_database_can_be_converted(tmp_path: Path) -> None:
+    recollect.open(tmp_path / "empty.db").close()
+    told: list[tuple[int, int]] = []
+    report = recollect.convert(tmp_path / "empty.db", tmp_path / "copy.db", progress=lambda *done: told.append(done))
+    assert (report.copied, report.versions, report.owners) == (0, 0, 0)
+    assert told == [(0, 0)]
+
+
+@pytest.mark.req("J11")
+def test_a_source_with_damage_is_named_and_not_copied(source: Store, target: Store) -> None:
+    damaged = FaultyStore(source)
+    damaged.fail("feed", StoreCorrupt("version 2 cannot be read", details={"version": 2}, hint="run doctor"))
+    with pytest.raises(StoreCorrupt) as caught:
+        recollect.convert(damaged, target)
+    assert (caught.value.details["version"], caught.value.operation) == (2, "convert")
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
+
+
+@pytest.mark.req("J11")
+def test_versions_set_aside_as_damaged_leave_the_same_gap_in_the_copy(source: Store, target: Store) -> None:
+    """What a repair takes out of a journal is missing there for good: the copy takes the versions that are left."""
+    recollect.convert(Gapped(source, 2), target)
+    one = source.journal.feed(limit=1).items[0]
+    assert [version.version for version in target.journal.history(one.owner, one.id)] == [1, 3, 4]
+    whole, gapped = told(source.journal), told(target.journal)
+    for owner, versions in whole.items():
+        assert [version for version in versions if version in gapped[owner]] == gapped[owner]
+        assert len(versions) - len(gapped[owner]) == 1
+
+
+class Gapped(FaultyStore):
+    """A source that lost one version of each owner's first memory."""
+
+    def __init__(self, store: Store, version: int) -> None:
+        super().__init__(store)
+        self.journal = _GappedJournal(store.journal, {one.id for one in store.journal.feed(limit=2)}, version)
+
+
+class _GappedJournal:
+    def __init__(self, journal: Any, ids: set[str], version: int) -> None:
+        self._journal, self._ids, self._version = journal, ids, version
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    def _left(self, page: Any) -> Any:
+        left = [one for one in page if one.id not in self._ids or one.version != self._version]
+        return replace(page, items=left)
+
+    def feed(self, **place: Any) -> Any:
+        return self._left(self._journal.feed(**place))
+
+    def versions(self, owners: Any, **place: Any) -> Any:
+        return self._left(self._journal.versions(owners, **place))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_memories_come_in_small_batches(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "BATCH_BYTES", 1_100)
+    make = Writer()
+    with closing(store_of(kind, tmp_path, "source")) as source:
+        put(source, *(make.add(ADA, "x" * 500) for _ in range(comparison.BATCH + 9)))
+        for found in (comparison.pages(source.journal), comparison.pages_of(source.journal, ADA)):
+            assert [len(page) for page in found] == [comparison.BATCH, *[2] * 4, 1]
+
+
+def test_the_owners_of_a_copy_may_come_in_another_order() -> None:
+    """Only the order of each owner's versions is the same in every store."""
+    make, source, turned = Writer(), RamStore(), RamStore()
+    writes = [make.add(owner, f"number {number}") for number in range(5) for owner in (ADA, BOB)]
+    put(source, *writes)
+    put(turned, *sorted(writes, key=lambda write: write.owner == ADA))
+    there, back = (recollect.convert(store, RamStore()) for store in (source, turned))
+    assert there == back
+    same = comparison.compare(source.journal, turned.journal, None, lambda: None)
+    assert (same.versions, same.owners, same.checksum) == (10, 2, there.checksum)
+    put(turned, make.add(ADA, "one more"))
+    with pytest.raises(NotACopy):
+        comparison.compare(source.journal, turned.journal, None, lambda: None)
+
+
+def _records(store: Store) -> list[str]:
+    return sorted(map(str, store.records.list(None)))
+
+
+def test_records_are_followed(source: Store, target: Store) -> None:
+    for version in (1, 2, 3):
+        source.records.put(record("monday", BOB, version=version))
+    source.records.put(record("gone"))
+    recollect.convert(source, target)
+    assert _records(target) == _records(source)
+    source.records.drop(ADA, "session", "gone")
+    source.records.drop(BOB, "session", "monday")
+    source.records.put(record("monday", BOB, b'{"begun":"anew"}'))
+    source.records.put(record("tuesday"))
+    recollect.convert(source, target)
+    assert _records(target) == _records(source)
+
+
+def test_a_record_begun_anew_is_followed_whatever_its_version(source: Store, target: Store) -> None:
+    """As far as the one before was, so that the version alone does not tell that it is another one."""
+    for body in (b'{"first":1}', b'{"second":2}', b'{"third":3}'):
+        source.records.drop(BOB, "session", "monday")
+        for version in (1, 2):
+            source.records.put(record("monday", BOB, body, version))
+        recollect.convert(source, target)
+        assert _records(target) == _records(source)
+        [kept] = target.records.list(None)
+        assert (kept.body, kept.version) == (body, 2)
+
+
+# -- interrupted, continued, repeated -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("method", ["append", "set_settings", "count_accesses", "adopt", "embed", "records.put"])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp_path: Path) -> None:
+    """Before the call and behind it, where only its answer is lost."""
+    source = RamStore()
+    fill(source)
+    _embed(source, "no vector", vector(0.5, 0.5))
+    for version in (1, 2):
+        source.records.put(record("monday", version=version))
+    for call in range(1, 100):
+        with closing(store_of(kind, tmp_path, f"target {call}")) as target:
+            if method == "embed":  # else the versions bring their vectors
+                recollect.convert(source, target)
+                _embed(source, "no vector", vector(0.5, call))
+            faulty = FaultyStore(target)
+            faulty.fail(method, KeyboardInterrupt(), call=call, after=after)
+            stopped = _interrupted(source, faulty)
+            recollect.convert(source, target)
+            assert seen(target) == seen(source)
+            assert recollect.convert(source, target).copied == 0
+        if not stopped:
+            break
+    least = {"append": 7, "set_settings": 9, "count_accesses": 1, "adopt": 2, "embed": 1, "records.put": 2}
+    assert call > least[method]
+
+
+def _begin(source: Store, target: Store) -> None:
+    """Copy only the first batch."""
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recollect.convert(source, target, progress=stop)
+
+
+def _embed(store: Store, text: str, found: Vector) -> None:
+    [one] = [one for one in store.journal.scan({ADA}) if one.facets["text"] == text]
+    store.journal.embed([Embedded(ADA, one.id, one.version, found)])
+
+
+def _interrupted(source: Store, target: Store) -> bool:
+    try:
+        recollect.convert(source, target)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def test_interrupted_by_its_own_progress(source: Store, target: Store, small_batches: None) -> None:
+    _begin(source, target)
+    assert len(target.journal.feed()) == 2
+    assert codec.decode_json(target.journal.settings()[CONVERSION])["finished"] is False
+    assert recollect.convert(source, target).copied == 11
+    assert codec.decode_json(target.journal.settings()[CONVERSION])["finished"] is True
+    assert seen(target) == seen(source)
+
+
+def test_progress_rises_to_its_end(source: Store, target: Store, small_batches: None) -> None:
+    told: list[tuple[int, int]] = []
+    recollect.convert(source, target, progress=lambda done, total: told.append((done, total)))
+    assert told == sorted(told)
+    assert len(told) > 7
+    assert {total for _, total in told} == {2 * _length(source)}
+    assert told[-1][0] == told[-1][1]
+
+
+def _length(store: Store) -> int:
+    """How many versions were ever written."""
+    return sum(mark.seq for mark in store.journal.marks(set(store.journal.owners())).values())
+
+
+def test_again_is_nothing_new_and_then_only_what_is_new(source: Store, target: Store) -> None:
+    first = recollect.convert(source, target)
+    again = recollect.convert(source, target)
+    assert again == replace(first, copied=0)
+    make = Writer(LATER)
+    lost, kept = make.add(ADA, "lost"), make.add(BOB, "kept")
+    put(source, lost, kept)
+    recollect.convert(source, target)
+    # Changed and then erased: the version in between is gone before it could be copied.
+    changed = make.update(lost, "changed")
+    put(source, changed, make.update(kept, "changed"))
+    put(source, make.erase(changed))
+    source.journal.count_accesses([Access(BOB, kept.id, 1, START_US)])
+    assert recollect.convert(source, target).copied == 2
+    assert seen(target) == seen(source)
+
+
+def test_a_source_erased_behind_the_last_copied_version_is_known_again(target: Store) -> None:
+    source, make = RamStore(), Writer()
+    last = make.add(ADA, "last")
+    put(source, make.add(ADA, "first"), last)
+    recollect.convert(source, target)
+    put(source, make.erase(last))
+    assert recollect.convert(source, target).copied == 1
+    assert seen(target) == seen(source)
+
+
+def test_a_key_that_an_erasure_freed_is_taken_in_the_copy(target: Store) -> None:
+    source, make = RamStore(), Writer()
+    first = make.add(ADA, "first", key="k")
+    put(source, first)
+    recollect.convert(source, target)
+    second = make.add(ADA, "second", key="k")
+    put(source, make.erase(first), second)
+    recollect.convert(source, target)
+    assert target.journal.keyed(ADA, ["k"]) == {"k": second.id}
+    assert seen(target) == seen(source)
+
+
+def test_accesses_are_not_counted_twice(source: Store, target: Store) -> None:
+    for _ in range(3):
+        recollect.convert(source, target)
+    counts = [stored.access_count for stored in target.journal.scan({ADA})]
+    assert counts == [3, 0, 0]
+
+
+# -- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def test_vectors_that_came_later_are_followed(source: Store, target: Store) -> None:
+    recollect.convert(source, target)
+    _embed(source, "no vector", vector(0.5, 0.5))
+    assert recollect.convert(source, target).copied == 0
+    assert seen(target) == seen(source)
+
+
+def test_another_embedder_is_followed_if_no_memory_lacks_its_vector(source: Store, target: Store) -> None:
+    recollect.convert(source, target)
+    everything = list(source.journal.scan({ADA, BOB}))
+    source.journal.embed(
+        [
+            Embedded(one.owner, one.id, one.version, Vector.of("other", [1, 0, place]))
+            for place, one in enumerate(everything)
+        ]
+    )
+    assert source.journal.adopt("other", 3)
+    recollect.convert(source, target)
+    assert target.journal.settings()["embedder"] == "other"
+    put(source, Writer(LATER).add(ADA, "embedded", write={"vector": Vector.of("other", [0, 0, 1])}))
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
+    assert "calibration" not in target.journal.settings()
+
+
+def test_another_embedder_that_some_memories_lack_is_told_with_what_to_do(target: Store) -> None:
+    """Opened with the new embedder the copy would compare its vectors with the old ones."""
+    source, make = RamStore(), Writer()
+    first = make.add(ADA, "first", write={"vector": vector(1, 0)})
+    put(source, first)
+    recollect.convert(source, target)
+    source.journal.embed([Embedded(ADA, first.id, 1, vector(1, 0, 0, embedder="other"))])
+    assert source.journal.adopt("other", 3)
+    put(source, make.add(ADA, "without"))
+    with pytest.raises(NotACopy) as caught:
+        recollect.convert(source, target)
+    assert "reembed" in caught.value.hint
+    assert target.journal.settings()["embedder"] == "kit"
+    _embed(source, "without", vector(0, 1, 0, embedder="other"))
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
+
+
+# -- a source in use --------------------------------------------------------------------------------------------------
+
+
+class Busy(FaultyStore):
+    """A source that others write to whenever its feed is read."""
+
+    def __init__(self, store: Store, work: Callable[[int], None], times: int) -> None:
+        super().__init__(store)
+        self.work, self.times, self.done = work, times, 0
+        feed = self.journal.feed
+
+        def busy(**place: Any) -> Any:
+            if self.done < self.times:
+                self.done += 1
+                self.work(self.done)
+            return feed(**place)
+
+        self.journal.feed = busy  # type: ignore[method-assign]  # others write at that moment
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("times", [1, 3, 5, 8, 12])
+def test_what_others_write_meanwhile_is_followed(source: Store, target: Store, times: int) -> None:
+    chosen, make = random.Random(times), Writer(LATER)
+
+    def write(number: int) -> None:
+        put(source, make.add(ADA, f"meanwhile {number}"))
+        changed = chosen.choice(list(source.journal.scan({ADA, BOB})))
+        put(source, chosen.choice([make.update, make.erase, make.forget])(changed))
+
+    recollect.convert(Busy(source, write, times), target)
+    assert recollect.convert(source, target).versions == len(source.journal.feed())
+    assert seen(target) == seen(source)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_source_that_never_rests_is_not_followed_for_ever(source: Store, target: Store) -> None:
+    before, make = len(source.journal.feed()), Writer(LATER)
+
+    def write(done: int, total: int) -> None:
+        put(source, make.add(ADA, "meanwhile"))
+
+    report = recollect.convert(source, target, progress=write)
+    assert before <= report.versions < len(source.journal.feed())
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_what_is_erased_while_the_two_are_compared_is_erased_in_the_copy(source: Store, target: Store) -> None:
+    before, last, make = len(source.journal.feed()), _length(source), Writer(LATER)
+    ends = list(source.journal.scan({ADA}))[-1:]
+
+    def write(done: int, total: int) -> None:
+        if done >= last and ends:
+            put(source, make.erase(ends.pop()))
+
+    assert recollect.convert(source, target, progress=write).versions == before
+    assert not ends
+    assert seen(target) == seen(source)
+
+
+def test_what_was_erased_since_a_kill_is_erased_in_the_copy(target: Store) -> None:
+    """The batch is there and the note of it is not; then the source loses what the batch brought."""
+    source, make = RamStore(), Writer()
+    one = make.add(ADA, "one")
+    put(source, one, make.add(ADA, "two"))
+    faulty = FaultyStore(target)
+    faulty.fail("set_settings", KeyboardInterrupt(), call=2)
+    assert _interrupted(source, faulty)
+    put(source, make.erase(one))
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)

@@ -1,0 +1,186 @@
+"""What is not converted: nothing is mixed up, and each refusal says what to do."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import codec
+from recollect.errors import ConfigurationError, NotACopy, StoreFull
+from recollect.ports import Store
+from recollect.stores.ram import RamStore
+from recollect.testing import FaultyStore
+from recollect.testing.builders import Writer, put
+from recollect.transfer import comparison
+from recollect.transfer.conversion import CONVERSION
+from tests.unit.converted import ADA, BOB, fill, record, seen
+
+
+def refused(source: Any, target: Any, kind: type[recollect.RecollectError]) -> recollect.RecollectError:
+    with pytest.raises(kind) as caught:
+        recollect.convert(source, target)
+    assert caught.value.operation == "convert"
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_target_with_something_in_it_is_refused_and_left_alone(source: Store, target: Store) -> None:
+    put(target, Writer().add(BOB, "mine"))
+    before = seen(target)
+    assert "not empty" in refused(source, target, NotACopy).message
+    assert seen(target) == before
+    assert CONVERSION not in target.journal.settings()
+
+
+def test_a_copy_of_another_source_is_refused(source: Store, target: Store) -> None:
+    other = RamStore()
+    fill(other)
+    recollect.convert(other, target)
+    before = seen(target)
+    assert "another source" in refused(source, target, NotACopy).message
+    assert seen(target) == before
+
+
+@pytest.mark.parametrize("many", [1, comparison.BATCH + 5])
+def test_a_copy_that_others_wrote_to_is_refused(source: Store, target: Store, many: int) -> None:
+    recollect.convert(source, target)
+    make = Writer()
+    put(target, *(make.add(ADA, "mine") for _ in range(many)))
+    put(source, make.add(ADA, "new"))
+    before = seen(target)
+    assert "by others" in refused(source, target, NotACopy).message
+    assert seen(target) == before
+
+
+def test_a_copy_that_others_write_to_meanwhile_is_refused(source: Store, target: Store, small_batches: None) -> None:
+    mine = iter([Writer().add(ADA, "mine")])
+
+    def write(done: int, total: int) -> None:
+        put(target, *mine)
+
+    with pytest.raises(NotACopy) as caught:
+        recollect.convert(source, target, progress=write)
+    assert caught.value.details["memory_id"]
+
+
+def test_a_copy_whose_memory_others_changed_is_refused_and_keeps_the_change(source: Store, target: Store) -> None:
+    recollect.convert(source, target)
+    first = next(iter(source.journal.scan({ADA})))
+    theirs = Writer().update(first, "theirs")
+    put(target, theirs)
+    put(source, Writer().update(first, "mine"))
+    before = seen(target)
+    assert "by others" in refused(source, target, NotACopy).message
+    assert seen(target) == before
+
+
+def test_a_version_that_is_not_the_same_is_named(source: Store, target: Store) -> None:
+    careless = FaultyStore(target)
+    append = careless.journal.append
+
+    def without_reason(writes: Any, **options: Any) -> Any:
+        return append([one._replace(reason=None) for one in writes], **options)
+
+    careless.journal.append = without_reason  # type: ignore[method-assign]  # a store that loses something
+    error = refused(source, careless, NotACopy)
+    first = next(one for one in source.journal.versions({ADA}) if one.reason)
+    assert error.details == {"memory_id": first.id, "version": first.version}
+    assert '"finished":false' in target.journal.settings()[CONVERSION]
+
+
+def test_a_setting_that_cannot_be_read_is_refused(source: Store, target: Store) -> None:
+    for text in ("?", "", "[]", "{}", '{"source":5}', '{"source":"x","after":5}', "copying\n1\n1\n{\nx"):
+        target.journal.set_settings({CONVERSION: text})
+        assert "cannot be read" in refused(source, target, NotACopy).message
+
+
+@pytest.mark.parametrize("field", ["after", "reached"])
+def test_a_place_that_is_none_is_refused(source: Store, target: Store, field: str) -> None:
+    """As if somebody had edited the setting: no position at all, and one of another store."""
+    recollect.convert(source, target)
+    other = RamStore()
+    put(other, Writer().add(ADA))
+    for text in ("nonsense", other.journal.feed().next):
+        place = codec.decode_json(target.journal.settings()[CONVERSION]) | {field: text}
+        target.journal.set_settings({CONVERSION: codec.encode_json(place).decode()})
+        refused(source, target, NotACopy)
+
+
+@pytest.mark.parametrize("which", ["source", "target"])
+def test_what_was_restored_from_an_older_copy_is_refused(which: str) -> None:
+    """Neither side is behind what the note says unless somebody put an older state in its place."""
+    stores = {"source": RamStore(), "target": RamStore()}
+    fill(stores["source"])
+    recollect.convert(stores["source"], stores["target"])
+    stores[which].journal.set_settings({"epoch": "another"})
+    put(stores["source"], Writer().add(ADA, "new"))
+    before = seen(stores["target"])
+    assert "restored" in refused(stores["source"], stores["target"], NotACopy).message
+    assert seen(stores["target"]) == before
+
+
+def test_errors_of_the_target_leave_it_to_be_continued(source: Store, target: Store, small_batches: None) -> None:
+    full = FaultyStore(target)
+    full.fail("append", StoreFull("no space left", hint="free space"), call=3)
+    refused(source, full, StoreFull)
+    assert recollect.convert(source, full).copied == 9
+    assert seen(target) == seen(source)
+
+
+def test_a_target_with_records_is_not_empty(source: Store, target: Store) -> None:
+    target.records.put(record("mine"))
+    assert "not empty" in refused(source, target, NotACopy).message
+
+
+BAD: list[tuple[Any, Any, str]] = [
+    ("source.db", "source.db", "target"),
+    ("source.db", "sqlite:../{folder}/source.db", "target"),
+    ("source.db", "link.db", "target"),
+    ("missing.db", "target.db", "source"),
+    ("ram:", "target.db", "source"),
+    ("source.db", "ram:", "target"),
+    (None, "target.db", "url"),
+    ("source.db", 5, "url"),
+    ("source.db", "", "url"),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "field"), BAD, ids=str)
+def test_what_cannot_be_converted(
+    source: Any, target: Any, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recollect.open("source.db").close()
+    Path("link.db").symlink_to("source.db")
+    there = set(tmp_path.iterdir())
+    target = target.format(folder=tmp_path.name) if isinstance(target, str) else target
+    assert refused(source, target, ConfigurationError).details["field"] == field
+    assert set(tmp_path.iterdir()) == there
+
+
+def test_one_store_is_not_two(source: Store) -> None:
+    assert refused(source, source, ConfigurationError).details["field"] == "target"
+
+
+def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
+    recollect.open(tmp_path / "source.db").close()
+    (tmp_path / "notes.txt").write_text("not a database")
+    assert "cellar" in refused(tmp_path / "source.db", "cellar:x", ConfigurationError).message
+    refused(tmp_path / "source.db", tmp_path / "notes.txt", recollect.errors.NotAStore)
+    refused(tmp_path / "source.db", tmp_path / "no" / "folder.db", recollect.errors.StoreReadOnly)
+    recollect.open(tmp_path / "newer.db").close()
+    with closing(sqlite3.connect(tmp_path / "newer.db")) as newer:
+        newer.execute("PRAGMA user_version = 999")
+    refused(tmp_path / "source.db", tmp_path / "newer.db", recollect.errors.SchemaTooNew)
+    refused(tmp_path / "newer.db", tmp_path / "target.db", recollect.errors.SchemaTooNew)
+
+
+def test_the_source_is_only_read(source: Store, target: Store) -> None:
+    """It is asked nothing that could write, not even by the way."""
+    asked = FaultyStore(source)
+    recollect.convert(asked, target)
+    reads = {"feed", "versions", "history", "owners", "marks", "scan", "get", "settings", "records.list"}
+    assert set(asked.calls) <= reads

@@ -1,0 +1,145 @@
+"""The limit of a session is the one that its record says now, whoever changed it."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+import recollect
+from recollect import Memories
+from recollect.errors import Conflict, QuotaExceeded, StoreBusy
+from recollect.memories import Session
+from recollect.sessions import limits
+from recollect.stores.ram import RamStore
+from recollect.testing import FaultyStore
+from recollect.testing.concurrency import at_once
+from tests.unit.stand_ins import HandClock, Opener
+
+LIMIT = 2_000
+Process = Callable[[], Memories]
+
+
+@pytest.fixture
+def process(opener: Opener, clock: HandClock) -> Process:
+    """Opens one database again and again, as other processes do."""
+    if opener.kind != "ram":
+        return partial(opener, clock=clock)
+    store = RamStore()
+    return lambda: recollect.open(store=store, clock=clock, embedder=None)
+
+
+def monday(memories: Memories) -> Session:
+    return memories.view(user="ada").sessions.load("monday")
+
+
+@pytest.mark.req("J9")
+def test_a_limit_that_another_process_set_holds_at_once(process: Process) -> None:
+    here, there = process(), process()
+    session = here.view(user="ada").sessions.create("monday")
+    session.view.add("a" * LIMIT)
+    view = here.view(user="ada", session="monday")
+    monday(there).configure({"limit_bytes": LIMIT, "auto_compact": False})
+    for write in (session.view.add, partial(view.add, layer="session")):
+        with pytest.raises(QuotaExceeded) as caught:
+            write("b" * LIMIT)
+        assert caught.value.details["limit"] == LIMIT
+    assert session.view.count() == 1
+    monday(there).configure({"limit_bytes": None})
+    session.view.add("b" * LIMIT)
+    assert session.view.count() == 2
+
+
+@pytest.mark.req("J9")
+def test_a_session_that_another_process_made_has_its_limit(process: Process) -> None:
+    here, there = process(), process()
+    view = here.view(user="ada", session="monday")
+    view.add("a" * LIMIT, layer="session")
+    there.view(user="ada").sessions.create("monday", config={"limit_bytes": LIMIT})
+    with pytest.raises(QuotaExceeded):
+        view.add("b" * LIMIT, layer="session")
+    there.view(user="ada").sessions.delete("monday", permanent=True)
+    view.add("b" * 2 * LIMIT, layer="session")
+
+
+@pytest.mark.req("J9")
+def test_a_session_made_anew_goes_by_its_new_limit(memories: Memories) -> None:
+    """Its record begins at the version that the one before had."""
+    sessions = memories.view(user="ada").sessions
+    for limit in (LIMIT, 2 * LIMIT, LIMIT):
+        session = sessions.create("monday", config={"limit_bytes": limit})
+        session.view.add("a" * (limit - 500))
+        with pytest.raises(QuotaExceeded) as caught:
+            session.view.add("b" * limit)
+        assert caught.value.details["limit"] == limit
+        sessions.delete("monday", permanent=True)
+
+
+@pytest.mark.req("J2", "J3", "J9")
+def test_writers_do_not_hear_of_what_else_changes_in_the_session(process: Process) -> None:
+    here, there = process(), process()
+    session = here.view(user="ada").sessions.create("monday", config={"limit_bytes": 1_000_000})
+    preferences = monday(there).preferences
+
+    def add() -> None:
+        for number in range(20):
+            session.view.add(f"memory {number}")
+
+    def change() -> None:
+        for number in range(20):
+            preferences.set("number", number)
+
+    at_once([add, change, add])
+    assert session.view.count() == 40
+    assert session.preferences.all() == {"number": 19}
+
+
+@pytest.mark.req("J9")
+def test_a_record_that_keeps_changing_is_read_again_up_to_an_end() -> None:
+    store = FaultyStore(RamStore())
+    with recollect.open(store=store, embedder=None) as memories:
+        session = memories.view(user="ada").sessions.create("monday")
+        moved = Conflict("the session is at version 2, not 1", details={"kind": "session"})
+        for call in (1, 2, 3):
+            store.fail("append", moved, call=call)
+        session.view.add("a memory")
+        assert session.view.count() == 1
+        for call in range(1, limits.ATTEMPTS + 1):
+            store.fail("append", moved, call=call)
+        with pytest.raises(Conflict) as caught:
+            session.view.add("another")
+        assert caught.value.details == {"session_id": "monday"}
+        assert session.view.count() == 1
+
+
+@pytest.mark.req("J9")
+def test_other_failures_are_told_as_they_are() -> None:
+    store = FaultyStore(RamStore())
+    with recollect.open(store=store, embedder=None) as memories:
+        session = memories.view(user="ada").sessions.create("monday")
+        store.fail("append", Conflict("the id is taken", details={"memory_id": "x"}))
+        with pytest.raises(Conflict, match="id is taken"):
+            session.view.add("a memory")
+        store.fail("append", StoreBusy("locked"))
+        with pytest.raises(StoreBusy):
+            session.view.add("a memory")
+        assert store.calls["append"] == 2
+
+
+def test_the_record_is_not_read_for_each_write() -> None:
+    store = FaultyStore(RamStore())
+    with recollect.open(store=store, embedder=None) as memories:
+        view = memories.view(user="ada").sessions.create("monday").view
+        view.add("first")
+        before = store.calls["records.get"]
+        for number in range(10):
+            view.add(f"memory {number}")
+        assert store.calls["records.get"] == before
+
+
+def test_few_configurations_are_kept_in_ram(memories: Memories, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_KNOWN", 3)
+    for number in range(10):
+        memories.view(user="ada", session=f"s{number}").add("a memory", layer="session")
+    kept = memories._engine.session_limits
+    assert isinstance(kept, limits.SessionLimits)
+    assert len(kept._known) <= 3
