@@ -32,8 +32,9 @@ IMAGE_ROWS = 2_000
 IDLE_S = 10.0
 """An owner that was used so lately is not dropped: a search asks several times, and must get one answer."""
 
-_AT_ONCE = 5_000  # rows take many times the room of what is kept of them
+_AT_ONCE = 1_000  # rows take many times the room of what is kept of them, and adding them holds up other threads
 _YIELDED = 50  # memories, about a millisecond
+_YIELD_S = 0.000_05  # nothing at all would give the interpreter back before another thread woke up
 
 
 class _Held:
@@ -163,7 +164,7 @@ class RamIndex(Index):
             entries = []
             for start in range(0, len(some), _YIELDED):
                 entries += [entry_of(one) for one in some[start : start + _YIELDED]]
-                time.sleep(0)  # other threads wait for the interpreter, each time for as long as this one runs
+                time.sleep(_YIELD_S)  # searches of other owners wait for the interpreter
             made.add(entries)
         made.settle()
         held = self._of(owner)
