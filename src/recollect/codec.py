@@ -137,7 +137,7 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + micros * _MICROSECOND
 
 
-class Cursor(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
+class Cursor(msgspec.Struct, array_like=True, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A place in a listing: a fingerprint of the listing, the value and the place of recording of the last memory, the
     position that the listing is as of, and the time by which its values were judged where they change with time.
     """

@@ -166,7 +166,8 @@ class Gapped(FaultyStore):
 
     def __init__(self, store: Store, version: int) -> None:
         super().__init__(store)
-        self.journal = _GappedJournal(store.journal, {one.id for one in store.journal.feed(limit=2)}, version)
+        ids = {one.id for one in store.journal.feed(limit=2)}
+        self.journal: Any = _GappedJournal(store.journal, ids, version)
 
 
 class _GappedJournal:

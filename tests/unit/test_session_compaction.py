@@ -62,7 +62,9 @@ def heard(memories: Memories) -> list[SessionCompacted]:
     st.none() | st.integers(0, 1200),
 )
 def test_what_goes_is_what_may_go_and_no_more_than_is_needed(found: list[dict[str, Any]], target: int | None) -> None:
-    sized = [(replace(memory(f"number {number}", id=str(number)), **fields), 100) for number, fields in enumerate(found)]
+    sized = [
+        (replace(memory(f"number {number}", id=str(number)), **fields), 100) for number, fields in enumerate(found)
+    ]
     going = compaction.chosen(sized, DecayPolicy(min_decay_factor=0), START, target)
     by_id = {one.id: one for one, _ in sized}
     gone = {one.id for one in going}

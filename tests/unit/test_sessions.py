@@ -412,7 +412,9 @@ def test_a_record_that_makes_no_sense_is_corrupt(memories: Memories, sessions: S
     sound = {"session_id": "odd", "user_id": "ada", "created_at": "2026-01-01T12:00:00Z"}
     sound["last_accessed"] = sound["created_at"]
     data = codec.encode_json({**sound, **body} if isinstance(body, dict) and body else body)
-    store_of(memories).records.put(Record(owner=ADA, kind="session", name="odd", body=data, version=1, updated_at=START))
+    store_of(memories).records.put(
+        Record(owner=ADA, kind="session", name="odd", body=data, version=1, updated_at=START)
+    )
     for call in (sessions.list, lambda: sessions.load("odd")):
         with pytest.raises(StoreCorrupt) as caught:
             call()

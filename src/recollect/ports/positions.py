@@ -11,7 +11,7 @@ from recollect.errors import InvalidInput, PositionLost
 from recollect.types import JournalPage, Owner, Position, Stamp, Stored
 
 _SEQUENCES = range(2**62)
-_TIMES = range(*(codec.to_micros(moment.replace(tzinfo=UTC)) for moment in (datetime.min, datetime.max)))
+_TIMES = range(codec.to_micros(datetime(1, 1, 1, tzinfo=UTC)), codec.to_micros(datetime(9999, 12, 31, tzinfo=UTC)))
 
 
 class Reached(NamedTuple):
