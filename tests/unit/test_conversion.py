@@ -247,7 +247,9 @@ def test_a_record_begun_anew_is_followed_whatever_its_version(source: Store, tar
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("method", ["append", "set_settings", "count_accesses", "adopt", "embed", "records.put"])
+@pytest.mark.parametrize(
+    "method", ["append", "set_settings", "count_accesses", "adopt", "embed", "records.put", "records.drop"]
+)
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp_path: Path) -> None:
@@ -255,13 +257,16 @@ def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp
     source = RamStore()
     fill(source)
     _embed(source, "no vector", vector(0.5, 0.5))
-    for version in (1, 2):
-        source.records.put(record("monday", version=version))
+    for name, version in (("monday", 1), ("monday", 2), ("tuesday", 1)):
+        source.records.put(record(name, version=version))
     for call in range(1, 100):
         with closing(store_of(kind, tmp_path, f"target {call}")) as target:
             if method == "embed":  # else the versions bring their vectors
                 recollect.convert(source, target)
                 _embed(source, "no vector", vector(0.5, call))
+            if method == "records.drop":
+                recollect.convert(source, target)
+                _renew_records(source, call)
             faulty = FaultyStore(target)
             faulty.fail(method, KeyboardInterrupt(), call=call, after=after)
             stopped = _interrupted(source, faulty)
@@ -270,8 +275,17 @@ def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp
             assert recollect.convert(source, target).copied == 0
         if not stopped:
             break
-    least = {"append": 7, "set_settings": 9, "count_accesses": 1, "adopt": 2, "embed": 1, "records.put": 2}
+    least = {"append": 7, "set_settings": 9, "count_accesses": 1, "adopt": 2}
+    least |= {"embed": 1, "records.put": 3, "records.drop": 2}
     assert call > least[method]
+
+
+def _renew_records(store: Store, number: int) -> None:
+    """Other records, but for one that is dropped and begun anew."""
+    for one in list(store.records.list(None)):
+        store.records.drop(one.owner, one.kind, one.name)
+    for name in ("monday", f"{number}a", f"{number}b"):
+        store.records.put(record(name, body=f'{{"begun":{number}}}'.encode()))
 
 
 def _begin(source: Store, target: Store) -> None:
@@ -374,6 +388,16 @@ def test_vectors_that_came_later_are_followed(source: Store, target: Store) -> N
     _embed(source, "no vector", vector(0.5, 0.5))
     assert recollect.convert(source, target).copied == 0
     assert seen(target) == seen(source)
+
+
+def test_the_vectors_of_passages_arrive_whole(source: Store, target: Store) -> None:
+    parts = Vector.joined([vector(1, 0), vector(0, 1)], [(0, 4), (5, 9)])
+    for found in (replace(parts, pieces=b"\1\2\3\4"), parts):
+        _embed(source, "no vector", found)
+        recollect.convert(source, target)
+        [copy] = [one for one in target.journal.scan({ADA}, vectors=True) if one.facets["text"] == "no vector"]
+        assert copy.vector == found
+        assert seen(target) == seen(source)
 
 
 def test_another_embedder_is_followed_if_no_memory_lacks_its_vector(source: Store, target: Store) -> None:
