@@ -1,26 +1,28 @@
-"""Writes docs/reference/ from the table of verbs: a page for people, a JSON schema for programs.
+"""Writes docs/reference/ from the table of verbs: a page for people, JSON schemas for programs.
 
 The table is imported, so the package must be installed, or its folder on the path.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
-import types
-import typing
-from enum import Enum
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recollect import codec
-from recollect.cli import own
-from recollect.operations import EVERYWHERE, EXIT_CODES, LISTED, VERBS, Takes, Verb, asked, failure_of
+from recollect.cli import builtins
+from recollect.operations import EVERYWHERE, EXIT_CODES, LISTED, VERBS, Verb, failure_of, parameter_of
+from recollect.operations import schema as schemas_of
+from recollect.operations.conditions import Selection
+from recollect.operations.payloads import expected
+from recollect.operations.schemas import schema_of
+from recollect.types import Memory
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/reference/verbs.md")
 SCHEMA = Path("docs/reference/answers.schema.json")
+_SHARED = {"Memory": schema_of(Memory, answers=True), "Filter": schema_of(Selection, answers=False)}
 _ERROR = {
     "type": "object",
     "required": ["ok", "operation", "error"],
@@ -64,11 +66,18 @@ def page() -> str:
     for verb in VERBS.values():
         lines += ["", f"## {verb.name}", "", LISTED[verb.name].summary]
         lines += ["", verb.description] if verb.description else []
-        lines += ["", f"Needs: {_needs(verb)}. Answers: `{_type(verb.output)}`."]
+        lines += ["", f"Needs: {_needs(verb)}."]
         lines += ["", f"Can also end with {_listing(verb.errors)}."] if verb.errors else []
-        if verb.fields:
-            lines += ["", "| field | type | default | |", "| --- | --- | --- | --- |"]
-            lines += [_row(one) for one in verb.fields]
+        found = schemas_of(verb.name)
+        if found["input"]["properties"]:
+            lines += ["", "| field | value | default | description |", "| --- | --- | --- | --- |"]
+            lines += _input_rows(found["input"])
+        if found["output"].get("properties"):
+            lines += ["", "| field of the answer | value | description |", "| --- | --- | --- |"]
+            lines += [
+                f"| `{name}` | {_value(one)} | {one['description']} |"
+                for name, one in found["output"]["properties"].items()
+            ]
         lines += ["", "```sh", *(f"{example.line}  # {example.says}" for example in verb.examples), "```"]
     lines += ["", "## Exit codes", "", "| code | meaning |", "| --- | --- |"]
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
@@ -84,62 +93,62 @@ def _listing(errors: tuple[type, ...]) -> str:
 
 
 def _needs(verb: Verb[Any, Any]) -> str:
-    more = [f"{how.needs.value} with `{one.name}`" for one in verb.fields if (how := asked(one)).needs]
+    more = [f"{how.needs.value} with `{one.name}`" for one in verb.fields if (how := parameter_of(one)).needs]
     return ", ".join([verb.needs.value, *more])
 
 
-def _row(one: dataclasses.Field[Any]) -> str:
-    how = asked(one)
-    default = "required" if how.takes is not Takes.OPTION and one.default is dataclasses.MISSING else _default(one)
-    return f"| `{one.name}` | {_type(one.type)} | {default} | {how.help} |"
+def _input_rows(schema: dict[str, Any], group: str = "") -> Iterator[str]:
+    """A row for each field; the fields of an object follow it, with a dot in their names."""
+    for name, one in schema["properties"].items():
+        default = "required" if name in schema["required"] else _default(one.get("default"))
+        yield f"| `{group}{name}` | {_value(one)} | {default} | {one['description']} |"
+        for inner in (one, *one.get("anyOf", ())):
+            if "properties" in inner:
+                yield from _input_rows(inner, f"{group}{name}.")
 
 
-def _default(one: dataclasses.Field[Any]) -> str:
-    if one.default in (dataclasses.MISSING, None, ()):
-        return ""
-    return str(one.default.value if isinstance(one.default, Enum) else one.default).lower()
+def _value(schema: dict[str, Any]) -> str:
+    return expected(schema).replace("|", "\\|")
 
 
-def _type(kind: Any) -> str:
-    if isinstance(kind, types.UnionType):
-        return " or ".join(_type(one) for one in typing.get_args(kind) if one is not type(None))
-    if typing.get_origin(kind) is tuple:
-        return f"list of {_type(typing.get_args(kind)[0])}"
-    if typing.get_origin(kind) is not None:
-        return "object"
-    return "null" if kind is type(None) else str(kind.__name__)
+def _default(value: Any) -> str:
+    return "" if value in (None, [], {}) else str(value).lower()
 
 
 def schema() -> str:
     """The form of every answer, and of the input of every verb."""
-    kinds = {**{verb.name: verb.output for verb in VERBS.values()}, **own.ANSWERS}
-    outputs, parts = codec.json_schemas(list(kinds.values()))
-    inputs, more = codec.json_schemas([verb.input for verb in VERBS.values()])
-    definitions = {name: _without_examples(part) for name, part in sorted({**parts, **more}.items())}
+    outputs = {name: schemas_of(name)["output"] for name in VERBS}
+    outputs |= {name: schema_of(kind, answers=True) for name, kind in builtins.ANSWERS.items()}
     answers = [
         {
             "type": "object",
             "required": ["ok", "operation", "result"],
             "properties": {"ok": {"const": True}, "operation": {"const": name}, "result": output},
         }
-        for name, output in zip(kinds, outputs, strict=True)
+        for name, output in outputs.items()
     ]
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Answers of Recollect",
         "description": "Generated by `make docs`. Fields may be added; none is taken away or changes its meaning.",
-        "oneOf": [*answers, _ERROR],
-        "inputs": dict(zip(VERBS, inputs, strict=True)),
-        "$defs": definitions,
+        "oneOf": [*_shared(answers), _ERROR],
+        "inputs": {name: _shared(schemas_of(name)["input"]) for name in VERBS},
+        "$defs": _SHARED,
     }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def _without_examples(part: dict[str, Any]) -> dict[str, Any]:
-    """A docstring has examples in Python; the first paragraph says what the thing is."""
-    if "description" in part:
-        return {**part, "description": " ".join(part["description"].partition("\n\n")[0].split())}
-    return part
+def _shared(node: Any) -> Any:
+    """The same schema, with references to what occurs in many places."""
+    if isinstance(node, list):
+        return [_shared(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    bare = {name: one for name, one in node.items() if name not in ("description", "default")}
+    for name, part in _SHARED.items():
+        if bare == part:
+            return {"$ref": f"#/$defs/{name}", **{key: node[key] for key in node if key not in bare}}
+    return {name: _shared(one) for name, one in node.items()}
 
 
 if __name__ == "__main__":

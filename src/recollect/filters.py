@@ -50,7 +50,8 @@ class Where:
     """A checked filter with absolute times: what stores evaluate, as of ``now``.
 
     ``states`` are those that a memory may have, ``None`` for any; a memory past its expiry matches only then.
-    ``without`` are ids that do not match whatever else holds.
+    ``without`` are ids that do not match whatever else holds. ``prefix`` is the folded beginning of a word of the
+    title, the content or the author, as recall asks for it.
     """
 
     now: datetime
@@ -65,6 +66,7 @@ class Where:
     occurred_before: datetime | None = None
     content_contains: str | None = None
     text: tuple[str, ...] = ()
+    prefix: str | None = None
     authors: frozenset[str] | None = None
     source_type: SourceType | None = None
     has_pointer: bool | None = None
@@ -242,7 +244,15 @@ def conditions(where: Where) -> list[Condition]:
         asked.append(lambda stored: (text := stored.facets.get("text")) is None or contains(text, needle))
     if wanted := where.text:
         asked.append(lambda stored: (text := stored.facets.get("text")) is None or has_words(text, wanted))
+    if (prefix := where.prefix) is not None:
+        asked.append(partial(_has_prefix, pattern=(f"{prefix}*",)))
     return asked
+
+
+def _has_prefix(stored: Stored, pattern: tuple[str, ...]) -> bool:
+    facets = stored.facets
+    text = facets.get("text")
+    return text is None or has_words(words.searchable(text, facets.get("title"), facets.get("author")), pattern)
 
 
 def _shown(stored: Stored, states: frozenset[State], now: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recollect.cli.names import DATABASE_VARIABLE, IDS, OWN, variable_of
+from recollect.cli.constants import BUILTINS, DATABASE_VARIABLE, IDS, variable_of
 from recollect.operations import EXIT_CODES, VERBS, family
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def commands(heading: str) -> set[str]:
 
 
 def test_every_command_is_in_the_guide() -> None:
-    assert commands("# The command line") == {*(name for name in VERBS if "." not in name), *OWN}
+    assert commands("# The command line") == {*(name for name in VERBS if "." not in name), *BUILTINS}
     assert commands("\n## Sessions") == set(family("sessions"))
 
 

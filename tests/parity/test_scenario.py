@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import codec
+from recollect import operations
+from recollect.cli.parameters import Slot, slots_of
+from recollect.codec import strict
 from recollect.embedders.hashing import HashingEmbedder
-from recollect.operations import VERBS, Caller, Takes, asked
+from recollect.operations import VERBS, Caller, Takes
+from recollect.operations.properties import describe
 from recollect.types import Identity, Layer
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal, light_database
@@ -32,11 +35,11 @@ STEPS: list[Step] = [
     ("add", {"content": ["Too important"], "importance": 7}),
     ("add", {"content": ["Not tabs"], "layer": "project", "key": "style"}),
     ("search", {"query": "dark mode", "explain": True, "min_score": 0}),
-    ("search", {"query": "tabs", "layers": ["project"], "types": ["decision"], "limit": 1}),
+    ("search", {"query": "tabs", "layers": ["project"], "filter": {"types": ["decision"]}, "limit": 1}),
     ("list", {"sort_by": "important"}),
-    ("list", {"tags": ["ui"], "min_importance": 0.5}),
+    ("list", {"filter": {"tags": ["ui"], "min_importance": 0.5}}),
     ("list", {"limit": 1000}),
-    ("count", {"metadata": {"sure": True}}),
+    ("count", {"filter": {"metadata": {"sure": True}}}),
     ("update", {"id": "$2", "content": "Lives in Rome", "add_tags": ["home"], "metadata": {"since": 2026}}),
     ("update", {"id": "$2", "importance": 1.0, "if_version": 1}),
     ("update", {"id": "nobody", "importance": 1.0}),
@@ -53,17 +56,17 @@ STEPS: list[Step] = [
     ("watch", {"after": 0, "limit": 1}),
     ("forget", {"ids": ["$0"], "permanent": True}),
     ("history", {"id": "$0"}),
-    ("forget", {"tags": ["home"], "dry_run": True}),
-    ("forget", {"tags": ["home"], "created_before": "2020-01-01T00:00:00Z"}),
+    ("forget", {"filter": {"tags": ["home"]}, "dry_run": True}),
+    ("forget", {"filter": {"tags": ["home"], "created_before": "2020-01-01T00:00:00Z"}}),
     ("forget", {}),
-    ("forget", {"ids": ["$2"], "tags": ["home"]}),
+    ("forget", {"ids": ["$2"], "filter": {"tags": ["home"]}}),
     ("sessions", {}),
     ("sessions.create", {"id": "monday", "preferences": {"language": "en"}, "limit_bytes": 100_000, "decay": False}),
     ("sessions.create", {"id": "monday"}),
     ("sessions.create", {"id": "not/an id"}),
     ("sessions.show", {"id": "monday"}),
     ("sessions.show", {"id": "nobody"}),
-    ("sessions.configure", {"id": "monday", "half_life_hours": 24, "clear": ["limit-bytes"]}),
+    ("sessions.configure", {"id": "monday", "half_life_hours": 24, "clear": ["limit_bytes"]}),
     ("sessions.preferences", {"id": "monday", "set": {"theme": "dark"}, "unset": ["language"]}),
     ("sessions.preferences", {"id": "monday", "names": ["theme", "nothing"]}),
     ("sessions.close", {"id": "monday"}),
@@ -94,16 +97,15 @@ STEPS: list[Step] = [
 
 
 def through_the_table(memories: recollect.Memories) -> Say:
-    """The library, by the entries of the table."""
+    """The library, by the dispatcher."""
 
     def say(name: str, fields: dict[str, Any]) -> Any:
-        verb = VERBS[name]
-        given = codec.decode_as(codec.encode_json(fields), verb.input)
         try:
-            answer = verb.run(Caller(memories=memories, identity=Identity(**WHO)), given)
+            answer = operations.call(name, Caller(memories=memories, identity=Identity(**WHO)), fields)
         except recollect.RecollectError as error:
             return {"error": error.code, "message": error.message}
-        return json.loads(codec.encode_json(answer))
+        assert answer is None or strict.fits(answer, VERBS[name].output, describe), f"{name}: not as its schema says"
+        return answer
 
     return say
 
@@ -111,9 +113,10 @@ def through_the_table(memories: recollect.Memories) -> Say:
 def through_the_command_line(terminal: Terminal) -> Say:
     def say(name: str, fields: dict[str, Any]) -> Any:
         words = [f"--{id}={value}" for id, value in WHO.items()]
-        for one in VERBS[name].fields:
-            if one.name in fields:
-                words += _typed(fields[one.name], asked(one), one.name)
+        for slot in slots_of(VERBS[name]):
+            given = fields.get(slot.group, {}) if slot.group else fields
+            if slot.name in given:
+                words += _typed(given[slot.name], slot)
         more = ["--once"] if VERBS[name].live else ["--yes"] if VERBS[name].may_ask else []
         answer = terminal(*name.split("."), "--json", *more, *words).answer
         if answer["ok"]:
@@ -123,11 +126,11 @@ def through_the_command_line(terminal: Terminal) -> Say:
     return say
 
 
-def _typed(value: Any, how: Any, name: str) -> list[str]:
+def _typed(value: Any, slot: Slot) -> list[str]:
     many = value if isinstance(value, list) else [value]
-    if how.takes is not Takes.OPTION:
+    if slot.parameter.takes is not Takes.OPTION:
         return [str(one) for one in many]
-    flag = f"--{how.flag or name.replace('_', '-')}"
+    flag = slot.flag
     if isinstance(value, bool):
         return [flag if value else f"--no-{flag[2:]}"]
     pairs = [f"{key}={json.dumps(one)}" for key, one in value.items()] if isinstance(value, dict) else many
@@ -184,11 +187,11 @@ def test_the_table_answers_as_the_views_do(tmp_path: Path) -> None:
         caller = Caller(memories=memories, identity=Identity(user="ada"))
 
         def run(name: str, **fields: Any) -> Any:
-            return VERBS[name].run(caller, VERBS[name].input(**fields))
+            return operations.request(name, caller, fields).run()
 
         [memory] = run("add", content=("Prefers dark mode",), tags=("ui",)).memories
         assert run("list").memories == view.list().memories == (memory,)
-        assert run("count", tags=("ui",)).count == view.count(filter=recollect.Filter(tags=["ui"])) == 1
+        assert run("count", filter={"tags": ("ui",)}).count == view.count(filter=recollect.Filter(tags=["ui"])) == 1
         assert run("search", query="dark mode").hits == view.search("dark mode").hits
         assert run("history", id=memory.id).versions == tuple(view.history(memory.id))
         assert run("watch").versions == tuple(view.changes())
@@ -213,7 +216,6 @@ def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.types.Ra
         for number in range(6):
             layer = Layer.USER if number % 2 else Layer.PROJECT
             view.add(f"Fact {number} about tea", layer=layer, tags=[f"t{number % 3}"], importance=number / 6)
-        search = VERBS["search"]
         for options in (
             {},
             {"limit": 2},
@@ -224,8 +226,8 @@ def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.types.Ra
             {"layers": ("user",)},
         ):
             wanted = view.search("facts about tea", ranking=ranking, **options)
-            given = search.input(query="facts about tea", ranking=ranking, **options)
-            assert search.run(caller_of(memories), given) == wanted, options
+            given = {"query": "facts about tea", "ranking": ranking, **options}
+            assert operations.request("search", caller_of(memories), given).run() == wanted, options
 
 
 FILTERS: list[dict[str, Any]] = [
@@ -274,7 +276,8 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
         every = [*FILTERS, {"references": (first.id,), "max_depth": 2}]
         for options in every:
             wanted = view.list(filter=recollect.Filter(**options)).memories
-            assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
+            found = operations.request("list", caller_of(memories), {"filter": options}).run()
+            assert found.memories == wanted, options
         for options in (
             {"sort_by": recollect.types.Sort.OLDEST},
             {"limit": 2},
@@ -283,7 +286,7 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
             {"as_of": 2},
         ):
             wanted = view.list(**options).memories
-            assert VERBS["list"].run(caller_of(memories), VERBS["list"].input(**options)).memories == wanted, options
+            assert operations.request("list", caller_of(memories), options).run().memories == wanted, options
 
 
 FIELDS: dict[str, Any] = {
@@ -303,29 +306,36 @@ FIELDS: dict[str, Any] = {
     "confidence": 0.8,
     "relevance": 0.7,
     "decay_factor": 0.6,
-    "pointer": recollect.types.KnowledgePointer(
-        source_type=recollect.types.PointerType.ADR,
-        source_id="7",
-        content_hash="h",
-        synced_at=datetime(2030, 1, 7, tzinfo=UTC),
-    ),
 }
-SOURCE = {"source_type": recollect.types.SourceType.MANUAL, "source_reference": "note 7"}
+NESTED: dict[str, Any] = {
+    "pointer": {"source_type": "adr", "source_id": "7", "content_hash": "h", "synced_at": "2030-01-07T00:00:00Z"},
+    "source": {"type": "manual", "reference": "note 7"},
+}
+POINTER = recollect.types.KnowledgePointer(
+    source_type=recollect.types.PointerType.ADR,
+    source_id="7",
+    content_hash="h",
+    synced_at=datetime(2030, 1, 7, tzinfo=UTC),
+)
 
 
 @pytest.mark.req("H2")
 def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
         caller = caller_of(memories)
-        add, update = VERBS["add"], VERBS["update"]
         own = {"layer": recollect.Layer.USER, "key": "k"}
-        assert {*FIELDS, *SOURCE, *own, "content"} == {one.name for one in add.fields}
-        [added] = add.run(caller, add.input(content=("Use tabs",), **FIELDS, **SOURCE, **own)).memories
-        [plain] = add.run(caller, add.input(content=("Use spaces",))).memories
-        changed = update.run(caller, update.input(id=plain.id, **FIELDS, **SOURCE))
+        assert {*FIELDS, *NESTED, *own, "content"} == {one.name for one in VERBS["add"].fields}
+
+        def run(name: str, **fields: Any) -> Any:
+            return operations.request(name, caller, fields).run()
+
+        [added] = run("add", content=["Use tabs"], **FIELDS, **NESTED, **own).memories
+        [plain] = run("add", content=["Use spaces"]).memories
+        changed = run("update", id=plain.id, **FIELDS, **NESTED)
         for memory in (added, changed):
             assert {name: getattr(memory, name) for name in FIELDS} == FIELDS
             assert memory.source == recollect.types.Source(type=recollect.types.SourceType.MANUAL, reference="note 7")
+            assert memory.pointer == POINTER
         assert (added.layer, added.key) == (own["layer"], own["key"])
-        cleared = update.run(caller, update.input(id=plain.id, clear=("title", "expires-at", "source"), tags=()))
+        cleared = run("update", id=plain.id, clear=["title", "expires_at", "source"], tags=[])
         assert (cleared.title, cleared.expires_at, cleared.source, cleared.tags) == (None, None, None, ())

@@ -5,9 +5,23 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from recollect import codec
+from recollect.engine.sealing import seal
 from recollect.testing.builders import START, owner
 from recollect.testing.strategies import AUTHORS, IMPORTANCES, TAGS, contents, fields, moments, texts
-from recollect.types import KnowledgePointer, Memory, MemoryType, Owner, PointerType, Source, SourceType, State
+from recollect.types import (
+    KnowledgePointer,
+    Memory,
+    MemoryType,
+    Operation,
+    Owner,
+    PointerType,
+    Source,
+    SourceType,
+    Stamp,
+    State,
+    Stored,
+)
 
 
 def memory(content: str = "a memory", whose: Owner | None = None, **given: Any) -> Memory:
@@ -20,6 +34,27 @@ def memory(content: str = "a memory", whose: Owner | None = None, **given: Any) 
 def plain(what: Memory) -> Memory:
     """The memory without what is kept beside its history: accesses and the vector."""
     return replace(what, access_count=0, last_accessed_at=None, vector=None)
+
+
+def stored(what: Memory) -> Stored:
+    """The memory as a journal would keep it, as its first and only version."""
+    facets, payload = seal(what)
+    micros = codec.to_micros(what.updated_at)
+    return Stored(
+        owner=what.owner,
+        id=what.id,
+        version=what.version,
+        seq=1,
+        born=1,
+        born_at=micros,
+        recorded_at=micros,
+        operation=Operation.ADDED,
+        stamp=Stamp("stamp"),
+        replaced=None,
+        reason=None,
+        facets=facets,
+        payload=payload,
+    )
 
 
 def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

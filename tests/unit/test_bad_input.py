@@ -283,7 +283,7 @@ def test_the_other_operations(ada: View, judge: Judge, operation: str) -> None:
 
 def test_every_operation_is_tried() -> None:
     public = {name for name, value in vars(View).items() if callable(value) and not name.startswith("_")}
-    assert public == {*OPERATIONS, "add"}
+    assert public == {*OPERATIONS, "add", "position"}
 
 
 @pytest.mark.req("H1", "H10")

@@ -61,9 +61,9 @@ def test_a_store_of_ones_own() -> None:
     store = RamStore()
     with recollect.open(store=store) as memories:
         memories.view(user="ada").add("tea")
-        assert store.sequence() == 1
+        assert len(store.journal.feed()) == 1
     with pytest.raises(StoreClosed):
-        store.sequence()
+        store.journal.feed()
 
 
 def test_a_store_is_closed_if_it_cannot_be_used() -> None:
@@ -72,7 +72,7 @@ def test_a_store_is_closed_if_it_cannot_be_used() -> None:
     with pytest.raises(StoreFull):
         recollect.open(store=store, embedder=CountingEmbedder())
     with pytest.raises(StoreClosed):
-        store.sequence()
+        store.journal.feed()
 
 
 @pytest.mark.req("H1")

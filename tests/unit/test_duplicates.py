@@ -14,6 +14,7 @@ from recollect.testing import builders
 from recollect.testing.strategies import contents
 from recollect.text import words
 from recollect.types import Layer
+from tests.unit.samples import memory as memory_of
 
 RANK = list(PRECEDENCE)
 # Few and alike, so that they often meet.
@@ -24,7 +25,7 @@ TEXTS = st.sampled_from(
 
 def found(content: str, layer: Layer = Layer.USER, **fields: str | None) -> Found:
     """A hit that says something."""
-    memory = builders.memory(content, builders.owner("ada", layer=layer), **fields)
+    memory = memory_of(content, builders.owner("ada", layer=layer), **fields)
     return Found(memory=memory, score=0.5, reasons={}, passage=-1)
 
 

@@ -219,7 +219,7 @@ def test_nothing_is_told_of_what_did_not_happen(memories: Memories, ada: View, h
     assert not bob.restore(memory.id)
     assert not ada.restore(memory.id)
     ada.update(memory.id, add_tags=["a"])
-    ada.get(memory.id, as_of=1)
+    ada.get(memory.id, as_of=ada.position())
     ada.history(memory.id)
     ada.list()
     ada.changes()

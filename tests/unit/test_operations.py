@@ -19,13 +19,13 @@ import pytest
 import recollect
 from recollect import errors
 from recollect.cli.app import Commands
-from recollect.cli.params import kind_of
+from recollect.cli.parameters import kind_of, slots_of
 from recollect.cli.screen import standard_screens
 from recollect.errors import RecollectError
 from recollect.memories.session import Session
 from recollect.memories.sessions import Sessions
-from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, asked, failure_of
-from recollect.operations.looking import periods
+from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, failure_of, parameter_of
+from recollect.operations.stats import periods
 from tests.unit.terminal import Terminal, environment
 from tools import verbs_reference
 
@@ -153,7 +153,7 @@ def test_inputs_are_frozen_values_whose_fields_are_explained(verb: Verb[Any, Any
     assert dataclasses.is_dataclass(verb.input)
     assert verb.input.__dataclass_params__.frozen  # type: ignore[attr-defined]
     for one in verb.fields:
-        assert asked(one).help, f"{verb.name}.{one.name} has no help"
+        assert parameter_of(one).description.endswith("."), f"{verb.name}.{one.name} has no sentence"
         kind_of(one.type)
 
 
@@ -162,7 +162,7 @@ def test_no_two_options_of_a_command_have_the_same_name(verb: Verb[Any, Any]) ->
     command = command_of(verb.name)
     names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
     assert sorted(names) == sorted(set(names))
-    assert {param.name for param in command.params} >= {one.name for one in verb.fields}
+    assert {param.name for param in command.params} >= {slot.key for slot in slots_of(verb)}
 
 
 @every_verb
@@ -181,9 +181,9 @@ def test_the_help_of_a_command_has_its_examples(verb: Verb[Any, Any], terminal: 
     for example in verb.examples:
         assert example.line in done.out
         assert example.says in done.out
-    for one in verb.fields:
-        if asked(one).takes is Takes.OPTION:
-            assert f"--{asked(one).flag or one.name.replace('_', '-')}" in done.out
+    for slot in slots_of(verb):
+        if slot.parameter.takes is Takes.OPTION:
+            assert slot.flag in done.out
 
 
 @pytest.mark.req("H10")

@@ -8,28 +8,27 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from recollect.memories.exporting import Format
 
 import recollect
+from recollect.cli.parameters import kind_of
 from recollect.memories.session import Session, SessionPreferences
 from recollect.memories.sessions import Sessions
 from recollect.operations import VERBS
 from recollect.operations.sessions import Form
+from recollect.sessions.export import Format
 from recollect.settings import Settings, declared
 from recollect.types import ChangedFields, DecayPolicy, Filter, NewMemory, SessionConfig
 from recollect.window import ContextWindow
 
-BY_CONDITIONS = "filter"  # its fields are compared with those of Filter
 EMBEDS_ITSELF = "who makes vectors uses the library"
 FROM_IDENTITY = "follows from the identity"
-FROM_SOURCE = "source_type and source_reference"
 # Each method, the verb that calls it, and of its parameters those that are called otherwise, or why they are missing.
 METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
-    (recollect.View.search, "search", {"filter": BY_CONDITIONS}),
-    (recollect.View.list, "list", {"filter": BY_CONDITIONS}),
-    (recollect.View.count, "count", {"filter": BY_CONDITIONS}),
+    (recollect.View.search, "search", {}),
+    (recollect.View.list, "list", {}),
+    (recollect.View.count, "count", {}),
     (recollect.View.get, "show", {}),
-    (recollect.View.forget_many, "forget", {"filter": BY_CONDITIONS}),
+    (recollect.View.forget_many, "forget", {}),
     (recollect.View.forget, "forget", {"id": "ids"}),
     (recollect.View.restore, "restore", {"id": "ids"}),
     (recollect.View.history, "history", {}),
@@ -56,8 +55,8 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
     (Sessions.list, "sessions", {}),
     (Sessions.delete, "sessions.delete", {}),
     (Sessions.restore, "sessions.restore", {}),
-    (Sessions.search, "sessions.search", {"filter": BY_CONDITIONS}),
-    (Sessions.list_memories, "sessions.memories", {"filter": BY_CONDITIONS}),
+    (Sessions.search, "sessions.search", {}),
+    (Sessions.list_memories, "sessions.memories", {}),
     (Sessions.sessions_about, "sessions.about", {}),
     (Sessions.compact, "compact", {}),
     (Session.configure, "sessions.configure", {"config": "compared with SessionConfig"}),
@@ -84,18 +83,12 @@ def test_every_parameter_of_a_method_is_a_field_of_its_verb(
 @pytest.mark.parametrize(
     ("names", "verb", "other"),
     [
-        ({one.name for one in fields(Filter)}, "search", {}),
-        ({one.name for one in fields(Filter)}, "list", {}),
-        ({one.name for one in fields(Filter)}, "count", {}),
-        ({one.name for one in fields(Filter)}, "sessions.search", {}),
-        ({one.name for one in fields(Filter)}, "sessions.memories", {}),
-        ({one.name for one in fields(Filter)}, "forget", {"include_forgotten": "erasing takes them anyway"}),
         (
             {one.name for one in fields(NewMemory)},
             "add",
-            {"session": FROM_IDENTITY, "vector": EMBEDS_ITSELF, "source": FROM_SOURCE},
+            {"session": FROM_IDENTITY, "vector": EMBEDS_ITSELF},
         ),
-        (set(ChangedFields.__annotations__), "update", {"session": FROM_IDENTITY, "source": FROM_SOURCE}),
+        (set(ChangedFields.__annotations__), "update", {"session": FROM_IDENTITY}),
         ({one.name for one in fields(SessionConfig)}, "sessions.configure", {}),
         ({one.name for one in fields(SessionConfig)}, "sessions.create", {}),
         ({one.name for one in fields(DecayPolicy)}, "sessions.configure", {"enabled": "decay"}),
@@ -104,6 +97,14 @@ def test_every_parameter_of_a_method_is_a_field_of_its_verb(
 def test_every_field_of_a_value_is_a_field_of_its_verb(names: set[str], verb: str, other: dict[str, str]) -> None:
     assert set(other) <= names, "it is no field any more"
     assert names - fields_of(verb) - set(other) == set(), f"give {verb} a field for it, or say here why not"
+
+
+@pytest.mark.parametrize("verb", ["search", "list", "count", "sessions.search", "sessions.memories", "forget"])
+def test_the_filter_of_a_verb_is_that_of_the_engine(verb: str) -> None:
+    [one] = [one for one in VERBS[verb].fields if one.name == "filter"]
+    names = {inner.name for inner in fields(kind_of(one.type).base)}
+    left_out = {"include_forgotten"} if verb == "forget" else set()  # erasing takes forgotten memories anyway
+    assert names == {inner.name for inner in fields(Filter)} - left_out
 
 
 def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> None:

@@ -13,6 +13,7 @@ from recollect.testing import strategies
 from recollect.testing.builders import START
 from recollect.types import Layers, Sort, SortName
 from tests.unit.samples import drafts as drafts_of_memories
+from tests.unit.samples import stored
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_view_adding import EVERYTHING, _storable
 
@@ -71,7 +72,7 @@ def test_conditions(view: View, wanted: dict[str, Any], met: bool) -> None:
         assert [found.id for found in page] == expected
         assert page.total == view.count(filter=filter) == len(expected)
         assert [hit.memory.id for hit in view.search("postgresql", filter=filter)] == expected
-        assert [found.id for found in view.list(filter=filter, as_of=1)] == expected
+        assert [found.id for found in view.list(filter=filter, as_of=view.position())] == expected
 
 
 def test_every_condition_is_tried() -> None:
@@ -106,7 +107,7 @@ def test_listings_agree_with_the_definition(
         if "text" in wanted:
             wanted["text"] = " ".join(wanted["text"])
         where = filters.resolve(Filter(**wanted), START)
-        expected = [memory for memory in everything if matches(memory, where)]
+        expected = [memory for memory in everything if filters.matches(stored(memory), where)]
         assert list(view.list(limit=100, filter=wanted)) == expected
         assert view.count(filter=wanted) == len(expected)
     for memory in everything:
@@ -148,7 +149,7 @@ def test_orders(view: View, clock: HandClock, sort: SortName, order: str) -> Non
     assert pages == order
     assert "".join(m.content for m in view.list(sort_by=sort, offset=1, limit=3)) == order[1:4]
     if sort in ("newest", "oldest", "important"):
-        assert "".join(m.content for m in view.list(sort_by=sort, as_of=5)) == order
+        assert "".join(m.content for m in view.list(sort_by=sort, as_of=view.position())) == order
 
 
 @pytest.mark.req("L5")

@@ -44,7 +44,7 @@ def _picture(database: Path) -> dict[str, object]:
         stored = view.list(limit=100, filter=recollect.Filter(include_forgotten=True)).memories
         return {
             "memories": [_plain(memory) for memory in stored],
-            "changes": [(v.sequence, v.memory_id, v.version, v.operation, v.reason) for v in view.changes()],
+            "changes": [(v.memory_id, v.version, v.operation, v.recorded_at, v.reason) for v in view.changes()],
             "histories": [[v.memory and v.memory.content for v in view.history(memory.id)] for memory in stored],
             "words": {topic: _words(view, topic) for topic in (*TOPICS, "Rome", "Paris", "secret", "honey", "garden")},
             "titles": _words(view, "habits"),
@@ -53,7 +53,7 @@ def _picture(database: Path) -> dict[str, object]:
             "session": [
                 memory.content for memory in memories.view(user="ada", session="monday").list(layers="session")
             ],
-            "past": [memory.content for memory in view.list(as_of=3)],
+            "past": [memory.content for memory in view.list(as_of=view.changes()[2].recorded_at)],
         }
 
 

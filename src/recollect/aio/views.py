@@ -38,6 +38,7 @@ class View(Facade[sync_view.View]):
     count = hop(sync_view.View.count)
     stats = hop(sync_view.View.stats)
     history = hop(sync_view.View.history)
+    position = hop(sync_view.View.position)
     search = hop(sync_view.View.search)
     update = hop(sync_view.View.update)
     forget = hop(sync_view.View.forget)

@@ -1,20 +1,22 @@
-"""The command and its subcommands, made from the table of verbs, and how they end."""
+"""The command and its subcommands, built from the table of verbs, and their exit codes."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import click
 
-from recollect.cli import params, shared
-from recollect.cli.names import COMPLETION_VARIABLE, OWN, PROGRAM
+from recollect import codec
+from recollect.cli import global_options, parameters
+from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
 from recollect.cli.screen import Screen, one_line, standard_screens
-from recollect.errors import RecollectError
-from recollect.operations import LISTED, VERBS, Verb, asked, failure_of, family
-from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, UNEXPECTED, USAGE
+from recollect.errors import InvalidInput, RecollectError
+from recollect.operations import LISTED, VERBS, Report, Verb, family, report
+from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, USAGE
 
 _ABOUT = """The memory of your agents: one file, no server, no LLM.
 
@@ -23,45 +25,45 @@ Most commands take words as they come: recollect add Prefers dark mode
 _TOP = {name: listed for name, listed in LISTED.items() if "." not in name}
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
-        "EMBEDDER_MISMATCH": "recollect reembed --embedder static goes over to the built-in embedder",
-        "STORE_CORRUPT": "run recollect doctor; it says where, and --repair mends what can be mended",
+        "EMBEDDER_MISMATCH": "recollect reembed --embedder static changes to the built-in embedder",
+        "STORE_CORRUPT": "run recollect doctor; it says what is damaged, and --repair repairs what can be repaired",
     }
 )
-"""What to do in a terminal, where the error itself speaks to somebody who writes Python."""
+"""Hints for the command line that replace hints for callers of the library."""
 
 
 class VerbCommand(click.Command):
-    """A verb as a command: its help has examples, and the options that all commands share come last."""
+    """A verb as a command; its help ends with the global options and examples."""
 
     def __init__(self, verb: Verb[Any, Any], out: Screen, notes: Screen, **more: Any) -> None:
         self.verb = verb
         super().__init__(
             verb.name.rpartition(".")[2],
             callback=self._call,
-            params=[*params.params_of(verb), *_extras(verb), *shared.options()],
+            params=[*parameters.params_of(verb), *_terminal_options(verb), *global_options.options()],
             help="\n\n".join(filter(None, (LISTED[verb.name].summary, verb.description))),
             **more,
         )
         self._out, self._notes = out, notes
 
     def _call(self, **values: Any) -> int:
-        from recollect.cli.running import run_verb  # lazy: help needs none of it
+        from recollect.cli.execution import run_verb  # lazy: help needs none of it
 
         context = click.get_current_context()
         if context.invoked_subcommand:
-            return 0  # that one follows
-        agrees = run_verb(self.verb, shared.asking(context), values, self._out, self._notes)
+            return 0  # the subcommand runs next
+        agrees = run_verb(self.verb, global_options.given(context), values, self._out, self._notes)
         return 0 if agrees else ANSWERED_NO
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The verb's own arguments and options first."""
-        fields = {one.name: asked(one).help for one in self.verb.fields}
-        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Where, as whom, and how": []}
+        """The arguments, the options of the verb, then the global options."""
+        described = {slot.key: slot.parameter.description for slot in parameters.slots_of(self.verb)}
+        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Global options": []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Argument):
-                records["Arguments"].append((param.metavar or "", fields[param.name or ""]))
+                records["Arguments"].append((param.metavar or "", described[param.name or ""]))
             elif record := param.get_help_record(ctx):
-                heading = "Where, as whom, and how" if shared.is_shared(param.name) else "Options"
+                heading = "Global options" if global_options.is_shared(param.name) else "Options"
                 records[heading].append(record)
         for heading, rows in records.items():
             if rows:
@@ -77,13 +79,13 @@ class VerbCommand(click.Command):
 
 
 class VerbGroup(VerbCommand, click.Group):
-    """A verb with others below it: alone it is a command as any other."""
+    """A verb with subcommands; without one, it runs itself."""
 
     def __init__(self, verb: Verb[Any, Any], out: Screen, notes: Screen) -> None:
         super().__init__(verb, out, notes, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Those of the table, in its order."""
+        """The subcommands in the order of the table."""
         return list(family(self.verb.name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -92,7 +94,7 @@ class VerbGroup(VerbCommand, click.Group):
         return command_of(name, self._out, self._notes) if name in LISTED else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-        """Find a command below this one."""
+        """Find a subcommand."""
         found = _resolved(self, ctx, args)
         root = ctx.find_root().command
         if isinstance(root, Commands):
@@ -100,19 +102,19 @@ class VerbGroup(VerbCommand, click.Group):
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands first, then as with any."""
+        """The subcommands, then the options."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, listed.summary) for name, listed in family(self.verb.name).items()])
         super().format_options(ctx, formatter)
 
 
 def command_of(name: str, out: Screen, notes: Screen) -> VerbCommand:
-    """A verb of the table as a command."""
+    """The command of a verb."""
     return (VerbGroup if family(name) else VerbCommand)(VERBS[name], out, notes)
 
 
 def _resolved(group: click.Group, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-    """Find a command; if there is none of that name, say which is nearest."""
+    """Find a command; the error for an unknown name suggests the nearest one."""
     command = group.get_command(ctx, args[0])
     if command is None:
         from difflib import get_close_matches  # lazy: only for mistakes
@@ -123,86 +125,92 @@ def _resolved(group: click.Group, ctx: click.Context, args: list[str]) -> tuple[
     return args[0], command, args[1:]
 
 
-def _extras(verb: Verb[Any, Any]) -> list[click.Parameter]:
-    """Options that make sense in a terminal only."""
+def _terminal_options(verb: Verb[Any, Any]) -> list[click.Parameter]:
+    """Options that exist only on the command line."""
     found: list[click.Parameter] = []
     if verb.may_ask:
-        found.append(click.Option(["-y", "--yes"], is_flag=True, help="do it without asking"))
+        found.append(click.Option(["-y", "--yes"], is_flag=True, help="Do not ask for confirmation."))
     if verb.name == "sessions.export":
         path = click.Path(dir_okay=False, path_type=Path)
-        found.append(click.Option(["-o", "--output"], type=path, help="write it there, for you alone to read"))
-        found.append(click.Option(["--force"], is_flag=True, help="overwrite what is there"))
+        found.append(click.Option(["-o", "--output"], type=path, help="Write to this file, readable only by you."))
+        found.append(click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists."))
     if verb.live:
-        found.append(click.Option(["--once"], is_flag=True, help="show what there is, then end"))
+        found.append(click.Option(["--once"], is_flag=True, help="Show the changes so far, then exit."))
         interval = click.FloatRange(0.01, 3600)
         found.append(
-            click.Option(["--interval"], type=interval, default=0.5, show_default=True, help="seconds between looks")
+            click.Option(
+                ["--interval"], type=interval, default=0.5, show_default=True, help="Seconds between two checks."
+            )
         )
     if verb.name == "add":
-        found.append(click.Option(["--whole"], is_flag=True, help="with -: the whole input is one memory"))
+        found.append(click.Option(["--whole"], is_flag=True, help="With -, store the whole input as one memory."))
     if verb.name == "graph":
-        found.append(click.Option(["--svg"], type=click.File("w", encoding="utf-8", lazy=True), help="draw it there"))
+        found.append(
+            click.Option(
+                ["--svg"], type=click.File("w", encoding="utf-8", lazy=True), help="Draw the graph into this SVG file."
+            )
+        )
     return found
 
 
 class Commands(click.Group):
-    """All commands. One is built when it is used, so that starting one costs nothing for the others."""
+    """The root command. Subcommands are built when they are used, to keep the start short."""
 
     def __init__(self, out: Screen, notes: Screen) -> None:
         super().__init__(
             PROGRAM,
             help=_ABOUT,
-            params=[*shared.options(), click.Option(["--version"], is_flag=True, help=OWN["version"])],
+            params=[*global_options.options(), click.Option(["--version"], is_flag=True, help=BUILTINS["version"])],
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
             invoke_without_command=True,
-            callback=self._alone,
+            callback=self._without_command,
             epilog="recollect COMMAND --help shows options and examples.",
         )
         self._out, self._notes = out, notes
         self.named = ""
 
-    def _alone(self, **values: Any) -> None:
+    def _without_command(self, **values: Any) -> None:
         context = click.get_current_context()
         if values["version"]:
-            context.invoke(self._own("version"))
+            context.invoke(self._builtin("version"))
         elif context.invoked_subcommand is None:
             self._out.line(context.get_help())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order of the table, then the terminal's own."""
-        return [*_TOP, *OWN]
+        """The verbs in the order of the table, then the built-in commands."""
+        return [*_TOP, *BUILTINS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Build a command."""
         if cmd_name in _TOP:
             return command_of(cmd_name, self._out, self._notes)
-        return self._own(cmd_name) if cmd_name in OWN else None
+        return self._builtin(cmd_name) if cmd_name in BUILTINS else None
 
-    def _own(self, name: str) -> click.Command:
-        from recollect.cli import own  # lazy: verbs need none of it
+    def _builtin(self, name: str) -> click.Command:
+        from recollect.cli import builtins  # lazy: verbs need none of it
 
-        return own.COMMANDS[name](self._out)
+        return builtins.COMMANDS[name](self._out)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-        """Find a command, and note which it is."""
+        """Find a command, and note its name for error messages."""
         self.named = ""
         found = _resolved(self, ctx, args)
         self.named = args[0]
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands under their headings."""
+        """The commands by section."""
         headings: dict[str, list[tuple[str, str]]] = {}
         for name, listed in _TOP.items():
             headings.setdefault(listed.section.value, []).append((name, listed.summary))
-        headings["This terminal"] = list(OWN.items())
+        headings["Command line"] = list(BUILTINS.items())
         for heading, rows in headings.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
 
 
 def run(args: Sequence[str]) -> int:
-    """Run a command line; the exit code."""
+    """Run a command line; returns the exit code."""
     out, notes = standard_screens()
     commands = Commands(out, notes)
     if COMPLETION_VARIABLE in os.environ:
@@ -217,12 +225,12 @@ def run(args: Sequence[str]) -> int:
 
 
 def _silence() -> None:
-    """Nobody reads any more: what Python would still write at its end must go nowhere."""
+    """The reader of the pipe is gone: send what Python still writes when it exits to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen) -> int:
-    told = _Told(out if "--json" in args else None, notes, commands)
+    errors = _Errors(out if "--json" in args else None, notes, commands)
     context: click.Context | None = None
     try:
         context = commands.make_context(PROGRAM, list(args))
@@ -233,56 +241,51 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
         return end.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else PROGRAM
-        return told.error("USAGE", error.format_message(), f"see {path} --help", USAGE)
+        return errors.show(_said("USAGE", error.format_message(), f"see {path} --help", USAGE))
     except click.ClickException as error:
-        return told.error("USAGE", error.format_message(), "", USAGE)
+        return errors.show(_said("USAGE", error.format_message(), "", USAGE))
     except RecollectError as error:
-        hint = _HINTS.get(error.code, error.hint)
-        return told.error(error.code, error.message, hint, failure_of(error).exit_code, error)
+        return errors.show(replace(report(error), hint=_HINTS.get(error.code, error.hint)))
     except (KeyboardInterrupt, click.Abort):
-        return told.error("INTERRUPTED", "stopped", _when_stopped(commands.named), INTERRUPTED)
+        return errors.show(_said("INTERRUPTED", "stopped", _interrupted_hint(commands.named), INTERRUPTED))
     except BrokenPipeError:
         raise
-    except Exception as error:  # reason: whatever happens, a terminal gets one line and a code  # noqa: BLE001
+    except Exception as error:  # reason: any error must become one line and an exit code  # noqa: BLE001
         if os.environ.get("RECOLLECT_DEBUG"):
-            import traceback  # lazy: only for who looks for a mistake of ours
+            import traceback  # lazy: only for debugging
 
             traceback.print_exc()
-        message = f"{type(error).__name__}: {error}"
-        return told.error("INTERNAL", message[:500], "please report it; RECOLLECT_DEBUG=1 shows more", UNEXPECTED)
+        message = f"{type(error).__name__}: {error}"[:500]
+        hint = "please report it; RECOLLECT_DEBUG=1 shows more"
+        return errors.show(replace(report(error), message=message, hint=hint))
 
 
-def _when_stopped(name: str) -> str:
+def _interrupted_hint(name: str) -> str:
     return VERBS[name].interrupted if name in VERBS else ""
 
 
-def _simple(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | None) else str(value)
+def _said(code: str, message: str, hint: str, exit_code: int) -> Report:
+    """The report of an error of the command line itself."""
+    return replace(report(InvalidInput(message, hint=hint)), code=code, exit_code=exit_code)
 
 
-class _Told:
-    """Tells of errors: in one line, or as JSON where the answer would have been."""
+class _Errors:
+    """Shows errors: in one line on the standard error, or as JSON on the standard output."""
 
     def __init__(self, json: Screen | None, notes: Screen, commands: Commands) -> None:
         self._json, self._notes, self._commands = json, notes, commands
 
-    def error(self, code: str, message: str, hint: str, exit_code: int, error: RecollectError | None = None) -> int:
-        """Tell of an error; the exit code."""
+    def show(self, told: Report) -> int:
+        """Show an error; returns its exit code."""
         if self._json is None:
-            said = one_line(message).rstrip(".")
-            text = f"{said}{' ' if said.endswith('?') else '; '}{one_line(hint)}" if hint else said
+            said, hint = one_line(told.message).rstrip("."), one_line(told.hint)
+            if verb := VERBS.get(self._commands.named):
+                said, hint = parameters.in_flags(said, verb), parameters.in_flags(hint, verb, anywhere=True)
+            text = f"{said}{' ' if said.endswith('?') else '; '}{hint}" if hint else said
             self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
-            return exit_code
-        from recollect import codec  # lazy: brings in msgspec
-
-        described = {
-            "code": code,
-            "message": message,
-            "hint": hint,
-            "retryable": bool(error and error.retryable),
-            "details": {name: _simple(value) for name, value in error.details.items()} if error else {},
-            "exit_code": exit_code,
-        }
+            return told.exit_code
+        names = ("code", "message", "hint", "retryable", "details", "exit_code")
+        described = {name: getattr(told, name) for name in names}
         failed = {"ok": False, "operation": self._commands.named, "error": described}
         self._json.line(codec.encode_json(failed).decode())
-        return exit_code
+        return told.exit_code

@@ -1,4 +1,4 @@
-"""Where answers are shown: how wide it is, whether it has colours, and whether a person looks at it."""
+"""The output streams: width, colours, and whether a person reads them."""
 
 import os
 import re
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 _COLUMNS = 80
 NARROW = 100
-"""Below this, a table would leave no room for contents."""
+"""Below this width, a table would leave too little space for contents."""
 
-# Terminals obey escape sequences, and text that turns around hides what it says. What is stored may hold either.
+# Terminals act on escape sequences, and bidirectional controls can hide text. Stored text may contain either.
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 
 
 def safe(text: str) -> str:
-    """The text with everything visible that a terminal would act on.
+    """The text with control characters made visible, so that a terminal does not act on them.
 
     >>> safe("a\\x1b[2Jb")
     'a␛[2Jb'
     """
-    if text.isprintable():  # most is; the pattern takes a millisecond to compile
+    if text.isprintable():  # most text is; compiling the pattern takes a millisecond
         return text
     return re.sub(_CONTROL, lambda found: _visible(found[0]), text)
 
@@ -40,7 +40,7 @@ def one_line(text: str) -> str:
 
 
 class Screen:
-    """Shows answers on a stream."""
+    """An output stream for answers."""
 
     def __init__(self, *, out: TextIO, terminal: bool, colour: bool, width: int, plain: bool = False) -> None:
         self.out = out
@@ -50,27 +50,27 @@ class Screen:
         self.plain = plain
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line."""
+        """Write one line."""
         self.out.write(self.styled(text, style) + "\n")
 
     def styled(self, text: str, style: str) -> str:
-        """The text in a style such as ``bold`` or ``red``, where there are colours."""
+        """The text in a style such as ``bold`` or ``red``, if the stream has colours."""
         codes = [_CODES[word] for word in style.split()] if self.colour and text else []
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes else text
 
     def rows(self, rows: Iterable[Sequence[str]]) -> None:
-        """Rows for a pipe: cells between tabs, one line each, nothing cut."""
+        """Write rows for a pipe: cells separated by tabs, one line each, nothing cut."""
         for row in rows:
             self.out.write("\t".join(one_line(cell) for cell in row) + "\n")
 
     def show(self, thing: "RenderableType") -> None:
-        """A table, a panel or a text of rich."""
+        """Show a table, a panel or a text of rich."""
         self.console.print(thing)
 
     @cached_property
     def console(self) -> "Console":
-        """The console of rich, for what is more than lines."""
-        from rich.console import Console  # lazy: takes longer than a command that needs none of it
+        """The console of rich."""
+        from rich.console import Console  # lazy: slow to import, and most commands do not need it
 
         return Console(
             file=self.out,
@@ -86,7 +86,7 @@ class Screen:
 
 
 def screen_of(out: TextIO, environment: Mapping[str, str] = os.environ) -> Screen:
-    """The screen behind a stream. ``NO_COLOR`` takes the colours away, ``FORCE_COLOR`` gives them to a pipe."""
+    """The screen of a stream. ``NO_COLOR`` turns colours off, ``FORCE_COLOR`` turns them on for a pipe."""
     terminal = out.isatty()
     wanted = bool(environment.get("FORCE_COLOR")) or (terminal and environment.get("TERM") != "dumb")
     encoding = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "")
@@ -100,19 +100,19 @@ def screen_of(out: TextIO, environment: Mapping[str, str] = os.environ) -> Scree
 
 
 def _columns(out: TextIO, environment: Mapping[str, str]) -> int:
-    """How wide a stream is: as ``COLUMNS`` says, as its terminal does, or 80."""
+    """The width of a stream: from ``COLUMNS``, from its terminal, or 80."""
     told = environment.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and int(told):
         return int(told)
-    try:  # shutil would ask, too, but loads what packs files
+    try:  # shutil.get_terminal_size would import the archive modules
         return os.get_terminal_size(out.fileno()).columns or _COLUMNS
     except (OSError, ValueError, AttributeError):
         return _COLUMNS
 
 
 def standard_screens() -> tuple[Screen, Screen]:
-    """What goes out, and what goes to whoever is watching."""
+    """The screens of the standard output and the standard error."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without our letters shows what it can
+            stream.reconfigure(errors="replace")  # characters that the encoding lacks are replaced
     return screen_of(sys.stdout), screen_of(sys.stderr)

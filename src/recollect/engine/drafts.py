@@ -3,52 +3,20 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
 from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
+from recollect.fields import CHANGEABLE, COMPARED, SETTABLE
 from recollect.text import recalled
 from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
 _REMOVED = 1_000
-_REQUEST = (
-    "content",
-    "type",
-    "importance",
-    "tags",
-    "metadata",
-    "title",
-    "description",
-    "language",
-    "author",
-    "role",
-    "type_name",
-    "confidence",
-    "relevance",
-    "decay_factor",
-    "source",
-    "pointer",
-    "references",
-)
-
-
+_ALWAYS_SET = ("content", "type", "importance", "tags", "metadata", "occurred_at")
 _OPTIONAL: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {
-        "description": validation.description,
-        "source": validation.source,
-        "pointer": validation.pointer,
-        "references": validation.references,
-        "expires_at": partial(validation.optional_moment, "expires_at"),
-        **{
-            name: partial(validation.optional_line, name)
-            for name in ("title", "language", "author", "role", "session", "type_name")
-        },
-        **{name: partial(validation.optional_unit, name) for name in ("confidence", "relevance", "decay_factor")},
-        "key": partial(validation.optional_line, "key"),
-    }
+    {name: check for name, check in SETTABLE.items() if name not in _ALWAYS_SET}
 )
 """The fields that a memory may go without, and how each is checked."""
 
@@ -57,14 +25,11 @@ _NOTHING = _optional_of(NewMemory(content=""))
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
+        **{name: check for name, check in CHANGEABLE.items() if name not in ("tags", "metadata")},
         "content": lambda value: validation.content(recalled.own_words(value)),
-        "type": partial(validation.choice, "type", MemoryType),
-        "importance": partial(validation.unit, "importance"),
-        "occurred_at": partial(validation.moment, "occurred_at"),
-        **{name: check for name, check in _OPTIONAL.items() if name != "key"},
     }
 )
-"""The fields that can be set anew; a key stays what it is."""
+"""The fields that an update sets; tags and metadata are merged instead."""
 
 
 def in_own_words(new: NewMemory) -> NewMemory:
@@ -104,7 +69,7 @@ def _is_said(fields: Mapping[str, Any]) -> bool:
 
 def same_request(left: Memory, right: Memory) -> bool:
     """Whether two drafts ask for the same memory, whenever that was."""
-    return all(getattr(left, name) == getattr(right, name) for name in _REQUEST) and _same_metadata(left, right)
+    return all(getattr(left, name) == getattr(right, name) for name in COMPARED) and _same_metadata(left, right)
 
 
 def _same_metadata(left: Memory, right: Memory) -> bool:

@@ -171,7 +171,7 @@ def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) ->
     states = frozenset(State) if where.states is None else where.states
     now = _BEFORE_ALL if where.states is None else where.now  # who asks for any state gets what expired as well
     ids = None
-    if not filters.anything(replace(where, states=ACTIVE)):
+    if not filters.anything(where if where.states == ACTIVE else replace(where, states=ACTIVE)):
         ids = frozenset(memory_id for _, memory_id in journal.ids(present, where, at=at))
     changed = frozenset[str]() if at is None else frozenset(one for _, one in journal.changed(present, after=at))
     sources = []
@@ -256,7 +256,7 @@ def _moment(seconds: float) -> datetime:
 
 def _beginning(engine: Engine, scope: _Scope, prefix: str) -> AbstractSet[Key]:
     """The memories with a word that begins so, whatever else is asked of them."""
-    where = Where(now=scope.shown.where.now, states=scope.shown.where.states, text=(f"{prefix}*",))
+    where = Where(now=scope.shown.where.now, states=scope.shown.where.states, prefix=prefix)
     return frozenset(engine.journal.ids(scope.shown.owners, where, at=scope.at))
 
 
@@ -264,7 +264,7 @@ def _having(found: Candidates, prefixed: Sequence[AbstractSet[Key]]) -> Array | 
     """Which rows have a word for which prefix."""
     if not prefixed:
         return None
-    keys = [found.key(row) for row in range(len(found.ids))]
+    keys = [(found.owners[owner], one) for owner, one in zip(found.owner.tolist(), found.ids, strict=True)]
     return np.array([[key in having for key in keys] for having in prefixed], np.bool_).reshape(len(prefixed), -1)
 
 
@@ -280,29 +280,29 @@ def _narrowed(scope: _Scope, sought: _Sought) -> Sequence[_Source]:
             near = source.index.worded(
                 {owner}, source.where, sought.shares, sought.weights.mean_length, _PHRASED, required=required
             )
-            found = source.index.candidates([one[:2] for one in near])
+            found = source.index.candidates(near)
             said = np.flatnonzero(signals.with_phrases(found, phrases)).tolist()
-            ids = frozenset(found.ids[row] for row in said)
+            ids = frozenset(found.key(row)[1] for row in said)
             narrowed.append(replace(source, owners={owner}, where=replace(source.where, ids=ids)))
     return narrowed
 
 
 def _candidates(engine: Engine, scope: _Scope, source: _Source, sought: _Sought, pool: int) -> Candidates:
     """The nearest, those that share most words with their neighbours, and some of the dates and prefixes named."""
-    keys, worded = _found(source, source.where, sought, pool)
+    near, worded = _found(source, source.where, sought, pool)
+    found: list[Sequence[Key | Near]] = [near, worded]
     for one in sought.question.ranges:
         if (stretch := signals.dated(one)) is not None:
             start, end = map(_moment, stretch)
-            near, said = _found(source, _during(source.where, start, end), sought, pool // 2)
-            keys += near + said
+            found += _found(source, _during(source.where, start, end), sought, pool // 2)
             if sought.question.vector is None:  # then nothing else finds what has none of the words
                 wanted = _during(scope.shown.where, start, end)
                 query = Query(owners=source.owners, where=wanted, limit=pool // 2, at=scope.at)
-                keys += [(stored.owner, stored.id) for stored in engine.journal.select(query)]
+                found.append([(stored.owner, stored.id) for stored in engine.journal.select(query)])
     for having in sought.prefixed:
-        keys += islice((key for key in having if _lets(source.where, key[1])), _BEGINNING)
-    found = source.index.candidates(keys + worded, worded)
-    return gathered.unlinked(found, source.where.without) if source.where.without else found
+        found.append(list(islice((key for key in having if _lets(source.where, key[1])), _BEGINNING)))
+    got = source.index.candidates(*found, beside=worded)
+    return gathered.unlinked(got, source.where.without) if source.where.without else got
 
 
 def _during(where: Where, start: datetime, end: datetime) -> Where:
@@ -312,7 +312,7 @@ def _during(where: Where, start: datetime, end: datetime) -> Where:
     return replace(where, occurred_after=after, occurred_before=before)
 
 
-def _found(source: _Source, where: Where, sought: _Sought, limit: int) -> tuple[list[Key], list[Key]]:
+def _found(source: _Source, where: Where, sought: _Sought, limit: int) -> tuple[Sequence[Near], Sequence[Near]]:
     """What the index finds by its vector, and by its words."""
     near: Sequence[Near] = ()
     if sought.question.vector is not None:
@@ -320,7 +320,7 @@ def _found(source: _Source, where: Where, sought: _Sought, limit: int) -> tuple[
     said: Sequence[Near] = ()
     if shares := sought.shares:
         said = source.index.worded(source.owners, where, shares, sought.weights.mean_length, limit)
-    return [one[:2] for one in near], [one[:2] for one in said]
+    return near, said
 
 
 def _lets(where: Where, memory_id: str) -> bool:
@@ -369,8 +369,8 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
     cosines: dict[Key, float] = {}
     parts = []
     for source in scope.sources:
-        near = source.index.nearest(source.owners, source.where, question.vector, pool * _CROWDED)
-        exactly = {one[:2]: one.score for one in near.found}
+        near = source.index.nearest(source.owners, source.where, question.vector, pool * _CROWDED, exact=True)
+        exactly = {(one.owner, one.id): one.score for one in near.found}
         if not near.exact:
             exactly = _exactly(engine, scope, exactly, quantized.direction(question.vector.data))
         first = dict(nlargest(pool, exactly.items(), key=lambda pair: pair[1]))

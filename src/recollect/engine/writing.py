@@ -180,7 +180,7 @@ def update(
         return embedded[texts]
 
     def decide(stored: Stored, now: datetime) -> Prepared | None:
-        memory = unseal(stored)
+        memory = unseal(engine.accesses.dressed(stored))
         if not filters.visible(memory, now):
             return None
         _check_version(memory, if_version)

@@ -6,12 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import islice
+from typing import NamedTuple, overload
+
+import numpy as np
 
 from recollect.filters import Where
 from recollect.ports.index import Corpus, Images, Index, Key, Near, Nearest
 from recollect.recall import candidates as gathered
 from recollect.recall import image, quantized
+from recollect.recall.arrays import Array, best, unpacked
 from recollect.recall.candidates import Candidates
 from recollect.recall.entries import entry_of
 from recollect.recall.owner_index import OwnerIndex, Scored
@@ -43,6 +48,51 @@ class _Held:
         self.mark: Mark | None = None
         self.unsaved = 0  # memories that changed since the image was made
         self.tried = False  # whether the image was looked for
+
+
+class _Part(NamedTuple):
+    """What was found in the index of one owner, when that had seen so many changes."""
+
+    searched: OwnerIndex
+    changes: int
+    names: Array
+    rows: Array
+    scores: Array
+
+
+class _Answer(Sequence[Near]):
+    """What was found, the best first. It is made of arrays, and into ``Near`` only when it is read: a search passes
+    hundreds back as they are, to get the candidates.
+    """
+
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self.parts = parts
+
+    @cached_property
+    def _near(self) -> list[Near]:
+        found = [
+            Near(part.searched.owner, one, score)
+            for part in self.parts
+            for one, score in zip(unpacked(part.names), part.scores.tolist(), strict=True)
+        ]
+        found.sort(key=lambda one: -one.score)
+        return found
+
+    def __len__(self) -> int:
+        return sum(len(part.rows) for part in self.parts)
+
+    @overload
+    def __getitem__(self, place: int) -> Near: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Near]: ...
+    def __getitem__(self, place: int | slice) -> Near | Sequence[Near]:
+        return self._near[place]
+
+    def __iter__(self) -> Iterator[Near]:
+        return iter(self._near)
+
+    def __repr__(self) -> str:
+        return repr(self._near)
 
 
 class RamIndex(Index):
@@ -182,15 +232,14 @@ class RamIndex(Index):
 
     # -- searching --------------------------------------------------------------------------------------------
 
-    def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int) -> Nearest:
+    def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int, *, exact: bool = False) -> Nearest:
         """Compare all vectors in 8 bits, and the first exactly where the vectors themselves are held."""
-        question, exact = quantized.question(vector.data), True
-        found: list[tuple[Owner, Scored]] = []
+        question, parts = quantized.question(vector.data), []
         for index in self._loaded(owners):
             if index.codes.size and index.dimension == vector.dimension:
-                found.append((index.owner, index.nearest(question, where, limit)))
+                parts.append(_part(index, index.nearest(question, where, limit, exact=exact)))
                 exact = exact and index.exact is not None
-        return Nearest(_best(found, limit), exact)
+        return Nearest(_best(parts, limit), exact)
 
     def corpus(self, owners: Owners, terms: Sequence[int]) -> Corpus:
         """Add up the counts of the owners."""
@@ -217,31 +266,67 @@ class RamIndex(Index):
         required: Sequence[int] = (),
     ) -> Sequence[Near]:
         """Add up the words of all rows."""
-        found = [
-            (index.owner, index.worded(where, weights, mean_length, limit, required)) for index in self._loaded(owners)
+        parts = [
+            _part(index, index.worded(where, weights, mean_length, limit, required)) for index in self._loaded(owners)
         ]
-        return _best(found, limit)
+        return _best(parts, limit)
 
-    def candidates(self, keys: Sequence[Key], beside: Sequence[Key] = ()) -> Candidates:
+    def candidates(self, *keys: Sequence[Key | Near], beside: Sequence[Key | Near] = ()) -> Candidates:
         """Gather the rows of each owner."""
-        wanted: dict[Owner, tuple[list[str], list[str]]] = {}
-        for place, some in enumerate((keys, beside)):
-            last, ids = None, list[str]()
-            for owner, memory_id in some:
-                if owner is not last:  # there are hundreds of keys and few owners, whose hash takes a microsecond
-                    last, ids = owner, wanted.setdefault(owner, ([], []))[place]
-                ids.append(memory_id)
-        return gathered.joined([index.candidates(*wanted[index.owner]) for index in self._loaded(wanted)])
+        wanted: dict[Owner, list[_Part | list[str]]] = {}
+        for some in keys:
+            _group(some, wanted)
+        near: dict[Owner, list[_Part | list[str]]] = {}
+        _group(beside, near)
+        found = []
+        for index in self._loaded({**wanted, **near}):
+            rows, around = (_rows(index, some.get(index.owner, ())) for some in (wanted, near))
+            found.append(index.candidates(rows, around))
+        return gathered.joined(found)
 
 
-def _best(found: Sequence[tuple[Owner, Scored]], limit: int) -> list[Near]:
-    """The best of several owners, in their order."""
-    near = [
-        Near(owner, one, score) for owner, scored in found for one, score in zip(scored.ids, scored.scores, strict=True)
-    ]
-    if len(found) > 1:
-        near.sort(key=lambda one: -one.score)
-    return near[:limit]
+def _part(index: OwnerIndex, found: Scored) -> _Part:
+    return _Part(index, index.changes, index.ids.names.rows.take(found.rows), found.rows, found.scores)
+
+
+def _best(parts: Sequence[_Part], limit: int) -> _Answer:
+    """The best of several owners."""
+    if len(parts) > 1 and sum(len(part.rows) for part in parts) > limit:
+        owner = np.repeat(np.arange(len(parts)), [len(part.rows) for part in parts])
+        place = np.concatenate([np.arange(len(part.rows)) for part in parts])
+        first = best(np.concatenate([part.scores for part in parts]), limit)
+        chosen = [place[first[owner[first] == number]] for number in range(len(parts))]
+        parts = [
+            part._replace(names=part.names[those], rows=part.rows[those], scores=part.scores[those])
+            for part, those in zip(parts, chosen, strict=True)
+        ]
+    return _Answer(parts)
+
+
+def _group(found: Sequence[Key | Near], wanted: dict[Owner, list[_Part | list[str]]]) -> None:
+    """Add what was found, or is asked for by id, to what is wanted of each owner."""
+    if isinstance(found, _Answer):
+        for part in found.parts:
+            wanted.setdefault(part.searched.owner, []).append(part)
+        return
+    ids: dict[Owner, list[str]] = {}
+    for owner, memory_id, *_ in found:
+        ids.setdefault(owner, []).append(memory_id)
+    for owner, some in ids.items():
+        wanted.setdefault(owner, []).append(some)
+
+
+def _rows(index: OwnerIndex, wanted: Sequence[_Part | list[str]]) -> Array:
+    """The rows of what was found; looked up again where the index changed since."""
+    rows = []
+    for some in wanted:
+        if isinstance(some, list):
+            rows.append(index.rows(some))
+        elif some.searched is index and some.changes == index.changes:
+            rows.append(some.rows)
+        else:
+            rows.append(index.rows(unpacked(some.names)))
+    return np.concatenate(rows) if rows else np.zeros(0, np.int64)
 
 
 def _size(held: _Held) -> int:

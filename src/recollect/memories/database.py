@@ -32,7 +32,7 @@ from recollect.working import Limits
 if TYPE_CHECKING:
     from recollect.events import Event
 
-_INTERNAL = frozenset({"origin", "epoch", BEHIND})
+_INTERNAL = frozenset({"origin", "epoch"})
 
 E = TypeVar("E", bound="Event")
 

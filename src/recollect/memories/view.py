@@ -194,7 +194,7 @@ class View:
         return reading.get(
             self._engine,
             self._owners,
-            builtins.list(dict.fromkeys(given)),
+            builtins.list(dict.fromkeys(map(validation.text_id, given))),
             as_of=as_of,
             include_forgotten=include_forgotten,
             include_vector=include_vector,

@@ -5,24 +5,28 @@ from pathlib import Path
 
 from recollect import settings
 from recollect.errors import ConfigurationError
-from recollect.operations.verb import Caller, Example, Needs, Verb, argument
+from recollect.operations.conditions import MANY, TEXT
+from recollect.operations.verb import Caller, Example, Verb, argument, result
 from recollect.settings import Problem
 from recollect.settings.sources import read_text
+from recollect.types import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """The file, and what is wrong with it."""
 
-    file: str
-    problems: tuple[Problem, ...] = ()
+    file: str = result("The path of the file.", bounds=TEXT)
+    problems: tuple[Problem, ...] = result("What is wrong with it.", (), bounds=MANY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """Which file."""
 
-    file: str | None = argument("the file; otherwise the nearest recollect.toml from here upwards", None)
+    file: str | None = argument(
+        "The file; without it, the nearest recollect.toml from the working directory upwards.", None, bounds=TEXT
+    )
 
 
 def _check(_: Caller, given: Check) -> Checked:
@@ -46,7 +50,7 @@ CONFIG_CHECK = Verb(
     input=Check,
     output=Checked,
     run=_check,
-    needs=Needs.ADMIN,
+    needs=Need.ADMIN,
     standalone=True,
     agrees=_is_sound,
     description="Names every unknown or wrong key with its line and the nearest right key.",

@@ -1,8 +1,9 @@
-"""What each error is at the edges: an exit code for a shell, a status for HTTP."""
+"""What each error is at the edges: an exit code for a shell, a status for HTTP, a report for programs."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recollect import errors
 from recollect.errors import RecollectError
@@ -15,7 +16,7 @@ PIPE_CLOSED = 141
 
 
 class Failure(NamedTuple):
-    """How an error leaves: to a shell, and over HTTP."""
+    """The exit code and the HTTP status of an error."""
 
     exit_code: int
     http_status: int
@@ -44,34 +45,75 @@ FAILURES: Mapping[type[RecollectError], Failure] = MappingProxyType(
         errors.SchemaTooNew: Failure(10, 500),
     }
 )
-"""A class that is not here leaves as the nearest one above it."""
+"""A class that is not listed has the entry of its nearest base class."""
 
 EXIT_CODES: Mapping[int, str] = MappingProxyType(
     {
         0: "It worked.",
-        ANSWERED_NO: "It ran, and the answer is no: `doctor` found something wrong, an id was not there to forget or"
-        " restore.",
-        USAGE: "The command line or a value in it is not right. Nothing was changed.",
-        3: "There is no such memory, or it is somebody else's.",
-        4: "Somebody else was first: the version moved on, the key is taken, or the target holds something else.",
-        5: "The identity may not do this, or the plan does not include it.",
-        6: "A setting does not fit: the database, the embedder, `recollect.toml`.",
-        7: "The embedder failed or asked for a pause. Try again later.",
-        8: "The store failed or is busy. Nothing of the command was kept; try again.",
+        ANSWERED_NO: "It ran, and the answer is no: `doctor` found something wrong, there was nothing to forget or"
+        " restore for an id.",
+        USAGE: "The command line or a value is invalid. Nothing was changed.",
+        3: "The memory does not exist or belongs to another owner.",
+        4: "A conflict: the version changed, the key is taken, or the target holds something else.",
+        5: "The caller is not authorized, or the plan does not include it.",
+        6: "The configuration is wrong: the database, the embedder, `recollect.toml`.",
+        7: "The embedder failed or limits the rate. Try again later.",
+        8: "The store failed or is busy. Nothing was changed; try again.",
         9: "The disk or the quota is full, or the file cannot be written.",
-        10: "The file is damaged, is not Recollect's, or was written by a newer release.",
-        UNEXPECTED: "Something that should not happen: please report it.",
+        10: "The file is damaged, is not a Recollect file, or was written by a newer release.",
+        UNEXPECTED: "An unexpected error: please report it.",
         INTERRUPTED: "Stopped with Ctrl-C.",
-        PIPE_CLOSED: "Whoever read the output stopped reading, as `head` does.",
+        PIPE_CLOSED: "The reader of the output closed the pipe, as `head` does.",
     }
 )
 
 
 def failure_of(error: RecollectError | type[RecollectError]) -> Failure:
-    """How an error leaves.
+    """The exit code and the HTTP status of an error.
 
     >>> failure_of(errors.InvalidLayer("no layer is named 'planet'")).http_status
     400
     """
     kind = error if isinstance(error, type) else type(error)
     return next(FAILURES[one] for one in kind.__mro__ if one in FAILURES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """An error as programs are told of it. It never contains the content of a memory or a key."""
+
+    code: str
+    message: str
+    operation: str
+    hint: str
+    retryable: bool
+    details: Mapping[str, Any]
+    exit_code: int
+    http_status: int
+
+
+def report(error: Exception, operation: str = "") -> Report:
+    """What to tell of an error; one that is not ours is told by its type alone.
+
+    >>> told = report(errors.InvalidInput("limit must be at least 1", details={"field": "limit"}), "search")
+    >>> told.code, told.exit_code, told.http_status, dict(told.details)
+    ('INVALID_INPUT', 2, 400, {'field': 'limit'})
+    >>> report(ZeroDivisionError("7")).message
+    'an unexpected error: ZeroDivisionError'
+    """
+    known = error if isinstance(error, RecollectError) else None
+    failure = failure_of(known or RecollectError)
+    return Report(
+        code=known.code if known else RecollectError.code,
+        message=known.message if known else f"an unexpected error: {type(error).__name__}",
+        operation=operation or (known.operation if known else ""),
+        hint=known.hint if known else "please report it",
+        retryable=known.retryable if known else False,
+        details={name: _plain(value) for name, value in known.details.items()} if known else {},
+        exit_code=failure.exit_code,
+        http_status=failure.http_status,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -1,35 +1,44 @@
-"""Verbs of sessions: listing and making them, what they hold and prefer, and handing them over."""
+"""Verbs of sessions: list, create, show, configure, close, delete, restore, export."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from recollect import fields
 from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.operations.verb import Caller, Example, Needs, Takes, Verb, argument, option
-from recollect.types import Removal, SessionConfig, SessionStats
+from recollect.operations.conditions import MANY, MANY_IDS, TEXT
+from recollect.operations.verb import Caller, Example, Takes, Verb, argument, option, result
+from recollect.types import MemoryType, Need, Removal, SessionConfig, SessionStats
+from recollect.types.bounds import Bounds
 
 if TYPE_CHECKING:
     from recollect.memories.session import Session
 
-_ID = "the id of the session"
+_ID = "The id of the session."
+_PREFERRED = "The preferences of the user in the session."
+SESSION_ID = Bounds(max_length=64)
+_PREFERENCES = Bounds(max_length=1_000)
+_NAMES = Bounds(max_length=1_000, each=fields.ID)
+_HOURS = Bounds(minimum=0, maximum=1e9)
+_CLEARABLE = ("limit_bytes", "half_life_hours")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """Sessions with what they hold."""
+class SessionList:
+    """Sessions with their statistics."""
 
-    sessions: tuple[SessionStats, ...]
+    sessions: tuple[SessionStats, ...] = result("The sessions with their statistics.", bounds=MANY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """A session: what it holds, what it prefers, and how it is configured."""
+    """A session: its statistics, configuration, preferences and custom fields."""
 
-    stats: SessionStats
-    config: SessionConfig
-    preferences: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    stats: SessionStats = result("The statistics of the session.")
+    config: SessionConfig = result("The configuration of the session.")
+    preferences: Mapping[str, Any] = result(_PREFERRED, {}, bounds=fields.METADATA)
+    metadata: Mapping[str, Any] = result("The custom fields of the session.", {}, bounds=fields.METADATA)
 
 
 def _details(session: "Session") -> Details:
@@ -42,62 +51,67 @@ def _details(session: "Session") -> Details:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class One:
+class Chosen:
     """Which session."""
 
-    id: str = argument(_ID)
+    id: str = argument(_ID, bounds=SESSION_ID)
 
 
 # -- listing, making, showing -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListSessions:
     """Which sessions to list."""
 
-    include_deleted: bool = option("deleted ones as well", False, flag="deleted")
+    include_deleted: bool = option("Include deleted sessions.", False, flag="deleted")
 
 
-def _list(caller: Caller, given: Listed) -> Listing:
-    return Listing(sessions=caller.view.sessions.list(include_deleted=given.include_deleted))
+def _list(caller: Caller, given: ListSessions) -> SessionList:
+    return SessionList(sessions=caller.view.sessions.list(include_deleted=given.include_deleted))
 
 
 SESSIONS = Verb(
     name="sessions",
-    input=Listed,
-    output=Listing,
+    input=ListSessions,
+    output=SessionList,
     run=_list,
-    needs=Needs.READ,
-    description="A session is a room of its own for one conversation or one piece of work. Without a command they are"
-    " listed.",
+    needs=Need.READ,
+    description="A session holds the memories of one conversation or one piece of work. Without a command, sessions"
+    " are listed.",
     examples=(
-        Example(line="recollect sessions", says="all of them, and what of their limits is used"),
-        Example(line="recollect sessions --deleted", says="those that can be restored, too"),
+        Example(line="recollect sessions", says="all of them, and how much of their limits is used"),
+        Example(line="recollect sessions --deleted", says="includes those that can be restored"),
     ),
 )
 
 
-class Clearable(StrEnum):
-    """What of a configuration can be none."""
-
-    LIMIT = "limit-bytes"
-    HALF_LIFE = "half-life-hours"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuring:
-    """What to set of a configuration; what is left out stays."""
+    """What to set of a configuration; fields that are left out keep their values."""
 
-    limit_bytes: int | None = option("what its memories may take, forgotten ones too")
-    half_life_hours: float | None = option("the time in which a memory fades by half, whatever its type")
-    min_decay_factor: float | None = option("what remains of a faded memory at least, from 0 to 1")
-    decay: bool | None = option("whether memories fade")
-    by_type_hours: Mapping[str, Any] = option(
-        "the half-life of a type in hours, such as event=24", {}, flag="half-life"
+    limit_bytes: int | None = option(
+        "How many bytes the memories of the session may take, forgotten ones included.",
+        bounds=Bounds(minimum=1, maximum=fields.COUNT_MAX),
     )
-    auto_compact: bool | None = option("whether a write makes room first when the session is nearly full")
-    compaction_threshold: float | None = option("how full that is, from 0 to 1")
-    clear: tuple[Clearable, ...] = option("no limit, or the half-lives of the types", ())
+    half_life_hours: float | None = option("The hours in which any memory fades by half.", bounds=_HOURS)
+    min_decay_factor: float | None = option(
+        "How much of a faded memory remains at least, from 0 to 1.", bounds=fields.UNIT
+    )
+    decay: bool | None = option("Whether memories fade.")
+    by_type_hours: Mapping[MemoryType, float | None] = option(
+        "The half-life of memories of a type in hours, such as event=24; null means that the type never fades.",
+        {},
+        bounds=Bounds(max_length=len(MemoryType), each=_HOURS),
+        flag="half-life",
+    )
+    auto_compact: bool | None = option("Whether a write to a nearly full session compacts it first.")
+    compaction_threshold: float | None = option("How full a session must be for that, from 0 to 1.", bounds=fields.UNIT)
+    clear: tuple[str, ...] = option(
+        "Settings to remove: limit_bytes (no limit), half_life_hours (each type has its own).",
+        (),
+        bounds=Bounds(max_length=len(_CLEARABLE), each=Bounds(words=_CLEARABLE)),
+    )
 
     def over(self, before: SessionConfig) -> SessionConfig:
         """A configuration with what is given here."""
@@ -109,14 +123,14 @@ class Configuring:
         limit = before.limit_bytes if self.limit_bytes is None else self.limit_bytes
         room = {"auto_compact": self.auto_compact, "compaction_threshold": self.compaction_threshold}
         more: dict[str, Any] = {name: value for name, value in room.items() if value is not None}
-        for one in self.clear:
-            if getattr(self, one.value.replace("-", "_")) is not None:
+        for name in self.clear:
+            if getattr(self, name) is not None:
                 raise InvalidInput(
-                    f"{one.value} is both set and cleared", details={"field": "clear"}, hint="do one of the two"
+                    f"{name} is both set and cleared", details={"field": "clear"}, hint="do one of the two"
                 )
-        if Clearable.HALF_LIFE in self.clear:
+        if "half_life_hours" in self.clear:
             changed["half_life_hours"] = None
-        if Clearable.LIMIT in self.clear:
+        if "limit_bytes" in self.clear:
             limit = None
         return replace(before, decay=replace(before.decay, **changed), limit_bytes=limit, **more)
 
@@ -125,9 +139,15 @@ class Configuring:
 class Create(Configuring):
     """What to call a session, and how to configure it."""
 
-    id: str | None = argument("its id: letters, digits, _ and -; without one it gets one", None)
-    preferences: Mapping[str, Any] = option("what the user prefers in it", {}, flag="prefer", short="p")
-    metadata: Mapping[str, Any] = option("a field of your own", {}, flag="meta", short="m")
+    id: str | None = argument(
+        "The id of the session: letters, digits, _ and -; without it, one is made.", None, bounds=SESSION_ID
+    )
+    preferences: Mapping[str, Any] = option(
+        "Preferences of the user in this session.", {}, bounds=_PREFERENCES, flag="prefer", short="p"
+    )
+    metadata: Mapping[str, Any] = option(
+        "Custom fields: names and any JSON values.", {}, bounds=fields.METADATA, flag="meta", short="m"
+    )
 
 
 def _create(caller: Caller, given: Create) -> Details:
@@ -142,27 +162,27 @@ SESSIONS_CREATE = Verb(
     input=Create,
     output=Details,
     run=_create,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(Conflict,),
     examples=(
         Example(line="recollect sessions create tuesday --prefer language=en", says="with a preference"),
-        Example(line="recollect sessions create --limit-bytes 1000000", says="it gets an id, and a limit"),
+        Example(line="recollect sessions create --limit-bytes 1000000", says="with an id that is made, and a limit"),
     ),
 )
 
 
-def _show(caller: Caller, given: One) -> Details:
+def _show(caller: Caller, given: Chosen) -> Details:
     return _details(caller.view.sessions.load(given.id))
 
 
 SESSIONS_SHOW = Verb(
     name="sessions.show",
-    input=One,
+    input=Chosen,
     output=Details,
     run=_show,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(NotFound,),
-    examples=(Example(line="recollect sessions show monday", says="what it holds, prefers and is allowed"),),
+    examples=(Example(line="recollect sessions show monday", says="statistics, preferences and configuration"),),
 )
 
 
@@ -176,7 +196,7 @@ def _configure(caller: Caller, given: "Configure") -> Details:
 class Configure(Configuring):
     """Which session, and what to set."""
 
-    id: str = argument(_ID)
+    id: str = argument(_ID, bounds=SESSION_ID)
 
 
 SESSIONS_CONFIGURE = Verb(
@@ -184,11 +204,11 @@ SESSIONS_CONFIGURE = Verb(
     input=Configure,
     output=Details,
     run=_configure,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(NotFound,),
     examples=(
         Example(line="recollect sessions configure monday --half-life-hours 336", says="it fades within two weeks"),
-        Example(line="recollect sessions configure monday --clear limit-bytes", says="it may hold any amount"),
+        Example(line="recollect sessions configure monday --clear limit-bytes", says="without a limit"),
     ),
 )
 
@@ -198,21 +218,23 @@ SESSIONS_CONFIGURE = Verb(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferred:
-    """The preferences of a session, and the names that were asked for or unset but are not there."""
+    """The preferences of a session, and the names that were asked for or removed but are not set."""
 
-    id: str
-    preferences: Mapping[str, Any] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
+    id: str = result(_ID, bounds=SESSION_ID)
+    preferences: Mapping[str, Any] = result(_PREFERRED, {}, bounds=fields.METADATA)
+    missing: tuple[str, ...] = result("Names that were asked for or removed but are not set.", (), bounds=MANY_IDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefer:
     """Which preferences to show, set and unset."""
 
-    id: str = argument(_ID)
-    names: tuple[str, ...] = argument("show only these", (), takes=Takes.EACH)
-    set: Mapping[str, Any] = option("set one; the others stay", {}, short="s", needs=Needs.WRITE)
-    unset: tuple[str, ...] = option("unset one", (), short="u", needs=Needs.WRITE)
+    id: str = argument(_ID, bounds=SESSION_ID)
+    names: tuple[str, ...] = argument("Show only these preferences.", (), takes=Takes.EACH, bounds=_NAMES)
+    set: Mapping[str, Any] = option(
+        "Preferences to set; the others stay.", {}, bounds=_PREFERENCES, short="s", needs=Need.WRITE
+    )
+    unset: tuple[str, ...] = option("Names of preferences to remove.", (), bounds=_NAMES, short="u", needs=Need.WRITE)
 
 
 def _preferences(caller: Caller, given: Prefer) -> Preferred:
@@ -242,7 +264,7 @@ SESSIONS_PREFERENCES = Verb(
     input=Prefer,
     output=Preferred,
     run=_preferences,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(NotFound,),
     agrees=_nothing_missing,
     examples=(
@@ -258,7 +280,7 @@ SESSIONS_PREFERENCES = Verb(
 # -- ending, removing, bringing back ----------------------------------------------------------------------------------
 
 
-def _close(caller: Caller, given: One) -> Details:
+def _close(caller: Caller, given: Chosen) -> Details:
     session = caller.view.sessions.load(given.id)
     session.close()
     return _details(session)
@@ -266,17 +288,17 @@ def _close(caller: Caller, given: One) -> Details:
 
 SESSIONS_CLOSE = Verb(
     name="sessions.close",
-    input=One,
+    input=Chosen,
     output=Details,
     run=_close,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(NotFound,),
-    description="Closing notes when it ended, and forbids nothing.",
+    description="Closing records when the session ended; it can still be read and written.",
     examples=(Example(line="recollect sessions close monday", says="reopen goes on with it"),),
 )
 
 
-def _reopen(caller: Caller, given: One) -> Details:
+def _reopen(caller: Caller, given: Chosen) -> Details:
     session = caller.view.sessions.load(given.id)
     session.reopen()
     return _details(session)
@@ -284,10 +306,10 @@ def _reopen(caller: Caller, given: One) -> Details:
 
 SESSIONS_REOPEN = Verb(
     name="sessions.reopen",
-    input=One,
+    input=Chosen,
     output=Details,
     run=_reopen,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(NotFound,),
     examples=(Example(line="recollect sessions reopen monday", says="as if it had not been closed"),),
 )
@@ -297,10 +319,10 @@ SESSIONS_REOPEN = Verb(
 class Delete:
     """Which session to delete, and whether for good."""
 
-    id: str = argument(_ID)
-    permanent: bool = option("erase it and its memories; nothing brings them back", False, needs=Needs.ERASE)
-    reason: str | None = option("why, for the history")
-    dry_run: bool = option("only say which memories would go", False, short="n")
+    id: str = argument(_ID, bounds=SESSION_ID)
+    permanent: bool = option("Erase the session and its memories; this cannot be undone.", False, needs=Need.ERASE)
+    reason: str | None = option("The reason, kept in the history.", bounds=fields.LINE)
+    dry_run: bool = option("Only report which memories would go; change nothing.", False, short="n")
 
 
 def _delete(caller: Caller, given: Delete) -> Removal:
@@ -322,11 +344,11 @@ SESSIONS_DELETE = Verb(
     input=Delete,
     output=Removal,
     run=_delete,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(NotFound,),
     asks=_taken_away,
-    interrupted="run it again to go on",
-    description="Its memories are forgotten with it, and restore brings both back.",
+    interrupted="run it again to continue",
+    description="The memories of the session are forgotten with it; restore brings both back.",
     examples=(
         Example(line="recollect sessions delete monday --dry-run", says="which memories would go"),
         Example(line="recollect sessions delete monday --reason 'she asked' --yes", says="without being asked"),
@@ -335,26 +357,26 @@ SESSIONS_DELETE = Verb(
 )
 
 
-def _restore(caller: Caller, given: One) -> Details:
+def _restore(caller: Caller, given: Chosen) -> Details:
     return _details(caller.view.sessions.restore(given.id))
 
 
 SESSIONS_RESTORE = Verb(
     name="sessions.restore",
-    input=One,
+    input=Chosen,
     output=Details,
     run=_restore,
-    needs=Needs.WRITE,
+    needs=Need.WRITE,
     errors=(NotFound,),
     examples=(Example(line="recollect sessions restore monday", says="with what was forgotten since it was deleted"),),
 )
 
 
-# -- handing over -----------------------------------------------------------------------------------------------------
+# -- export -----------------------------------------------------------------------------------------------------
 
 
 class Form(StrEnum):
-    """One JSON object, or one for each line: as the engine has it, which help does not load."""
+    """The formats of an export: one JSON object, or one for each line. The engine has the same ones."""
 
     JSON = "json"
     JSONL = "jsonl"
@@ -362,20 +384,20 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """All that is kept of a session, as text."""
+    """Everything that is stored of a session, as text."""
 
-    id: str
-    form: Form
-    text: str
+    id: str = result(_ID, bounds=SESSION_ID)
+    form: Form = result("The format of the text.")
+    text: str = result("Everything that is stored of the session.", bounds=TEXT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """Which session, and how it is written."""
+    """Which session, and in which format."""
 
-    id: str = argument(_ID)
-    form: Form = option("one object, or one for each line", Form.JSON, flag="format", short="f")
-    history: bool = option("with every version of every memory", False)
+    id: str = argument(_ID, bounds=SESSION_ID)
+    form: Form = option("One JSON object, or one JSON object for each line.", Form.JSON, flag="format", short="f")
+    history: bool = option("Include every version of every memory.", False)
 
 
 def _export(caller: Caller, given: Export) -> Exported:
@@ -388,9 +410,9 @@ SESSIONS_EXPORT = Verb(
     input=Export,
     output=Exported,
     run=_export,
-    needs=Needs.READ,
+    needs=Need.READ,
     errors=(NotFound,),
-    description="Everything but the vectors: description, statistics, and the memories with the forgotten ones.",
+    description="Everything but the vectors: description, statistics, and all memories, forgotten ones included.",
     examples=(
         Example(line="recollect sessions export monday --output monday.json", says="a file that only you can read"),
         Example(line="recollect sessions export monday --format jsonl --history | wc -l", says="a line for each"),

@@ -1,11 +1,14 @@
-"""What an entry in the table of verbs says, and how the fields of its input are described."""
+"""What an entry in the table of verbs says, and how the fields of its input are declared."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, field
+from dataclasses import MISSING
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from recollect import fields
 from recollect.errors import (
     ConfigurationError,
     EmbedderMismatch,
@@ -13,8 +16,10 @@ from recollect.errors import (
     MissingIdentifier,
     RecollectError,
     StoreError,
+    Unauthorized,
 )
-from recollect.types import Identity
+from recollect.types import Grant, Identity, Need
+from recollect.types.bounds import UNBOUNDED, Bounds
 
 if TYPE_CHECKING:
     from recollect.memories.database import Memories
@@ -23,34 +28,19 @@ if TYPE_CHECKING:
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 Progress = Callable[[int, int], None]
-"""Told how many are done, of how many."""
+"""Called with how many steps are done, and how many there are."""
 
 EVERYWHERE: tuple[type[RecollectError], ...] = (
     InvalidInput,
     MissingIdentifier,
+    Unauthorized,
     ConfigurationError,
     EmbedderMismatch,
     StoreError,
 )
-"""What any verb can end with: a value that is refused, a database that does not open or does not answer."""
-
-
-class Needs(StrEnum):
-    """What a caller must be allowed to do, each more than the one before.
-
-    >>> Needs.ERASE.covers(Needs.WRITE), Needs.READ.covers(Needs.WRITE)
-    (True, False)
-    """
-
-    READ = "read"
-    WRITE = "write"
-    ERASE = "erase"
-    ADMIN = "admin"
-
-    def covers(self, other: "Needs") -> bool:
-        """Whether who may do this may do the other, too."""
-        order = tuple(Needs)
-        return order.index(self) >= order.index(other)
+"""The errors of every verb: input that is refused, a caller without the grant, a database that does not open or
+does not answer.
+"""
 
 
 class Section(StrEnum):
@@ -63,7 +53,7 @@ class Section(StrEnum):
 
 
 class Listed(NamedTuple):
-    """A verb in one line: what it does, under which heading it stands, and the module that it is written in."""
+    """A verb in one line: what it does, under which heading it is listed, and the module that defines it."""
 
     summary: str
     section: Section
@@ -71,70 +61,109 @@ class Listed(NamedTuple):
 
 
 class Takes(StrEnum):
-    """How a field is given where there are words in a row, as in a terminal."""
+    """How a field is given on a command line: as an option, by its position, or as a group of options.
+
+    ``ONE`` takes one word, ``EACH`` any number of them, ``WORDS`` joins them. The fields of a ``GROUP``, which is a
+    dataclass, are options of their own.
+    """
 
     OPTION = "option"
     ONE = "one"
     EACH = "each"
     WORDS = "words"
+    GROUP = "group"
 
 
-class Asked(NamedTuple):
-    """How a field of an input is asked for.
+class Parameter(NamedTuple):
+    """How a field of an input is described, bounded, and given on a command line.
 
-    ``flag`` is its name where it is given once for each value (``--tag a --tag b`` fills ``tags``). A time that is
-    given as a span lies back, or ``ahead``. A field that is set can need more than its verb: see ``Verb.needed``.
+    ``flag`` is its name on the command line if that differs from the field's name, as where each value has a flag of
+    its own (``--tag a --tag b`` fills ``tags``); ``short`` is a letter for it. A span of time such as ``7d`` lies in
+    the past, or in the future if ``ahead`` is set. ``needs`` is what a call that sets the field needs beyond what its
+    verb needs.
     """
 
-    help: str
+    description: str
+    bounds: Bounds = UNBOUNDED
     takes: Takes = Takes.OPTION
     flag: str = ""
     short: str = ""
     ahead: bool = False
-    needs: Needs | None = None
+    needs: Need | None = None
 
 
-_ASKED = "asked"
+_PARAMETER = "parameter"
 
 
 def option(
-    text: str,
+    description: str,
     default: Any = None,
     *,
+    bounds: Bounds = UNBOUNDED,
     flag: str = "",
     short: str = "",
     ahead: bool = False,
-    needs: Needs | None = None,
+    needs: Need | None = None,
 ) -> Any:
     """A field of an input that may be left out."""
-    asked = Asked(help=text, flag=flag, short=short, ahead=ahead, needs=needs)
-    if isinstance(default, dict):
-        return field(default_factory=dict, metadata={_ASKED: asked})
-    return field(default=default, metadata={_ASKED: asked})
+    parameter = Parameter(description=description, bounds=bounds, flag=flag, short=short, ahead=ahead, needs=needs)
+    return _field(parameter, default)
 
 
-def argument(text: str, default: Any = MISSING, *, takes: Takes = Takes.ONE) -> Any:
-    """A field of an input that is given by its place."""
-    return field(default=default, metadata={_ASKED: Asked(help=text, takes=takes)})
+def argument(description: str, default: Any = MISSING, *, bounds: Bounds = UNBOUNDED, takes: Takes = Takes.ONE) -> Any:
+    """A field of an input that a command line gives by its position."""
+    return _field(Parameter(description=description, bounds=bounds, takes=takes), default)
 
 
-def asked(one: "dataclasses.Field[Any]") -> Asked:
-    """How a field is asked for."""
-    found: Asked = one.metadata[_ASKED]
+def group(description: str, default: Any = None) -> Any:
+    """A field of an input that is a dataclass of its own; its fields are options of the command line."""
+    return _field(Parameter(description=description, takes=Takes.GROUP), default)
+
+
+def result(description: str, default: Any = MISSING, *, bounds: Bounds = UNBOUNDED) -> Any:
+    """A field of an answer."""
+    return _field(Parameter(description=description, bounds=bounds), default)
+
+
+def memory_field(name: str, default: Any = None, *, description: str = "") -> Any:
+    """A field of an input that is a field of a memory: as the table of fields declares it."""
+    one = fields.MEMORY[name]
+    return option(
+        description or one.description, default, bounds=one.bounds, flag=one.flag, short=one.short, ahead=one.ahead
+    )
+
+
+def _field(parameter: Parameter, default: Any) -> Any:
+    metadata = {_PARAMETER: parameter}
+    if isinstance(default, dict) or (isinstance(default, type) and dataclasses.is_dataclass(default)):
+        made = default if isinstance(default, type) else dict
+        return dataclasses.field(default_factory=made, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def parameter_of(one: "dataclasses.Field[Any]") -> Parameter:
+    """How a field of an input is described, bounded and given."""
+    found: Parameter = one.metadata[_PARAMETER]
     return found
 
 
 class Caller(NamedTuple):
-    """Who calls a verb, and on which database; ``progress`` is told how far a long one is."""
+    """Who calls a verb, on which database, and with which grant; ``progress`` is told how far a long call is."""
 
     memories: "Memories"
     identity: Identity
     progress: Progress | None = None
+    grant: Grant = Grant()
 
     @property
     def view(self) -> "View":
         """The memories that the caller may see."""
         return self.memories.view(**_ids(self.identity))
+
+    @property
+    def now(self) -> datetime:
+        """The time by the clock that the database was opened with."""
+        return self.memories._engine.clock()
 
 
 def _ids(identity: Identity) -> Mapping[str, str | None]:
@@ -142,7 +171,7 @@ def _ids(identity: Identity) -> Mapping[str, str | None]:
 
 
 class Example(NamedTuple):
-    """A command line, and what it is good for. The tests run it, with the id of a memory in ``$ID``."""
+    """A command line, and what it does. The tests run it, with the id of a memory in ``$ID``."""
 
     line: str
     says: str
@@ -157,13 +186,14 @@ def _never(_: Caller, __: Any) -> str:
 
 
 class Verb(NamedTuple, Generic[Input, Output]):
-    """One entry of the table: what can be asked of a database, and all that a surface must know to offer it.
+    """One entry of the table: an operation, and everything that a surface must know to offer it.
 
-    ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates`` says that a database which is not there is
-    made, ``live`` that the answer goes on: a surface that can follow asks again from where it ended, ``standalone``
-    that the input names the databases: the caller's is not asked. ``interrupted`` is what to tell whoever stopped it.
-    ``asks`` says what a call would take away, such as "erase 3 memories for good", if somebody should be asked first;
-    otherwise nothing. ``agrees`` tells whether the answer is yes, for programs that look at nothing else.
+    ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates``: a database that does not exist is made.
+    ``live``: the answer can be continued; a surface that can follow calls again from where the last answer ended.
+    ``standalone``: the input names the databases, and the caller's is not used. ``interrupted`` is the hint for a user
+    who stopped the call. ``asks`` returns what a call would take away, such as "erase 3 memories for good", if a person
+    should confirm it first, and otherwise an empty text. ``agrees`` tells whether the answer is a yes, for programs
+    that look at nothing but the exit code.
 
     >>> from recollect.operations import VERBS
     >>> forget = VERBS["forget"]
@@ -175,7 +205,7 @@ class Verb(NamedTuple, Generic[Input, Output]):
     input: type[Input]
     output: type[Output]
     run: Callable[[Caller, Input], Output]
-    needs: Needs
+    needs: Need
     examples: tuple[Example, ...]
     description: str = ""
     errors: tuple[type[RecollectError], ...] = ()
@@ -188,16 +218,19 @@ class Verb(NamedTuple, Generic[Input, Output]):
 
     @property
     def may_ask(self) -> bool:
-        """Whether there are calls before which somebody should be asked."""
+        """Whether there are calls that a person should confirm first."""
         return self.asks is not _never
 
     @property
     def fields(self) -> "tuple[dataclasses.Field[Any], ...]":
-        """The fields of the input, those that are given by their place first."""
+        """The fields of the input: those that a command line gives by position, the input's own, inherited ones."""
+        own = [name for kind in self.input.__mro__ for name in inspect.get_annotations(kind)]
         every = dataclasses.fields(self.input)  # type: ignore[arg-type]  # every input is a dataclass; a test says so
-        return tuple(sorted(every, key=lambda one: asked(one).takes is Takes.OPTION))
+        return tuple(
+            sorted(every, key=lambda one: (parameter_of(one).takes in (Takes.OPTION, Takes.GROUP), own.index(one.name)))
+        )
 
-    def needed(self, given: Input) -> Needs:
-        """What this call needs: as the verb says, or more if a field says so."""
-        extra = [asked(one).needs for one in self.fields if getattr(given, one.name)]
-        return max((self.needs, *filter(None, extra)), key=tuple(Needs).index)
+    def needed(self, given: Input) -> Need:
+        """What a call with this input needs: what the verb needs, or more if a field that is set does."""
+        extra = [parameter_of(one).needs for one in self.fields if getattr(given, one.name)]
+        return max((self.needs, *filter(None, extra)), key=tuple(Need).index)

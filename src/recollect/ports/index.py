@@ -80,8 +80,10 @@ class Index(ABC):
         return nullcontext()
 
     @abstractmethod
-    def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int) -> Nearest:
-        """The memories whose vectors agree best, by raw similarity."""
+    def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int, *, exact: bool = False) -> Nearest:
+        """The memories whose vectors agree best, by raw similarity. ``exact`` scores are wanted where they are at hand;
+        otherwise only the memories matter.
+        """
 
     @abstractmethod
     def corpus(self, owners: Owners, terms: Sequence[int]) -> Corpus:
@@ -103,9 +105,10 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def candidates(self, keys: Sequence[Key], beside: Sequence[Key] = ()) -> Candidates:
+    def candidates(self, *keys: Sequence[Key | Near], beside: Sequence[Key | Near] = ()) -> Candidates:
         """What ranking reads of memories, in arrays: those asked for that are there, then their neighbours in the same
-        conversation. The neighbours of those ``beside`` are candidates as well.
+        conversation. The neighbours of those ``beside`` are candidates as well. An answer of this index may be passed
+        as it is.
         """
 
     @abstractmethod

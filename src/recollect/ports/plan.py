@@ -84,20 +84,29 @@ def plan(
     A write whose stamp stands already at its version is a retry after a lost answer: it succeeds without a step, and so
     do the versions of the same memory before it in the batch.
     """
-    for guard in guards:
-        _check_guard(guard, standing)
+    if guards and not _written(writes, standing):
+        for guard in guards:
+            _check_guard(guard, standing)
     made = Plan(embedder=standing.embedder, dimension=standing.dimension)
-    heads: dict[Key, Head] = {}
+    owned: dict[Owner, _Owned] = {}
     holders: dict[Key, str | None] = {}
-    retried = _retried(writes, standing)
+    retried = _retried(writes, standing) if standing.heads else {}
     for number, write in enumerate(writes):
         place = (write.owner, write.id)
-        if number <= retried.get(place, -1):
+        if retried and number <= retried.get(place, -1):
             continue
-        before = heads.get(place) or standing.heads.get(place)
+        one = owned.get(write.owner)
+        if one is None:
+            one = owned[write.owner] = _Owned(standing.counters.get(write.owner, Counters()))
+        before = one.heads.get(write.id)
+        if before is None and standing.heads:
+            before = standing.heads.get(place)
         _check_version(write, before)
         _move_key(write, before, holders, standing)
-        heads[place] = _append(write, before, made, standing)
+        if write.vector is not None and not write.keeps_vector and write.operation is not Operation.ERASED:
+            _take_vector(write.vector, made)
+        made.steps.append(one.append(write, before))
+    made.counters = {owner: one.counters() for owner, one in owned.items()}
     for quota in sorted(quotas, key=lambda one: one.limit_bytes):  # where several refuse, the smallest limit is told
         _check_quota(quota, made, standing)
     return made
@@ -113,45 +122,48 @@ def _retried(writes: Sequence[Write], standing: Standing) -> dict[Key, int]:
     return found
 
 
-def _append(write: Write, before: Head | None, made: Plan, standing: Standing) -> Head:
-    """Give a write its sequence, and count what it adds and takes away."""
-    known = made.counters.get(write.owner) or standing.counters.get(write.owner) or Counters()
-    erases = write.operation is Operation.ERASED
-    recorded_at = max(write.recorded_at, known.last_at)
-    seq = known.seq + 1
-    if not erases and not write.keeps_vector and write.vector is not None:
-        _take_vector(write.vector, made)
-    old_vector = before.vector if before else 0
-    vector = 0 if erases else old_vector if write.keeps_vector else _size(write.vector)
-    size = 0 if erases else int(write.facets["bytes"])
-    head = Head(
-        version=write.version,
-        born=before.born if before else seq,
-        born_at=before.born_at if before else recorded_at,
-        stamp=write.stamp,
-        erased=erases,
-        key=None if erases else write.facets.get("key"),
-        size=size,
-        vector=vector,
-    )
-    made.counters[write.owner] = Counters(
-        seq=seq,
-        memories=known.memories + (0 if erases else 1) - (1 if before else 0),
-        bytes_used=known.bytes_used + size + vector - (before.size + before.vector if before else 0),
-        last_at=recorded_at,
-    )
-    made.steps.append(Step(write, seq, head.born, head.born_at, recorded_at, before, head))
-    return head
+class _Owned:
+    """How far the journal of one owner is while its writes are planned."""
 
+    __slots__ = ("bytes_used", "heads", "last_at", "memories", "seq")
 
-def _size(vector: Vector | None) -> int:
-    return 0 if vector is None else len(vector.data)
+    def __init__(self, counters: Counters) -> None:
+        self.seq, self.memories, self.bytes_used, self.last_at = counters
+        self.heads: dict[str, Head] = {}  # of what the writes leave
+
+    def append(self, write: Write, before: Head | None) -> Step:
+        """Give a write its sequence, and count what it adds and takes away."""
+        self.seq += 1
+        recorded_at = self.last_at = max(write.recorded_at, self.last_at)
+        born, born_at, vector = self.seq, recorded_at, 0
+        if before is not None:
+            born, born_at, vector = before.born, before.born_at, before.vector
+            self.memories -= not before.erased
+            self.bytes_used -= before.size + before.vector
+        # By position: naming the arguments would take as long as all the rest.
+        if write.operation is Operation.ERASED:
+            head = Head(write.version, born, born_at, write.stamp, True)
+        else:
+            if not write.keeps_vector:
+                vector = 0 if write.vector is None else len(write.vector.data)
+            size = int(write.facets["bytes"])
+            head = Head(write.version, born, born_at, write.stamp, False, write.facets.get("key"), size, vector)
+            self.memories += 1
+            self.bytes_used += size + vector
+        self.heads[write.id] = head
+        return Step(write, self.seq, born, born_at, recorded_at, before, head)
+
+    def counters(self) -> Counters:
+        """The counters that the writes leave."""
+        return Counters(self.seq, self.memories, self.bytes_used, self.last_at)
 
 
 def _take_vector(vector: Vector, made: Plan) -> None:
     """The first vector of a store decides on its embedder and dimension."""
     if made.embedder is None or made.dimension is None:
         made.embedder, made.dimension = vector.embedder, vector.dimension
+    if vector.embedder == made.embedder and not vector.spans and len(vector.data) == 4 * made.dimension:
+        return  # nearly every one, so it is asked without a call
     check_vector(vector, made.embedder, made.dimension)
 
 
@@ -197,8 +209,8 @@ def _move_key(write: Write, before: Head | None, holders: dict[Key, str | None],
     """A key belongs to one memory of an owner; an erased memory frees it."""
     if before is not None and before.key is not None:
         holders[write.owner, before.key] = None
-    key = None if write.operation is Operation.ERASED else write.facets.get("key")
-    if key is None:
+    key = write.facets.get("key")
+    if key is None or write.operation is Operation.ERASED:
         return
     place = (write.owner, key)
     holder = holders[place] if place in holders else standing.holders.get(place)
@@ -224,6 +236,12 @@ def _check_quota(quota: Quota, made: Plan, standing: Standing) -> None:
             details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
             hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
         )
+
+
+def _written(writes: Sequence[Write], standing: Standing) -> bool:
+    """Whether all writes are retries: they were written while the guards held."""
+    retried = _retried(writes, standing)
+    return all(number <= retried.get((write.owner, write.id), -1) for number, write in enumerate(writes))
 
 
 def _check_guard(guard: Guard, standing: Standing) -> None:

@@ -11,7 +11,7 @@ from recollect.errors import InvalidInput, PositionLost
 from recollect.types import JournalPage, Owner, Position, Stamp, Stored
 
 _SEQUENCES = range(2**62)
-_TIMES = range(codec.to_micros(datetime(1, 1, 1, tzinfo=UTC)), codec.to_micros(datetime(9999, 12, 31, tzinfo=UTC)))
+_TIMES = range(*map(codec.to_micros, (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))))
 
 
 class Reached(NamedTuple):

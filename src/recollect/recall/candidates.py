@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recollect.recall.arrays import Array
+from recollect.recall.arrays import Array, packed, unpacked
 from recollect.recall.conversations import NOBODY
 from recollect.types import Owner
 
@@ -15,18 +15,18 @@ from recollect.types import Owner
 class Candidates:
     """Memories in rows: the first ``count`` are the candidates, the others their neighbours in a conversation.
 
-    ``owner`` is the place of a row's owner in ``owners``, and ``author`` the place of its author in ``authors`` of that
-    owner: the words of the names of all who said something that the owner has. ``terms`` and ``pieces`` are those of
-    all rows one behind the other, ``length`` of them each. ``codes`` are those of the candidates' passages alone,
-    ``passages`` of them each. ``conversation`` is different for different owners, ``size`` how many memories it has.
-    ``before`` and ``after`` are rows of this value; they are not known of neighbours that are no candidates. Times are
-    seconds since 1970, ``born_at`` is microseconds.
+    ``names`` are their ids as bytes. ``owner`` is the place of a row's owner in ``owners``, and ``author`` the place of
+    its author in ``authors`` of that owner: the words of the names of all who said something that the owner has.
+    ``terms`` and ``pieces`` are those of all rows one behind the other, ``length`` of them each. ``codes`` are those of
+    the candidates' passages alone, ``passages`` of them each. ``conversation`` is different for different owners,
+    ``size`` how many memories it has. ``before`` and ``after`` are rows of this value; they are not known of neighbours
+    that are no candidates. Times are seconds since 1970, ``born_at`` is microseconds.
     """
 
     count: int
     owners: Sequence[Owner]
     authors: Sequence[Sequence[frozenset[str]]]
-    ids: Sequence[str]
+    names: Array
     owner: Array
     born: Array
     born_at: Array
@@ -50,7 +50,12 @@ class Candidates:
 
     def key(self, row: int) -> tuple[Owner, str]:
         """The memory of a row."""
-        return self.owners[self.owner[row]], self.ids[row]
+        return self.owners[self.owner[row]], self.names[row].decode()
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of all rows, neighbours too."""
+        return unpacked(self.names)
 
 
 OF_ROWS: dict[str, type] = {
@@ -83,7 +88,7 @@ def none() -> Candidates:
         count=0,
         owners=(),
         authors=(),
-        ids=(),
+        names=packed([]),
         passages=np.zeros(0, np.int32),
         codes=np.zeros((0, 1), np.uint8),
         terms=np.zeros(0, np.uint32),
@@ -117,8 +122,7 @@ def joined(parts: Sequence[Candidates]) -> Candidates:
         count=count,
         owners=[owner for part in parts for owner in part.owners],
         authors=[names for part in parts for names in part.authors],
-        ids=[one for part in parts for one in part.ids[: part.count]]
-        + [one for part in parts for one in part.ids[part.count :]],
+        names=_stacked([part.names for part in parts], [part.count for part in parts]),
         passages=np.concatenate([part.passages for part in parts]),
         codes=np.concatenate([part.codes for part in parts if len(part.codes)] or [parts[0].codes]),
         **values,
@@ -137,7 +141,7 @@ def _shifted(parts: Sequence[Candidates], count: int) -> dict[str, Array]:
     made: dict[str, list[Array]] = {name: [] for name in _SHIFTED}
     candidates = neighbours = owners = conversations = 0
     for part in parts:
-        row = np.arange(len(part.ids) + 1, dtype=np.int32)
+        row = np.arange(len(part.names) + 1, dtype=np.int32)
         row[: part.count] += candidates
         row[part.count :] += count + neighbours - part.count
         row[-1] = NOBODY  # which the place -1 stands for
@@ -146,7 +150,7 @@ def _shifted(parts: Sequence[Candidates], count: int) -> dict[str, Array]:
         made["owner"].append(part.owner + np.int32(owners))
         made["conversation"].append(part.conversation + conversations)
         candidates += part.count
-        neighbours += len(part.ids) - part.count
+        neighbours += len(part.names) - part.count
         owners += len(part.owners)
         conversations += int(part.conversation.max()) + 1
     heads = [part.count for part in parts]

@@ -11,7 +11,7 @@ import numpy as np
 from recollect import codec
 from recollect.filters import Where
 from recollect.recall import quantized
-from recollect.recall.arrays import Array, Column, Ids, Postings, Recent, best, spread
+from recollect.recall.arrays import Array, Column, Ids, Postings, Recent, best, distinct, spread
 from recollect.recall.candidates import Candidates
 from recollect.recall.conversations import NOBODY, Conversations
 from recollect.recall.entries import SPOKEN, Entry
@@ -48,10 +48,10 @@ _GATHERED = ("born", "born_at", "author", "marks", "occurred", "expires", "impor
 
 
 class Scored(NamedTuple):
-    """Rows that were found, the best first, and the number they were found by."""
+    """Rows that were found, in no order, and the numbers they were found by."""
 
-    ids: Sequence[str]
-    scores: Sequence[float]
+    rows: Array
+    scores: Array
 
 
 class OwnerIndex:
@@ -88,6 +88,7 @@ class OwnerIndex:
         self._unlinked = False
         self._span: tuple[float, float] | None = None
         self._found: tuple[tuple[int, ...], list[tuple[Array, Array]]] | None = None
+        self.changes = 0  # rows that were found before the last change may be others now
 
     def __len__(self) -> int:
         return self.columns["born"].size
@@ -225,6 +226,7 @@ class OwnerIndex:
     def _changed(self) -> None:
         """Forget what was derived for the last search."""
         self._found = self._span = self._speakers = None
+        self.changes += 1
 
     def settle(self) -> None:
         """To be called after changes: link conversations, and sort the terms of recent rows in with the others once
@@ -278,8 +280,9 @@ class OwnerIndex:
         mask[self.rows(list(ids))] = True
         return mask
 
-    def nearest(self, question: quantized.Question, where: Where, limit: int) -> Scored:
-        """The rows whose vectors agree best: compared exactly where the vectors themselves are kept, else in 8 bits.
+    def nearest(self, question: quantized.Question, where: Where, limit: int, *, exact: bool = True) -> Scored:
+        """The rows whose vectors agree best: compared in 8 bits, or exactly if wanted, where the vectors themselves are
+        kept.
 
         Under a narrow filter only what it lets through is compared; of very many rows, only those whose signs agree.
         """
@@ -295,10 +298,9 @@ class OwnerIndex:
         places = places[products[places] > -np.inf]
         scores = question.cosines(products[places])
         found = places if rows is None else rows[places]
-        if self.exact is not None and len(found):
+        if exact and self.exact is not None and len(found):
             scores = self._exactly(found, question)
-        order = np.argsort(-scores, kind="stable")
-        return Scored(self.ids.of(found[order]), scores[order].tolist())
+        return Scored(found, scores)
 
     def _owning(self, passages: Array) -> Array:
         """The rows that some passages belong to, each once."""
@@ -357,9 +359,9 @@ class OwnerIndex:
         if may is not None:
             scores = np.where(may, scores, np.float32(-1))
         found = best(scores, limit)
-        found = found[scores[found] >= 0] if required else found[scores[found] > 0]
-        found = found[np.argsort(-scores[found], kind="stable")]
-        return Scored(self.ids.of(found), scores[found].tolist())
+        high = scores.take(found)
+        those = high >= 0 if required else high > 0
+        return Scored(found[those], high[those])
 
     def _bm25(self, postings: Sequence[tuple[Array, Array]], shares: Array, average: float) -> Array:
         if not postings:
@@ -373,16 +375,15 @@ class OwnerIndex:
         scores *= np.repeat(np.float32(K1 + 1) * shares, [len(rows) for rows, _ in postings])
         return np.bincount(rows, scores, len(self)).astype(np.float32)
 
-    def candidates(self, ids: Sequence[str], beside: Sequence[str] = ()) -> Candidates:
-        """What ranking reads of memories, and of those said before and after each. The neighbours of those ``beside``
-        are candidates as well.
+    def candidates(self, rows: Array, beside: Array) -> Candidates:
+        """What ranking reads of rows, and of those said before and after each. The neighbours of those ``beside`` are
+        candidates as well.
         """
         before, after = self.conversations.before.rows, self.conversations.after.rows
-        rows = self.rows(ids)
         if len(beside) and self.conversations.linked:
-            near = self.rows(beside)
-            rows = np.concatenate([rows, before[near], after[near]])
-        rows = np.unique(rows[rows != NOBODY])
+            rows = np.concatenate([rows, before.take(beside), after.take(beside)])
+        rows = distinct(rows)
+        rows = rows[1:] if len(rows) and rows[0] == NOBODY else rows
         count, around = len(rows), rows
         links = np.full((2, count), NOBODY, np.int32)
         if self.conversations.linked:
@@ -390,25 +391,25 @@ class OwnerIndex:
             others = np.setdiff1d(links, rows)
             around = np.concatenate([rows, others[others != NOBODY]])
             links = _places(links, rows, around[count:])
-        terms = spread(self["start"][around], self["length"][around])
-        passages = spread(self["first"][rows], self["passages"][rows])
-        conversation = self.conversations.of.rows[around]
+        terms = spread(self["start"].take(around), self["length"].take(around))
+        passages = rows if self.single else spread(self["first"].take(rows), self["passages"].take(rows))
+        conversation = self.conversations.of.rows.take(around)
         links = np.pad(links, ((0, 0), (0, len(around) - count)), constant_values=NOBODY)
         return Candidates(
             count=count,
             owners=(self.owner,),
             authors=(self._known(),),
-            ids=self.ids.of(around),
+            names=self.ids.names.rows.take(around),
             owner=np.zeros(len(around), np.int32),
             conversation=conversation.astype(np.int64),
-            size=self.conversations.sizes.rows[conversation],
+            size=self.conversations.sizes.rows.take(conversation),
             before=links[0],
             after=links[1],
-            passages=self["passages"][rows],
-            codes=self.codes.rows[passages],
-            terms=self.terms.rows[terms],
-            pieces=self.pieces.rows[terms],
-            **{name: self[name][around] for name in _GATHERED},
+            passages=self["passages"].take(rows),
+            codes=self.codes.rows.take(passages, axis=0),
+            terms=self.terms.rows.take(terms),
+            pieces=self.pieces.rows.take(terms),
+            **{name: self[name].take(around) for name in _GATHERED},
         )
 
     def _known(self) -> Sequence[frozenset[str]]:

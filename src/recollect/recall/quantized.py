@@ -86,9 +86,11 @@ def between(left: Array, right: Array) -> npt.NDArray[np.float32]:
     if not len(left) or not len(right):
         return np.zeros((len(left), len(right)), np.float32)
     dots = np.asarray(simsimd.cdist(left, right, metric="dot"))
-    dots -= weights(left)[:, None] - float(ZERO**2 * left.shape[1]) + weights(right)
-    dots *= 1 / SCALE**2
-    return dots.astype(np.float32)
+    dots -= weights(right)
+    dots -= weights(left)[:, None] - float(ZERO**2 * left.shape[1])
+    cosines = dots.astype(np.float32)
+    cosines *= np.float32(1 / SCALE**2)
+    return cosines
 
 
 def likely(marks: Array, query: Array) -> Array:

@@ -25,7 +25,7 @@ _PSEUDO_MEMORIES = 100  # make the weights of words nearly equal where there are
 _BESIDE = 0.5  # what a neighbour's keyword score counts
 _HEARD_BESIDE = 0.6  # what a word counts that a neighbour says
 _PIECES = 65_536
-_LOW_BITS = 0xFFFF
+_LOW_BITS = 0xFFF
 _BEST_OF_CONVERSATION = 3
 _DAY_S = 86_400.0
 
@@ -131,14 +131,14 @@ def measure(
 
 def _times(found: Candidates, terms: Sequence[int], beginning: Array | None) -> Array:
     """How often each row, neighbours too, has each term, and whether a word for each prefix: a row for each."""
-    count, total = len(terms), len(found.ids)
+    count, total = len(terms), len(found.names)
     asked = np.array(terms, np.uint32)
     order = np.argsort(asked)
     wanted = asked[order]
     likely = np.zeros(_LOW_BITS + 1, np.bool_)
     likely[wanted & _LOW_BITS] = True
-    places = np.flatnonzero(likely[found.terms & _LOW_BITS])  # few are left to be looked up
-    flat = found.terms[places]
+    places = np.flatnonzero(likely.take(found.terms & np.uint32(_LOW_BITS)))  # few are left to be looked up
+    flat = found.terms.take(places)
     place = wanted.searchsorted(flat)
     same = wanted.take(place, mode="clip") == flat if count else np.zeros(0, np.bool_)
     row = np.cumsum(found.length).searchsorted(places[same], side="right")
@@ -187,7 +187,7 @@ def _coverage(found: Candidates, rows: Array, times: Array, shares: Array, quest
     around = around[around != NOBODY]
     heard = np.zeros((len(shares), len(around) + 1), np.float32)  # the last column is what nobody says
     heard[:, :-1] = _heard(found, around, times, question)
-    place = np.full(len(found.ids) + 1, len(around), np.int32)
+    place = np.full(len(found.names) + 1, len(around), np.int32)
     place[around] = np.arange(len(around), dtype=np.int32)
     beside = np.maximum(heard[:, place[before]], heard[:, place[after]])
     share: Array = shares @ np.maximum(heard[:, place[rows]], np.float32(_HEARD_BESIDE) * beside)
@@ -214,7 +214,7 @@ def _meant(found: Candidates, rows: Array, kin: Kin) -> Array:
     column = np.empty(_PIECES, np.int32)
     column[known] = np.arange(len(known), dtype=np.int32)
     # Long texts have many words, which are looked up faster in bytes, and with all of a piece side by side.
-    near = (kin(known).T * 255).astype(np.uint8, order="C")
+    near = np.ascontiguousarray((kin(known) * np.float32(255)).astype(np.uint8).T)
     meant = np.zeros((len(rows), near.shape[1]), np.uint8)
     some = lengths > 0
     if some.any():

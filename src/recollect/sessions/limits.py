@@ -10,7 +10,6 @@ from recollect.sessions import description as descriptions
 from recollect.sessions.records import KIND
 from recollect.types import Guard, Layer, Owner, Quota, SessionConfig, Write
 
-
 _KNOWN = 10_000  # sessions whose configuration is kept in RAM
 
 

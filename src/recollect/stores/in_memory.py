@@ -71,6 +71,11 @@ class OwnerLog:
         """Drop every version of erased memories but their tombstones."""
         self.versions = [one for one in self.versions if one.id not in erased or one.operation is Operation.ERASED]
 
+    def after(self, seq: int) -> Iterator[Stored]:
+        """The versions behind a sequence."""
+        start = bisect_right(self.versions, seq, key=_SEQ)
+        return map(self.versions.__getitem__, range(start, len(self.versions)))
+
     def upto(self, seq: int) -> list[Stored]:
         """The newest version of each memory up to a sequence, erased ones left out, in the order of recording."""
         past = self.versions[: bisect_right(self.versions, seq, key=_SEQ)]
@@ -90,8 +95,6 @@ class InMemoryJournal(Journal):
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
         self._lock = threading.RLock()
         self._logs: dict[Owner, OwnerLog] = {}
-        self._feed: list[tuple[int, Stored]] = []  # all versions by a place that only rises
-        self._place = 0
         self._vectors: dict[tuple[Owner, str], Vector] = {}
         self._renewed: dict[tuple[Owner, str], Vector] = {}  # of the embedder that is to take over
         self._accesses: dict[tuple[Owner, str], Accesses] = {}
@@ -186,8 +189,6 @@ class InMemoryJournal(Journal):
         erased: dict[Owner, set[str]] = {}
         for one in stored:
             self._log(one.owner).take(one)
-            self._place += 1
-            self._feed.append((self._place, one))
             if one.operation is Operation.ERASED:
                 erased.setdefault(one.owner, set()).add(one.id)
         for owner, gone in erased.items():
@@ -195,12 +196,6 @@ class InMemoryJournal(Journal):
             for memory_id in gone:
                 for kept in (self._vectors, self._renewed, self._accesses):
                     kept.pop((owner, memory_id), None)
-        if erased:
-            self._feed = [
-                (place, one)
-                for place, one in self._feed
-                if one.operation is Operation.ERASED or one.id not in erased.get(one.owner, ())
-            ]
         for owner, counted in counters.items():
             self._log(owner).counters = counted
 
@@ -390,16 +385,21 @@ class InMemoryJournal(Journal):
         """The owners' versions behind a position, in the order of recording."""
         with self._reading():
             reached = {} if after is None else self._reached(after, owners, "after")
-            # In the order of their names: what was recorded at the same time comes in the same order each time.
-            found = sorted((self._logs[owner].name, owner) for owner in owners if owner in self._logs)
-            behind = []
-            for _, owner in found:
-                known, since = self._logs[owner].versions, reached.get(owner, Reached(0)).seq
-                behind.append(known[bisect_right(known, since, key=_SEQ) :])
-            merged = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
-            page = merged if limit is None else merged[:limit]
-            last = reached | {one.owner: positions.reached_by(one) for one in page}
-            return JournalPage(page, positions.encode(self._epoch, last), more=len(merged) > len(page))
+            page, last, more = self._behind(owners, reached, limit)
+            return JournalPage(page, positions.encode(self._epoch, last), more=more)
+
+    def _behind(
+        self, owners: Iterable[Owner], reached: Mapping[Owner, Reached], limit: int | None
+    ) -> tuple[list[Stored], dict[Owner, Reached], bool]:
+        """Versions behind a place in each owner's journal, where they end, and whether there are more."""
+        # In the order of their names: what was recorded at the same time comes in the same order each time.
+        known = sorted((self._logs[owner].name, owner) for owner in owners if owner in self._logs)
+        logs = {owner: self._logs[owner] for _, owner in known}
+        behind = (log.after(reached.get(owner, Reached(0)).seq) for owner, log in logs.items())
+        found = list(islice(merge(*behind, key=_RECORDED), None if limit is None else limit + 1))
+        page = found if limit is None else found[:limit]
+        last = {**reached, **{one.owner: positions.reached_by(one) for one in page}}
+        return page, last, len(found) > len(page)
 
     @property
     def _epoch(self) -> str:
@@ -431,16 +431,15 @@ class InMemoryJournal(Journal):
             return [one for one in log.versions if one.id == memory_id]
 
     def feed(self, *, after: Position | None = None, limit: int | None = None) -> JournalPage[Stored]:
-        """Everybody's versions in the order in which they were taken in."""
+        """Everybody's versions: a place in the feed is one in the journal of each owner."""
         with self._reading():
-            since = 0 if after is None else _token(positions.decode_feed(after, self._epoch))
-            if since > self._place:
-                raise positions.lost()
-            start = bisect_right(self._feed, since, key=lambda pair: pair[0])
-            found = self._feed[start:] if limit is None else self._feed[start : start + limit]
-            last = found[-1][0] if found else since
-            more = start + len(found) < len(self._feed)
-            return JournalPage([one for _, one in found], positions.encode_feed(self._epoch, str(last)), more=more)
+            reached: dict[Owner, Reached] = {}
+            if after is not None:
+                token = Position(positions.decode_feed(after, self._epoch))
+                reached = self._reached(token, positions.decode(token, self._epoch).keys(), "after")
+            page, last, more = self._behind(self._logs, reached, limit)
+            reached_by_all = positions.encode(self._epoch, last)
+            return JournalPage(page, positions.encode_feed(self._epoch, reached_by_all), more=more)
 
     def position(self, owners: Owners, at: datetime | None = None) -> Position:
         """The last version of each owner, up to a time if given."""
@@ -511,9 +510,3 @@ def _stored(step: Step) -> Stored:
         facets={} if erased else codec.decode_json(codec.encode_json(write.facets)),
         payload=b"" if erased else write.payload,
     )
-
-
-def _token(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18:
-        raise positions.nonsense("after")
-    return int(text)

@@ -1,7 +1,8 @@
 """The kit for authors of stores and of what stands on them; needs the extra ``testing``.
 
-``StoreConformance`` says whether a store keeps the contract of ``recollect.ports``, ``FaultyStore`` makes any store
-fail on demand, ``builders`` makes owners, writes and queries in few words.
+``StoreConformance`` says whether a store keeps the contract of ``recollect.ports``, ``IndexConformance`` whether an
+index finds what it should, ``FaultyStore`` makes any store fail on demand, ``builders`` makes owners, writes and
+queries in few words.
 """
 
 import pytest
@@ -15,6 +16,7 @@ pytest.register_assert_rewrite(
             "capabilities",
             "concurrency",
             "embedding",
+            "erasure",
             "index",
             "isolation",
             "machine",
@@ -28,5 +30,6 @@ pytest.register_assert_rewrite(
 
 from recollect.testing.conformance import StoreConformance  # noqa: E402  # see above
 from recollect.testing.faulty import FaultyStore  # noqa: E402  # see above
+from recollect.testing.index import IndexConformance  # noqa: E402  # see above
 
-__all__ = ["FaultyStore", "StoreConformance"]
+__all__ = ["FaultyStore", "IndexConformance", "StoreConformance"]

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from recollect.ports import Record, Store
 from recollect.testing.basics import check_usage, everything
 from recollect.testing.builders import START, Writer, one_of, owner, put, vector
 from recollect.testing.subject import Subject
-from recollect.types import Access, Embedded, Guard, Mark, Owner
+from recollect.types import Access, Embedded, Guard
 
 ADA, BOB = owner("ada"), owner("bob")
 PATIENCE_S = 60
@@ -85,7 +84,7 @@ class Process:
 
 @pytest.mark.req("H5")
 class Capabilities(Subject):
-    """``durable``, ``shared`` and ``erases``, each in both directions."""
+    """``durable`` and ``shared``, each in both directions; ``erases`` stands in ``erasure``."""
 
     def test_durable_means_that_everything_is_there_again(self, store: Store, writes: Writer, place: Path) -> None:
         one = writes.add(ADA, "one", key="k", new_facet=[1], write={"payload": b"\x00\xff", "vector": vector(1, 0)})
@@ -162,100 +161,16 @@ class Capabilities(Subject):
         url = self._elsewhere(store, place)
         if not store.capabilities.shared:
             pytest.skip("only one process may use this store")
-        each = writes.add(ADA, "left 000").facets["bytes"]
-        others = [Process(store, url, tag, count=20, limit=30 * each) for tag in ("left", "right")]
+        each = writes.add(ADA, "east 000").facets["bytes"]
+        others = [Process(store, url, tag, count=20, limit=30 * each) for tag in ("east", "west")]
         for other in others:
             other.go()
         assert sum(other.accepted() for other in others) == 30
         found = list(store.journal.versions({ADA}))
         assert [one.seq for one in found] == list(range(1, 31))
         assert len({one.id for one in found}) == 30
-        for tag in ("left", "right"):
+        for tag in ("east", "west"):
             own = list(store.journal.versions({owner(tag)}))
             assert [one.facets["text"] for one in own] == [f"{tag} {number}" for number in range(20)]
         assert len(list(store.journal.feed())) == 70
-        check_usage(store.journal, [ADA, owner("left"), owner("right")])
-
-    @pytest.mark.req("L8")
-    def test_erases_means_that_no_byte_remains(self, store: Store, writes: Writer, place: Path) -> None:
-        marks = [f"secret{number}mark" for number in range(9)]
-        first, second = vector(0.123456, -7.654321, 3.14159), vector(0.654321, 5.4321, -1.61803, embedder="other")
-        one = writes.add(
-            ADA,
-            f"{marks[0]} first text",
-            title=marks[1],
-            tags=[marks[2]],
-            fields={"field": marks[3]},
-            author=marks[4],
-            key=marks[5],
-            write={"payload": marks[6].encode(), "vector": first, "reason": marks[7], "terms": b"terms of a secret"},
-        )
-        changed = writes.update(one, f"{marks[8]} second text", write={"digest": b"digest of a secret"})
-        store.journal.append([one, changed])
-        store.journal.embed([Embedded(ADA, one.id, 2, second, b"digest of a secret")])
-        self._make_images(store, ADA, b"image of a secret")
-        kept = self.raw_bytes(place)
-        if kept is None:
-            pytest.skip("raw_bytes() gives no look at what is kept")
-        for mark in marks:
-            assert mark.encode() in kept, "raw_bytes() does not show what is kept"
-        store.journal.append([writes.add(ADA, "another", write={"vector": vector(1, 0, 0)})])
-        # What a store derives is its own business; whatever of it can be found now must go as well.
-        derived = {
-            "the vector": first.data,
-            "the vector that waits": second.data,
-            "the digest": b"digest of a secret",
-            "the terms": b"terms of a secret",
-            "the image": b"image of a secret",
-        }
-        secrets = {mark: mark.encode() for mark in marks}
-        secrets |= {name: value for name, value in derived.items() if value in kept}
-        store.journal.append([writes.erase(changed)])
-        self._look(store, place, secrets)
-        store.close()
-        if store.capabilities.durable:
-            self._look(store, place, secrets)
-
-    def test_a_dropped_record_leaves_no_byte(self, store: Store, place: Path) -> None:
-        body = b'{"text": "secret of a record"}'
-        for version in (1, 2):
-            store.records.put(
-                Record(owner=ADA, kind="kind", name="secret name", body=body, version=version, updated_at=START)
-            )
-        if self.raw_bytes(place) is None or not store.capabilities.erases:
-            pytest.skip("no look at what is kept, or no promise")
-        assert store.records.drop(ADA, "kind", "secret name")
-        self._look(store, place, {"the record": b"secret of a record"})
-
-    def _look(self, store: Store, place: Path, secrets: Mapping[str, bytes]) -> None:
-        kept = self.raw_bytes(place) or b""
-        left = [name for name, value in secrets.items() if value in kept]
-        if store.capabilities.erases:
-            assert left == [], "bytes of what was erased remain"
-        else:
-            assert left != [], "nothing of what was erased remains: declare that it erases"
-
-    def _make_images(self, store: Store, whose: Owner, content: bytes) -> bool:
-        """Keep an image of an index, where the store keeps images."""
-        if store.images is None:
-            return False
-        return store.images.write(whose, store.journal.marks({whose})[whose], {"part": content, "other": b""})
-
-    def test_images_are_kept_at_their_mark_and_dropped_by_an_erasure(self, store: Store, writes: Writer) -> None:
-        if store.images is None:
-            pytest.skip("the store keeps no images")
-        one = writes.add(ADA)
-        put(store, one, writes.add(BOB))
-        assert store.images.read(ADA) is None
-        assert self._make_images(store, ADA, b"of ada")
-        assert self._make_images(store, BOB, b"of bob")
-        mark = store.journal.marks({ADA})[ADA]
-        assert store.images.read(ADA) == (mark, {"part": b"of ada", "other": b""})
-        assert not store.images.write(ADA, Mark(mark.seq + 1, mark.revision), {"part": b"ahead"})
-        changed = writes.update(one, "changed")
-        store.journal.append([changed])
-        assert not store.images.write(ADA, mark, {"part": b"late"})
-        assert self._make_images(store, ADA, b"new")
-        store.journal.append([writes.erase(changed)])
-        assert store.images.read(ADA) is None
-        assert store.images.read(BOB) is not None
+        check_usage(store.journal, [ADA, owner("east"), owner("west")])

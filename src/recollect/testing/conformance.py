@@ -4,6 +4,7 @@ from recollect.testing.basics import Basics
 from recollect.testing.capabilities import Capabilities
 from recollect.testing.concurrency import Concurrency
 from recollect.testing.embedding import Embedding
+from recollect.testing.erasure import Erasure
 from recollect.testing.isolation import Isolation
 from recollect.testing.machine import AnyOrder
 from recollect.testing.positions import Positions
@@ -24,6 +25,7 @@ class StoreConformance(
     Leases,
     Concurrency,
     Capabilities,
+    Erasure,
     AnyOrder,
 ):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.

@@ -25,7 +25,7 @@ def missing(store: Store, embedder: str = EMBEDDER) -> list[str]:
     return sorted(found)
 
 
-@pytest.mark.req("L4", "H5")
+@pytest.mark.req("H5")
 class Embedding(Subject):
     """``embed``, ``unembedded``, ``adopt`` and ``embedded``."""
 

@@ -171,8 +171,10 @@ class Guards(Subject):
             with pytest.raises(Conflict):
                 store.journal.append([writes.add(ADA)], guards=guards)
         assert everything(store.journal, ADA) == before
-        store.journal.append([writes.add(ADA)], guards=[first])
+        guarded = writes.add(ADA)
+        store.journal.append([guarded], guards=[first])
         store.records.drop(BOB, "session", "s")
+        store.journal.append([guarded], guards=[first])  # a retry after a lost answer: it is written already
         with pytest.raises(Conflict):
             store.journal.append([writes.add(ADA)], guards=[first])
         assert store.journal.marks({ADA})[ADA].seq == 2

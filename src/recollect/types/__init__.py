@@ -1,6 +1,6 @@
 """The public values: frozen, slotted, and free of any third-party type."""
 
-from recollect.types.fields import ChangedFields, NewFields
+from recollect.types.grants import Grant, Need
 from recollect.types.hits import Hit, Results
 from recollect.types.memory import (
     KnowledgePointer,
@@ -49,6 +49,7 @@ from recollect.types.stored import (
     Usage,
     Write,
 )
+from recollect.types.typed_dicts import ChangedFields, NewFields
 from recollect.types.versions import Changes, Version
 from recollect.types.words import (
     DurabilityName,
@@ -78,6 +79,7 @@ __all__ = [
     "Facets",
     "Filter",
     "Finding",
+    "Grant",
     "Guard",
     "Health",
     "Hit",
@@ -93,6 +95,7 @@ __all__ = [
     "MemoryType",
     "MemoryTypeName",
     "MemoryTypes",
+    "Need",
     "NewFields",
     "NewMemory",
     "Operation",

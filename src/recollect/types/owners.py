@@ -33,6 +33,10 @@ class Owner:
     layer: Layer
     ids: tuple[str, ...]
 
+    def __hash__(self) -> int:
+        # Owners are keys of many dictionaries, and hashing the enumeration as well would take three times as long.
+        return hash(self.ids)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:

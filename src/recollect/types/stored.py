@@ -66,7 +66,8 @@ class Write(NamedTuple):
     journal drops every version of the memory, its vector and its accesses, and keeps a tombstone. ``keeps_vector``
     leaves the stored vector in place; otherwise ``vector`` replaces it, ``None`` removing it. ``digest`` is a hash of
     the text that the vector was made from, where making it again would cost something. ``terms`` are the packed terms
-    of the text, for indexes that are written by the append itself.
+    of the text, for indexes that are written by the append itself. ``given`` says that the caller brought the vector: it
+    cannot be made again, so a store must not count it among what is derived.
     """
 
     owner: Owner
@@ -84,6 +85,7 @@ class Write(NamedTuple):
     keeps_vector: bool = False
     digest: bytes | None = None
     terms: bytes | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,81 +1,67 @@
-"""The files of an owner without what nobody needs: what was superseded, counted twice, or left by a crash.
+"""The files of an owner without what nobody needs. Every version stays, and so do lines that cannot be read."""
 
-Every version of every memory stays, and so do lines that we cannot read: a person may still make something of them.
-"""
+from typing import TYPE_CHECKING
 
-from recollect.ports import Owners
-from recollect.stores.journal import Journal
-from recollect.stores.jsonl import lines, loading
-from recollect.stores.jsonl.commit import Change, Files
-from recollect.stores.jsonl.folders import folder
-from recollect.types import Operation, Owner
+from recollect.stores.in_memory import OwnerLog
+from recollect.stores.jsonl import derived, lines
+from recollect.stores.jsonl.disk import Disk
+from recollect.stores.jsonl.lines import Flaw
+from recollect.stores.jsonl.owner_folder import ARCHIVE, OwnerFolder, vector_line
+from recollect.types import Operation, Owner, State
 
-
-def of_owners(journal: Journal, files: Files, owners: Owners) -> Change:
-    """What is to be rewritten; nothing where nothing becomes shorter."""
-    change = Change()
-    for owner in sorted(owners, key=folder):
-        for kept in loading.KEPT:
-            name = f"{folder(owner)}/{kept}"
-            after = _compacted(journal, owner, kept, files.content(name))
-            if len(after) < files.disk.stat(name)[1]:
-                change.rewrite(name, after)
-    return change
+if TYPE_CHECKING:
+    from recollect.stores.jsonl.journal import JsonlJournal
 
 
-def _compacted(journal: Journal, owner: Owner, kept: str, data: bytes) -> bytes:
-    match kept:
-        case loading.MEMORY:
-            return _versions(journal, kept, data)
-        case loading.TOMBSTONES:
-            return _marks(journal, kept, data)
-        case loading.VECTORS:
-            return _vectors(journal, owner) + _unreadable(kept, data)
-        case _:
-            return _accesses(journal, owner) + _unreadable(kept, data)
+def compact(journal: "JsonlJournal", owner: Owner) -> None:
+    """Write each version once, move those of archived memories to ``archive.jsonl``, and keep one vector and one count
+    of accesses for each memory.
 
-
-def _versions(journal: Journal, file: str, data: bytes) -> bytes:
-    """Each version once, without those of erased memories."""
-    seen: set[int] = set()
-    kept = bytearray()
-    for line in lines.split(data):
-        fields = lines.unseal(line, file)
-        if fields is not None:
-            sequence, head = fields.get("sequence", 0), journal.heads.get(fields.get("id", ""))
-            if sequence in seen or (head is not None and head.memory is None):
+    The archive is written first: a crash in between leaves lines in both files, and a stamp counts once.
+    """
+    folder, log, disk = journal.folder_of(owner), journal.log_of(owner), journal.disk
+    if log is None:
+        return
+    archived = {head.id for head in log.heads.values() if head.facets.get("state") == State.ARCHIVED.value}
+    memory, _ = disk.read(folder.memory)
+    archive, _ = disk.read(f"{folder.name}/{ARCHIVE}")
+    seen = {one.stored.stamp for one in map(lines.decode, lines.split(archive)) if not isinstance(one, Flaw)}
+    kept, moved = bytearray(), bytearray()
+    for data in lines.split(memory):
+        one = lines.decode(data)
+        if not isinstance(one, Flaw):
+            if one.stored.stamp in seen:
                 continue
-            seen.add(sequence)
-        kept += line + b"\n"
-    return bytes(kept)
+            seen.add(one.stored.stamp)
+        target = moved if not isinstance(one, Flaw) and one.stored.id in archived else kept
+        target += data + b"\n"
+    if moved:
+        disk.replace(f"{folder.name}/{ARCHIVE}", archive + bytes(moved))
+    if len(kept) < len(memory):
+        folder.replaced(bytes(kept), disk.replace(folder.memory, bytes(kept)))
+    _compact_derived(journal, owner)
 
 
-def _marks(journal: Journal, file: str, data: bytes) -> bytes:
-    """What was erased stays told. That it was forgotten before, is not worth a line any more."""
-    kept = bytearray()
-    for line in lines.split(data):
-        fields = lines.unseal(line, file)
-        if fields is not None and fields.get("operation") != Operation.ERASED:
-            head = journal.heads.get(fields.get("id", ""))
-            if head is not None and head.memory is None:
-                continue
-        kept += line + b"\n"
-    return bytes(kept)
+def _compact_derived(journal: "JsonlJournal", owner: Owner) -> None:
+    folder, log = journal.folder_of(owner), journal.log_of(owner)
+    heads = [] if log is None else [one for one in log.heads.values() if one.operation is not Operation.ERASED]
+    counted = derived.read_accesses(journal.disk, folder)
+    accesses = b"".join(derived.access_line(head.id, *counted[head.id]) for head in heads if head.id in counted)
+    name = folder.derived("accesses.jsonl")
+    if journal.disk.look(name).size > len(accesses):
+        journal.disk.replace(name, accesses, sync=False)
+    compact_vectors(journal.disk, folder, log)
 
 
-def _vectors(journal: Journal, owner: Owner) -> bytes:
-    found = bytearray()
-    for memory_id in journal.owned.get(owner, ()):
-        for held in (journal.vectors, journal.renewed):
-            if memory_id in held:
-                found += lines.of_vector(memory_id, held[memory_id], None)
-    return bytes(found)
-
-
-def _accesses(journal: Journal, owner: Owner) -> bytes:
-    counted = ((memory_id, journal.accesses.get(memory_id)) for memory_id in journal.owned.get(owner, ()))
-    return b"".join(lines.of_accesses(memory_id, one) for memory_id, one in counted if one is not None)
-
-
-def _unreadable(file: str, data: bytes) -> bytes:
-    return b"".join(line + b"\n" for line in lines.split(data) if lines.unseal(line, file) is None)
+def compact_vectors(disk: Disk, folder: OwnerFolder, log: OwnerLog | None) -> None:
+    """Keep the vectors that fit the newest texts."""
+    name = folder.derived("vectors.jsonl")
+    heads = () if log is None else log.heads.values()
+    data = b"".join(
+        vector_line(head.id, head.stamp, vector, folder.revision)
+        for head in heads
+        for vector in folder.made_for(head.id)
+    )
+    if disk.look(name).size > len(data):
+        disk.replace(name, data, sync=False)
+    folder.read_vectors(disk)

@@ -1,19 +1,38 @@
 """Files below one root: private, appended to or replaced as a whole, and forced to the disk.
 
-Names are relative to the root, with slashes. This is the one place where errors of the system become ours.
+Names are relative to the root, with slashes. Every file is opened step by step from the root's own descriptor, never
+through a symbolic link, so that no name leads out of the root. This is the one place where errors of the system become
+ours.
 """
 
 import errno
 import os
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from recollect.errors import StoreError, StoreFull, StoreReadOnly
+from recollect.errors import NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
 
+TEMPORARY = ".tmp"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
-_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
+_SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # neither a link nor waiting for a pipe
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Look(NamedTuple):
+    """What tells that a file changed: which one it is, its length, and when it was written. All 0: it is missing."""
+
+    inode: int = 0
+    size: int = 0
+    changed: int = 0
+
+
+MISSING = Look()
 
 
 class Disk:
@@ -22,14 +41,7 @@ class Disk:
     def __init__(self, root: Path, *, durable: bool = True) -> None:
         self.root = root
         self.durable = durable
-        self._paths: dict[str, Path] = {}
-
-    def path(self, name: str) -> Path:
-        """Where a file stands. Paths are kept: making one takes longer than asking the system about it."""
-        found = self._paths.get(name)
-        if found is None:
-            found = self._paths[name] = self.root / name
-        return found
+        self._base = f"{root}/"
 
     @contextmanager
     def translated(self, name: str) -> Iterator[None]:
@@ -41,120 +53,175 @@ class Disk:
         except OSError as error:
             raise _translate(error, name) from error
 
-    def stat(self, name: str) -> tuple[int, int]:
-        """What tells whether a file was replaced, and its length; zeros if it is not there."""
+    def look(self, name: str) -> Look:
+        """How a file looks now; it is called for every file before every read, and opens nothing."""
+        try:
+            found = os.lstat(self._base + name)
+        except OSError:
+            return Look()
+        return Look(found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def read(self, name: str, start: int = 0) -> tuple[bytes, Look]:
+        """A file from a byte on, and how it looked; a missing file is empty."""
         with self.translated(name):
             try:
-                found = self.path(name).stat()
+                with self._opened(name, os.O_RDONLY) as number:
+                    found = os.fstat(number)
+                    data = _read(number, start, found.st_size)
             except FileNotFoundError:
-                return 0, 0
-            return found.st_ino, found.st_size
+                return b"", Look()
+            return data, Look(found.st_ino, start + len(data), found.st_mtime_ns)
 
-    def changed(self, name: str) -> int:
-        """When a file was last written, in nanoseconds; 0 if it is not there."""
-        with self.translated(name):
+    def append(self, name: str, data: bytes, at: int, *, sync: bool = True) -> Look:
+        """Write at the end of a file, which must be so long; what fails is taken back."""
+        with self.translated(name), self._folder(name, make=True) as (folder, last):
+            number, is_new = _open_or_make(folder, last)
             try:
-                return self.path(name).stat().st_mtime_ns
-            except FileNotFoundError:
-                return 0
-
-    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
-        """A part of a file; what is not there is empty."""
-        with self.translated(name):
-            try:
-                number = os.open(self.path(name), os.O_RDONLY | _BINARY)
-            except FileNotFoundError:
-                return b""
-            with os.fdopen(number, "rb") as file:
-                file.seek(start)
-                return file.read() if end is None else file.read(max(0, end - start))
-
-    def append(self, name: str, data: bytes, at: int) -> None:
-        """Write behind the first ``at`` bytes, and force it to the disk."""
-        with self.translated(name):
-            is_new = self.make_folder(name) or not self.path(name).exists()
-            with self._opened(name, os.O_WRONLY | os.O_CREAT) as number:
-                if is_new:
-                    os.fchmod(number, 0o600)
-                if os.fstat(number).st_size > at:
-                    os.ftruncate(number, at)
-                _write(number, data, at)
-                self._sync(number)
-            if is_new:
-                self._sync_folder(name)
+                _require_file(number)
+                if os.fstat(number).st_size != at:  # nothing that somebody else wrote is ever written over
+                    raise StoreBusy(f"{name!r} was changed at this moment", details={"file": name}, hint="try again")
+                try:
+                    _write(number, data, at)
+                    if sync and self.durable:
+                        getattr(os, "fdatasync", os.fsync)(number)
+                        if is_new:
+                            os.fsync(folder)
+                except BaseException:  # reason: an interrupt, too, must leave nothing half written
+                    with suppress(OSError):
+                        os.ftruncate(number, at)
+                    raise
+                found = os.fstat(number)
+                return Look(found.st_ino, found.st_size, found.st_mtime_ns)
+            finally:
+                os.close(number)
 
     def cut(self, name: str, length: int) -> None:
         """Shorten a file that is longer."""
-        with self.translated(name):
-            if self.stat(name)[1] > length:
-                with self._opened(name, os.O_WRONLY) as number:
-                    os.ftruncate(number, length)
-                    self._sync(number)
+        with self.translated(name), self._opened(name, os.O_WRONLY) as number:
+            if os.fstat(number).st_size > length:
+                os.ftruncate(number, length)
+                if self.durable:
+                    os.fsync(number)
 
-    def write(self, name: str, data: bytes) -> None:
-        """Make a file anew; whoever reads it meanwhile may see half of it."""
-        with self.translated(name):
-            self.make_folder(name)
-            with self._opened(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as number:
+    def replace(self, name: str, data: bytes, *, sync: bool = True) -> Look:
+        """Exchange the content of a file at once: readers see the former or the new one."""
+        with self.translated(name), self._folder(name, make=True) as (folder, last):
+            waiting = f"{last}.{secrets.token_hex(4)}{TEMPORARY}"
+            number = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, 0o600, dir_fd=folder)
+            try:
                 os.fchmod(number, 0o600)
                 _write(number, data, 0)
-                self._sync(number)
-            self._sync_folder(name)
-
-    def rename(self, name: str, new: str) -> None:
-        """Put a file in the place of another one, at once; not if it is not there: then that was done before."""
-        with self.translated(new), suppress(FileNotFoundError):
-            self.path(name).replace(self.path(new))
-            self._sync_folder(new)
-
-    def replace(self, name: str, data: bytes) -> None:
-        """Exchange the content of a file at once: readers see the former or the new one."""
-        self.write(f"{name}.new", data)
-        self.rename(f"{name}.new", name)
+                if sync and self.durable:
+                    os.fsync(number)
+                found = os.fstat(number)
+                os.rename(waiting, last, src_dir_fd=folder, dst_dir_fd=folder)
+                if sync and self.durable:
+                    os.fsync(folder)
+            except BaseException:  # reason: as above
+                with suppress(OSError):
+                    os.unlink(waiting, dir_fd=folder)
+                raise
+            finally:
+                os.close(number)
+            return Look(found.st_ino, found.st_size, found.st_mtime_ns)
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
-        with self.translated(name), suppress(FileNotFoundError):
-            self.path(name).unlink()
-            self._sync_folder(name)
+        with self.translated(name), suppress(FileNotFoundError), self._folder(name) as (folder, last):
+            os.unlink(last, dir_fd=folder)
+            if self.durable:
+                os.fsync(folder)
 
-    def names(self, pattern: str) -> list[str]:
-        """The files that fit a pattern, in order."""
-        with self.translated(pattern):
-            return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
+    def remove_folder(self, name: str) -> None:
+        """Delete a folder, if it is there and empty."""
+        with suppress(OSError), self._folder(name) as (folder, last):
+            os.rmdir(last, dir_fd=folder)
 
-    @contextmanager
-    def _opened(self, name: str, flags: int) -> Iterator[int]:
-        number = os.open(self.path(name), flags | _BINARY, 0o600)
-        try:
-            yield number
-        finally:
-            os.close(number)
+    def entries(self, name: str) -> list[tuple[str, bool]]:
+        """The files (false) and folders (true) in a folder, in order; links and everything else are left out."""
+        with self.translated(name):
+            try:
+                with os.scandir(self._base + name) as found:
+                    kinds = [(one.name, one.is_dir(follow_symlinks=False), one) for one in found]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            return sorted((name, folder) for name, folder, one in kinds if folder or one.is_file(follow_symlinks=False))
 
-    def make_folder(self, name: str) -> bool:
-        """Make the folder of a file, for its owner only; says whether it was missing."""
-        folder = self.path(name).parent
-        missing = [one for one in (folder, *folder.parents) if not one.exists()]
-        for one in reversed(missing):
-            one.mkdir(mode=0o700, exist_ok=True)
-            one.chmod(0o700)  # the mask may have taken even that
-            self._sync_path(one.parent)
-        return bool(missing)
+    def make_root(self) -> None:
+        """Make the root, for its owner only."""
+        with self.translated(self.root.name):
+            missing = [one for one in (self.root, *self.root.parents) if not one.exists()]
+            for one in reversed(missing):
+                one.mkdir(mode=0o700, exist_ok=True)
+                one.chmod(0o700)  # the umask may have taken even that
+                self._sync_folder(one.parent)
 
-    def _sync(self, number: int) -> None:
+    def _sync_folder(self, folder: Path) -> None:
         if self.durable:
-            getattr(os, "fdatasync", os.fsync)(number)
-
-    def _sync_folder(self, name: str) -> None:
-        self._sync_path(self.path(name).parent)
-
-    def _sync_path(self, folder: Path) -> None:
-        if self.durable and os.name == "posix":
             number = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(number)
             finally:
                 os.close(number)
+
+    @contextmanager
+    def _opened(self, name: str, flags: int) -> Iterator[int]:
+        with self._folder(name) as (folder, last):
+            number = os.open(last, flags | _SAFE, dir_fd=folder)
+        try:
+            _require_file(number)
+            yield number
+        finally:
+            os.close(number)
+
+    @contextmanager
+    def _folder(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The descriptor of a file's folder, and the last part of its name."""
+        *parts, last = name.split("/")
+        number = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in parts:
+                before, number = number, self._enter(number, part, make=make)
+                os.close(before)
+            yield number, last
+        finally:
+            os.close(number)
+
+    def _enter(self, folder: int, part: str, *, make: bool) -> int:
+        try:
+            return os.open(part, _FOLDER, dir_fd=folder)
+        except FileNotFoundError:
+            if not make:
+                raise
+        with suppress(FileExistsError):
+            os.mkdir(part, 0o700, dir_fd=folder)
+        number = os.open(part, _FOLDER, dir_fd=folder)
+        os.fchmod(number, 0o700)
+        if self.durable:
+            os.fsync(folder)
+        return number
+
+
+def _open_or_make(folder: int, name: str) -> tuple[int, bool]:
+    try:
+        return os.open(name, os.O_WRONLY | _SAFE, dir_fd=folder), False
+    except FileNotFoundError:
+        number = os.open(name, os.O_WRONLY | os.O_CREAT | _SAFE, 0o600, dir_fd=folder)
+        os.fchmod(number, 0o600)  # whatever the umask
+        return number, True
+
+
+def _require_file(number: int) -> None:
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        raise OSError(errno.ENXIO, "not a regular file")
+
+
+def _read(number: int, start: int, end: int) -> bytes:
+    parts = []
+    while start < end and (part := os.pread(number, end - start, start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
 
 
 def _write(number: int, data: bytes, at: int) -> None:
@@ -167,7 +234,11 @@ def _write(number: int, data: bytes, at: int) -> None:
 def _translate(error: OSError, name: str) -> StoreError:
     details = {"file": name, "errno": error.errno}
     if error.errno in _FULL:
-        return StoreFull(f"no space left for {name!r}", details=details, hint="make room; reading goes on")
+        return StoreFull(f"no space left for {name!r}", details=details, hint="free disk space; reading still works")
     if error.errno in _READ_ONLY:
-        return StoreReadOnly(f"{name!r} cannot be written", details=details, hint="check the rights of the folder")
+        return StoreReadOnly(f"{name!r} cannot be written", details=details, hint="check the folder's permissions")
+    if error.errno in _FOREIGN:
+        return NotAStore(
+            f"{name!r} is a link or no plain file", details=details, hint="remove what stands in its place"
+        )
     return StoreError(f"the disk failed at {name!r}: {error.strerror}", details=details, hint="check the disk")

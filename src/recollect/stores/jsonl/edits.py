@@ -1,125 +1,154 @@
-"""Lines that a person edited: taken over as new versions, so that the journal tells of it.
+"""Lines that people wrote: edited, appended or copied, and taken over as new versions, so that the journal tells of it.
 
-An edited line is known by a checksum that no longer fits. It is taken over if it still says a memory of this folder, in
-its newest version. What it said before is known only to a process that read it then; there the former line comes back.
+An edited line is known by a checksum that does not fit, one that was appended by hand has none. What an edited line
+said before is known only to a process that read it then; there the former line comes back.
 """
 
-from bisect import bisect_left
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
-from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from recollect import codec, validation
+from recollect import codec, ids, validation
 from recollect.errors import InvalidInput
-from recollect.stores.journal import Entry, Journal
-from recollect.stores.jsonl import lines, loading
-from recollect.stores.jsonl.commit import Change, Files
-from recollect.stores.jsonl.folders import folder
-from recollect.types import Memory, Operation
+from recollect.stores.jsonl import checks, lines
+from recollect.stores.jsonl.folders import folder as folder_name
+from recollect.stores.jsonl.folders import owner_of
+from recollect.stores.jsonl.lines import Fields, Flaw, Line
+from recollect.stores.jsonl.owner_folder import MEMORY, OwnerFolder
+from recollect.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored
+from recollect.types.memory import DEFAULT_IMPORTANCE
 
-REASON = "edited by hand"
+if TYPE_CHECKING:
+    from recollect.stores.jsonl.journal import JsonlJournal
 
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """An edited line: where it stands, the version that it says now, and the one that it said, if that is known."""
-
-    file: str
-    line: bytes
-    entry: Entry
-    before: Entry | None
+EDITED = "edited by hand"
+ADDED = "added by hand"
 
 
-def found(files: Files, journal: Journal) -> list[Edit]:
-    """The edited lines that can be taken over, one for each memory."""
-    newest: dict[str, Edit] = {}
-    for name, length in files.at.lengths.items():
-        if not name.endswith(f"/{loading.MEMORY}"):
-            continue
-        for line in lines.split(loading.content(files.disk, name, 0, length)):
-            edit = None if loading.readable(line, name) else _edit(journal, name, line)
-            if edit is not None:
-                known = newest.get(edit.entry.memory_id)
-                if known is None or known.entry.version < edit.entry.version:
-                    newest[edit.entry.memory_id] = edit
-    return list(newest.values())
+def accept(journal: "JsonlJournal", at: datetime) -> list[str]:
+    """Take over what people wrote, as versions recorded at a time; the ids of the memories."""
+    taken: list[str] = []
+    clock = ids.StampClock(journal.origin(), os.urandom)
+    for folder in journal.folders():
+        taken += _accept_folder(journal, folder, clock, codec.to_micros(at))
+    if taken:
+        journal.reload()
+    return list(dict.fromkeys(taken))
 
 
-def of_edits(edits: list[Edit], files: Files, last: int, at: datetime) -> Change:
-    """The former lines in their places where they are known, and a new version behind them for each edit."""
-    change = Change()
-    former: dict[str, dict[bytes, bytes]] = {}
-    for sequence, edit in enumerate(edits, start=last + 1):
-        entry, memory, before = edit.entry, _memory(edit.entry), edit.before
-        version = entry.version + 1
-        after = replace(memory, version=version, updated_at=at)
-        number, owner = entry.number, entry.owner
-        new = Entry(sequence, number, version, Operation.UPDATED, at, REASON, entry.memory_id, owner, after)
-        change.append(edit.file, lines.of_entry(new, after))
-        # Whatever was derived from the former text does not fit any more; null makes room for what is derived now.
-        change.append(f"{folder(owner)}/{loading.VECTORS}", lines.of_vector(entry.memory_id, None, sequence))
-        former.setdefault(edit.file, {})[edit.line] = b"" if before is None else lines.of_entry(before, _memory(before))
-    for name, replaced in former.items():
-        every = lines.split(files.content(name))
-        change.rewrite(name, b"".join(replaced.get(line, line + b"\n") for line in every))
-    return change
+def _accept_folder(journal: "JsonlJournal", folder: OwnerFolder, clock: ids.StampClock, at: int) -> list[str]:
+    found = [one for _, one in checks.entries(journal, folder, MEMORY)]
+    newest = _newest(journal, folder, [one for one in found if isinstance(one, Flaw)])
+    unfinished = [one for one in found if isinstance(one, Line) and not journal.counts(one)]
+    known = checks.known_stamps(found)
+    if not newest and not unfinished and not any(_is_cut(one, known) for one in found):
+        return []
+    kept, added = bytearray(), bytearray()
+    last = folder.last
+    for one in found:
+        if isinstance(one, Line):
+            line = one._replace(batch=None) if one in unfinished else one
+            kept += lines.encode(line._replace(after=None) if _is_cut(line, known) else line)
+        elif one.data not in newest:
+            kept += one.data + b"\n"
+        else:
+            former = folder.vanished.get(Stamp(str((one.fields or {}).get("stamp"))))
+            kept += b"" if former is None else lines.encode(Line(stored=former))
+            stored = _version(newest[one.data], clock, at)
+            added += lines.encode(Line(stored=stored, after=last))
+            last = stored.stamp
+    journal.disk.replace(folder.memory, bytes(kept + added))
+    return [one.id for one in newest.values()] + [one.stored.id for one in unfinished]
 
 
-def _memory(entry: Entry) -> Memory:
-    assert entry.memory is not None  # noqa: S101  # erased ones are no edits: for the type checker
-    return entry.memory
+def _is_cut(one: Line | Flaw, known: set[str]) -> bool:
+    return isinstance(one, Line) and one.after is not None and one.after not in known
 
 
-def _edit(journal: Journal, file: str, line: bytes) -> Edit | None:
-    """What an edited line says, if it fits what is known."""
+def _newest(journal: "JsonlJournal", folder: OwnerFolder, flaws: Sequence[Flaw]) -> dict[bytes, Stored]:
+    """By line, what each would become; of several for one memory, the one with the highest version."""
+    by_id: dict[str, tuple[bytes, Stored]] = {}
+    for one in flaws:
+        candidate = None if one.fields is None else _candidate(journal, folder, one.fields)
+        if candidate is not None:
+            known = by_id.get(candidate.id)
+            if known is None or known[1].version <= candidate.version:
+                by_id[candidate.id] = (one.data, candidate)
+    return dict(by_id.values())
+
+
+def _candidate(journal: "JsonlJournal", folder: OwnerFolder, fields: Fields) -> Stored | None:
+    """What a line says, if it is a memory of this folder that the engine would accept, in its newest version."""
     try:
-        fields = codec.decode_json(line)
-        fields.pop("checksum", None)
-        entry = lines.to_entry(fields)
-        _check(_memory(entry))
-    except (*codec.UNREADABLE, InvalidInput):
+        owner = _owner(folder, fields)
+        facets, payload = _facets(fields), lines.to_payload(fields)
+        version = fields.get("version", 0)
+        if owner is None or not isinstance(version, int) or not 0 <= version < 2**31:
+            return None
+    except (*lines.UNREADABLE, InvalidInput):
         return None
-    head = journal.heads.get(entry.memory_id)
-    before = _known(journal, entry.sequence)
-    if f"{folder(entry.owner)}/{loading.MEMORY}" != file or entry.operation is Operation.ERASED:
+    given = fields.get("id")
+    memory_id = given if isinstance(given, str) and 0 < len(given) <= 64 else ids.uuid7(0, os.urandom(ids.ENTROPY))
+    log = journal.log_of(owner)
+    head = log.heads.get(memory_id) if log is not None else None
+    holder = log.keys.get(facets.get("key", "")) if log is not None else None
+    outdated = head is not None and (head.operation is Operation.ERASED or 0 < version < head.version)
+    if outdated or holder not in (None, memory_id):
         return None
-    if not _fits(journal, entry, head, before) or _takes_a_key(journal, entry):
-        return None
-    return Edit(file, line, entry, before)
+    stamp = fields.get("stamp")
+    return Stored(
+        owner=owner,
+        id=memory_id,
+        version=max(version, 0 if head is None else head.version) + 1,
+        seq=0,
+        born=0,
+        born_at=0,
+        recorded_at=0,
+        operation=Operation.ADDED if head is None and not version else Operation.UPDATED,
+        stamp=Stamp(""),
+        replaced=head.stamp if head is not None else Stamp(stamp) if isinstance(stamp, str) else None,
+        reason=EDITED if version else ADDED,
+        facets=facets,
+        payload=payload,
+    )
 
 
-def _known(journal: Journal, sequence: int) -> Entry | None:
-    place = bisect_left(journal.entries, sequence, key=attrgetter("sequence"))
-    one = journal.entries[place] if place < len(journal.entries) else None
-    return one if one is not None and one.sequence == sequence else None
+def _owner(folder: OwnerFolder, fields: Fields) -> Owner | None:
+    if "owner" in fields:
+        layer, *names = fields["owner"]
+        owner = Owner(Layer(layer), tuple(map(str, names)))
+        return owner if folder_name(owner) == folder.name else None
+    return folder.owner or owner_of(folder.name)
 
 
-def _fits(journal: Journal, entry: Entry, head: Entry | None, before: Entry | None) -> bool:
-    """Whether a version is the newest one of its memory, and in the place where that stood."""
-    if entry.sequence > journal.last or entry.version < 1:
-        return False
-    if before is not None:
-        same = (before.memory_id, before.owner, before.version, before.number, before.operation)
-        return before is head and same == (entry.memory_id, entry.owner, entry.version, entry.number, entry.operation)
-    if head is None:
-        return entry.number not in journal.ids
-    older = head.version < entry.version and head.sequence < entry.sequence
-    return head.memory is not None and head.owner == entry.owner and head.number == entry.number and older
+def _facets(fields: Fields) -> dict[str, Any]:
+    """The facets of a line by hand, which may leave out all but the content; checked as the engine checks them."""
+    content = fields.get("content")
+    given = fields | {"content": {"message": content} if isinstance(content, str) else content}
+    facets = {
+        "state": State.ACTIVE.value,
+        "type": MemoryType.FACT.value,
+        "importance": DEFAULT_IMPORTANCE,
+        **lines.to_facets(given),
+    }
+    MemoryType(facets["type"])
+    State(facets["state"])
+    validation.content(facets["text"])
+    validation.unit("importance", facets["importance"])
+    validation.tags(facets.get("tags", ()))
+    validation.metadata(facets.get("fields", {}))
+    for name in ("key", "title", "author", "role", "session"):
+        validation.optional_line(name, facets.get(name))
+    facets["bytes"] = lines.size_of(facets, lines.to_payload(fields))
+    return facets
 
 
-def _takes_a_key(journal: Journal, entry: Entry) -> bool:
-    return entry.key is not None and journal.keys.get((entry.owner, entry.key), entry.memory_id) != entry.memory_id
-
-
-def _check(memory: Memory) -> None:
-    """What the engine checks before it writes."""
-    validation.content(memory.content)
-    validation.unit("importance", memory.importance)
-    validation.tags(memory.tags)
-    validation.references(memory.references)
-    validation.metadata(memory.metadata)
-    for name in ("confidence", "relevance", "decay_factor"):
-        validation.optional_unit(name, getattr(memory, name))
-    for name in ("key", "title", "language", "author", "role", "session", "type_name"):
-        validation.optional_line(name, getattr(memory, name))
-    validation.description(memory.description)
+def _version(one: Stored, clock: ids.StampClock, at: int) -> Stored:
+    """The version with its stamp and times."""
+    if one.replaced is not None:
+        with suppress(ValueError):  # a stamp by hand
+            clock.observe(one.replaced)
+    facets = {"created_at": at, "occurred_at": at, **one.facets}
+    return one._replace(stamp=clock.stamp(at), recorded_at=at, facets=facets)

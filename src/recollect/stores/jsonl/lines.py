@@ -1,308 +1,351 @@
-"""Values as lines of JSON, each with a checksum, and back. ``docs/file-format.md`` describes them."""
+"""Versions as lines of JSON, each sealed by a checksum, and back. ``docs/file-format.md`` describes them.
+
+A line is self-contained: it names its owner, its stamp, the stamp it replaced, the line before it in the journal of its
+owner, and its batch. Whatever a folder holds besides can be derived from its lines.
+"""
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NamedTuple
 
 from recollect import codec
-from recollect.errors import SchemaTooNew
-from recollect.stores.journal import Accesses, Entry
-from recollect.types import KnowledgePointer, Layer, Memory, MemoryType, Operation, Owner, Source, State, Vector
+from recollect.types import Layer, Operation, Owner, Stamp, Stored, Vector
 
 Fields = dict[str, Any]
 
-STEPS: tuple[Callable[[Fields], Fields], ...] = ()
-"""From schema 1 to 2, from 2 to 3, ...: old lines are read through them, and written anew when a file is rewritten."""
+SCHEMA = 2
+LINE_BYTES = 64 * 1024 * 1024
+DEPTH = 48
+"""Deeper than anything that the engine accepts, and far from what exhausts the stack."""
 
-SCHEMA = 1 + len(STEPS)
-_OPTIONAL = (
-    "key",
-    "expires_at",
-    "title",
-    "description",
-    "language",
-    "author",
-    "session",
-    "type_name",
-    "confidence",
-    "relevance",
-    "source",
-    "pointer",
-)
-"""Fields of a memory that stand in a line under their own names, if they have a value."""
+UNREADABLE = (*codec.UNREADABLE, RecursionError, ArithmeticError)
+"""What reading a hostile line may raise."""
+
+_MOST = 2**53
+_TEXT_LENGTH = 1_000
+_CONTENT = (("role", "role"), ("message", "text"), ("metadata", "fields"))
+_TIMES = frozenset({"created_at", "occurred_at", "expires_at"})
+_NAMED = """type importance decay_factor tags state key author session title occurred_at expires_at source_type
+has_pointer tier trust superseded_by bytes""".split()
+"""Facets that stand in a line under their own names; others stand together under ``facets``."""
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "type": str,
+    "importance": (int, float),
+    "decay_factor": (int, float),
+    "tags": list,
+    "state": str,
+    "key": str,
+    "author": str,
+    "session": str,
+    "title": str,
+    "role": str,
+    "text": str,
+    "fields": dict,
+    "bytes": int,
+}
 
 
-_ENDING_BYTES = len(',"checksum":"sha256:"}') + 64
+class Batch(NamedTuple):
+    """Which append a line belongs to: a batch counts when all its lines are found."""
+
+    id: str
+    place: int
+    size: int
 
 
-def checksum(fields: Fields) -> str:
-    """The checksum of a line: over all of it but itself, however its members are ordered.
+class Line(NamedTuple):
+    """One version as it stands in a file; its ``seq`` and ``born`` are not known yet, nor its ``born_at``, unless it is
+    a tombstone: nothing else tells when an erased memory began.
 
-    >>> checksum({"a": 1, "b": {"c": 2, "d": 3}}) == checksum({"b": {"d": 3, "c": 2}, "a": 1})
-    True
+    ``after`` is the stamp of the line that was written before it for the same owner. A tombstone says which stamps it
+    ``removed``, and which batches were complete although lines of them are gone.
     """
-    return f"sha256:{hashlib.sha256(codec.encode_sorted(fields)).hexdigest()}"
+
+    stored: Stored
+    after: Stamp | None = None
+    batch: Batch | None = None
+    vector: Vector | None = None
+    keeps_vector: bool = False
+    removed: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+
+
+class Flaw(NamedTuple):
+    """A line that is not served, and why: ``damaged``, ``edited`` (its checksum does not fit), ``unsealed`` (it has
+    none), ``newer`` (of a later release). ``fields`` are there if it could be parsed.
+    """
+
+    kind: str
+    data: bytes
+    fields: Fields | None = None
+
+
+# -- sealing --------------------------------------------------------------------------------------------------
 
 
 def seal(fields: Fields) -> bytes:
-    """A line with its checksum: the canonical form with one more member at its end."""
-    canonical = codec.encode_sorted(fields)
-    return canonical[:-1] + _ending(hashlib.sha256(canonical).hexdigest()) + b"\n"
+    """A line with its checksum, which is over the values and not over their order.
 
-
-def _ending(digits: str) -> bytes:
-    return f',"checksum":"sha256:{digits}"}}'.encode()
-
-
-def seal_of(line: bytes) -> bytes | None:
-    """The checksum of a line that is what ``seal`` wrote, byte for byte: far quicker to find out than to bring it into
-    order. Equal checksums mean equal lines.
+    >>> line = seal({"b": 1, "a": {"d": 2, "c": 3}})
+    >>> unsealed(line) == {"a": {"c": 3, "d": 2}, "b": 1}
+    True
     """
-    found = hashlib.sha256(line[:-_ENDING_BYTES] + b"}")
-    return found.digest() if line.endswith(_ending(found.hexdigest())) else None
+    digits = hashlib.sha256(codec.encode_sorted(fields)).hexdigest()
+    line = codec.encode_json(fields)[:-1] + f',"checksum":"sha256:{digits}"}}\n'.encode()
+    # Inside texts only: some editors and tools take these characters for ends of lines.
+    return line.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
 
 
-def unseal(line: bytes, file: str) -> Fields | None:
-    """What stands in a line; none if it is not what was written."""
+def unsealed(data: bytes) -> Fields | Flaw:
+    """What a line says, or why it does not count."""
+    if len(data) > LINE_BYTES:
+        return Flaw("damaged", data)
     try:
-        fields = codec.decode_json(line)
-        found = fields.pop("checksum")
-        if seal_of(line) is None and found != checksum(fields):
-            return None
-        schema = fields.get("schema_version", SCHEMA)
-        if schema > SCHEMA:
-            raise SchemaTooNew(
-                f"{file!r} has lines of schema {schema}, this release reads up to {SCHEMA}",
-                details={"file": file, "schema": schema},
-                hint="install a newer release of recollect",
-            )
-    except codec.UNREADABLE:
-        return None
-    for step in STEPS[schema - 1 :]:
-        fields = step(fields)
-    return fields  # type: ignore[no-any-return]  # it had a member to pop, and checksum took it for an object
+        fields = codec.decode_json(data)
+        if not isinstance(fields, dict) or not _is_shallow(fields, DEPTH):
+            return Flaw("damaged", data)
+        found = fields.pop("checksum", None)
+        if found is None:
+            return Flaw("unsealed", data, fields)
+        if found != f"sha256:{hashlib.sha256(codec.encode_sorted(fields)).hexdigest()}":
+            return Flaw("edited", data, fields)
+    except UNREADABLE:
+        return Flaw("damaged", data)
+    if isinstance(schema := fields.get("schema_version"), int) and schema > SCHEMA:
+        return Flaw("newer", data, fields)
+    return fields
+
+
+def _is_shallow(value: object, depth: int) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return True
+    return depth > 0 and all(_is_shallow(one, depth - 1) for one in value if isinstance(one, dict | list))
 
 
 def split(data: bytes) -> Iterator[bytes]:
-    """The lines of a file; both line ends are allowed, and empty lines. One by one: all of them take as much again."""
-    if b"\r" in data:
-        return (line for line in data.splitlines() if line.strip())
-    return filter(None, (line.rstrip(b"\n") for line in BytesIO(data)))
+    """The lines of a file, without their ends and without empty ones."""
+    return filter(None, (line.strip(b" \t\r\n") for line in BytesIO(data)))
 
 
 # -- versions -------------------------------------------------------------------------------------------------
 
 
-class _Content(TypedDict):
-    role: str | None
-    message: str
-    metadata: dict[str, Any]
-
-
-class _Version(TypedDict):
-    """A version as ``of_entry`` writes it."""
-
-    id: str
-    timestamp: datetime
-    type: MemoryType
-    content: _Content
-    importance: float
-    decay_factor: float | None
-    tags: tuple[str, ...]
-    references: tuple[str, ...]
-    schema_version: int
-    owner: list[str]
-    sequence: int
-    version: int
-    operation: Operation
-    number: NotRequired[int]
-    recorded_at: NotRequired[datetime]
-    reason: NotRequired[str]
-    occurred_at: NotRequired[datetime]
-    state: NotRequired[State]
-    key: NotRequired[str]
-    expires_at: NotRequired[datetime]
-    title: NotRequired[str]
-    description: NotRequired[str]
-    language: NotRequired[str]
-    author: NotRequired[str]
-    session: NotRequired[str]
-    type_name: NotRequired[str]
-    confidence: NotRequired[float]
-    relevance: NotRequired[float]
-    source: NotRequired[Source]
-    pointer: NotRequired[KnowledgePointer]
-
-
-_read_version = codec.reader(_Version)
-
-
-def unseal_version(line: bytes, file: str) -> Fields | None:
-    """``unseal`` for versions, of which there are many: in two thirds of the time, if the line is as we wrote it."""
-    return unseal(line, file) if seal_of(line) is None else unseal_own(line, file)
-
-
-def unseal_own(line: bytes, file: str) -> Fields | None:
-    """The same for a line that has the ``seal_of`` ours."""
-    try:
-        fields = cast("Fields", _read_version(line))
-    except codec.UNREADABLE:
-        return unseal(line, file)  # perhaps of another schema
-    return fields if fields["schema_version"] == SCHEMA else unseal(line, file)
-
-
-def of_entry(entry: Entry, memory: Memory) -> bytes:
-    """A version: the fields of a memory, then what the journal knows of it."""
-    fields: Fields = {"id": entry.memory_id}
-    if entry.owner.layer is Layer.SESSION:
-        fields["session_id"] = entry.owner.ids[-1] if entry.owner.ids else None
-    fields |= {
-        "timestamp": memory.created_at,
-        "type": memory.type,
-        "content": {"role": memory.role, "message": memory.content, "metadata": memory.metadata},
-        "importance": memory.importance,
-        "decay_factor": memory.decay_factor,
-        "tags": memory.tags,
-        "references": memory.references,
-        "schema_version": SCHEMA,
-        "owner": [entry.owner.layer, *entry.owner.ids],
-        "sequence": entry.sequence,
-        "version": entry.version,
-        "operation": entry.operation,
-    }
-    if entry.number != entry.sequence:
-        fields["number"] = entry.number
-    if entry.recorded_at != memory.created_at:
-        fields["recorded_at"] = entry.recorded_at
-    if entry.reason is not None:
-        fields["reason"] = entry.reason
-    if memory.occurred_at != memory.created_at:
-        fields["occurred_at"] = memory.occurred_at
-    if memory.state is not State.ACTIVE:
-        fields["state"] = memory.state
-    fields |= {name: value for name in _OPTIONAL if (value := getattr(memory, name)) is not None}
+def encode(line: Line) -> bytes:
+    """The line of a version, or of a tombstone."""
+    one = line.stored
+    fields: Fields = {"id": one.id}
+    if one.owner.layer is Layer.SESSION and one.owner.ids:
+        fields["session_id"] = one.owner.ids[-1]
+    if one.operation is Operation.ERASED:
+        fields["timestamp"] = _iso(one.recorded_at)
+        fields |= {"reason": one.reason, "born_at": _iso(one.born_at), "removed": list(line.removed)}
+        if line.completes:
+            fields["completes"] = list(line.completes)
+    else:
+        fields |= _of_facets(one.facets) | _of_payload(one.payload)
+        fields["recorded_at"] = _iso(one.recorded_at)
+        if one.reason is not None:
+            fields["reason"] = one.reason
+    fields |= {"schema_version": SCHEMA, "owner": [one.owner.layer.value, *one.owner.ids], "version": one.version}
+    fields |= {"operation": one.operation.value, "stamp": one.stamp}
+    fields |= {name: value for name, value in (("replaced", one.replaced), ("after", line.after)) if value is not None}
+    if line.batch is not None:
+        fields["batch"] = {"id": line.batch.id, "place": line.batch.place, "count": line.batch.size}
+    if line.keeps_vector:
+        fields["keeps_vector"] = True
+    if line.vector is not None:
+        fields["vector"] = of_vector(line.vector)
     return seal(fields)
 
 
-def to_entry(fields: Fields) -> Entry:
-    """The version that a line tells of. The fields of a memory that stand under other names there come last."""
-    owner, content, created_at = _owner(*fields["owner"]), fields["content"], fields["timestamp"]
-    memory = codec.make_memory(
-        fields,
-        content=content["message"],
-        metadata=content["metadata"],
-        role=content["role"],
-        owner=owner,
-        created_at=created_at,
-        updated_at=fields.get("recorded_at", created_at),
-        occurred_at=fields.get("occurred_at", created_at),
+def decode(data: bytes) -> Line | Flaw:
+    """The version of a line, or why it does not count."""
+    fields = unsealed(data)
+    if isinstance(fields, Flaw):
+        return fields
+    try:
+        return _line(fields)
+    except UNREADABLE:
+        return Flaw("damaged", data, fields)
+
+
+def _line(fields: Fields) -> Line:
+    operation = Operation(fields["operation"])
+    erased = operation is Operation.ERASED
+    stored = Stored(
+        owner=_owner(tuple(fields["owner"])),
+        id=_text(fields["id"]),
+        version=_number(fields["version"], 1),
+        seq=0,
+        born=0,
+        born_at=_micros(fields["born_at"]) if erased else 0,
+        recorded_at=_micros(fields["timestamp" if erased else "recorded_at"]),
+        operation=operation,
+        stamp=Stamp(_text(fields["stamp"])),
+        replaced=None if fields.get("replaced") is None else Stamp(_text(fields["replaced"])),
+        reason=fields.get("reason"),
+        facets={} if erased else to_facets(fields),
+        payload=b"" if erased else to_payload(fields),
     )
-    sequence = int(fields["sequence"])
-    return Entry(
-        sequence,
-        int(fields.get("number", sequence)),
-        memory.version,
-        Operation(fields["operation"]),
-        memory.updated_at,
-        fields.get("reason"),
-        memory.id,
-        owner,
-        memory,
+    if stored.reason is not None and not isinstance(stored.reason, str):
+        raise ValueError("a reason is a text")
+    batch = fields.get("batch")
+    return Line(
+        stored=stored,
+        after=None if fields.get("after") is None else Stamp(_text(fields["after"])),
+        batch=None
+        if batch is None
+        else Batch(_text(batch["id"]), _number(batch["place"], 1), _number(batch["count"], 1)),
+        vector=None if fields.get("vector") is None else to_vector(fields["vector"]),
+        keeps_vector=fields.get("keeps_vector") is True,
+        removed=tuple(map(_text, fields.get("removed", ()))),
+        completes=tuple(map(_text, fields.get("completes", ()))),
     )
 
 
 @lru_cache(maxsize=1_000)
-def _owner(layer: str, *ids: str) -> Owner:
+def _owner(parts: tuple[Any, ...]) -> Owner:
     """Most lines of a file have the same one."""
-    return Owner(Layer(layer), ids)
+    layer, *ids = parts
+    if not all(isinstance(one, str) and len(one) <= _TEXT_LENGTH for one in ids):
+        raise ValueError("ids are texts")
+    return Owner(Layer(layer), tuple(ids))
 
 
-# -- tombstones -----------------------------------------------------------------------------------------------
+# -- facets and payload ---------------------------------------------------------------------------------------
 
 
-def of_tombstone(entry: Entry) -> bytes:
-    """That a memory was forgotten or erased: when, why, and what the journal keeps of an erased one."""
-    return seal(
-        {
-            "id": entry.memory_id,
-            "timestamp": entry.recorded_at,
-            "reason": entry.reason,
-            "operation": entry.operation,
-            "schema_version": SCHEMA,
-            "owner": [entry.owner.layer, *entry.owner.ids],
-            "sequence": entry.sequence,
-            "version": entry.version,
-            "number": entry.number,
-        }
-    )
+def _of_facets(facets: Mapping[str, Any]) -> Fields:
+    rest = dict(facets)
+    created_at = rest.pop("created_at", None)
+    fields: Fields = {"timestamp": _iso(created_at)}
+    if rest.get("occurred_at", "missing") == created_at:
+        del rest["occurred_at"]  # most memories are of the time at which they were told
+    elif "occurred_at" not in rest:
+        fields["occurred_at"] = None
+    content = {name: rest.pop(facet) for name, facet in _CONTENT if facet in rest}
+    for name in _NAMED:
+        if name in rest:
+            value = rest.pop(name)
+            fields[name] = _iso(value) if name in _TIMES else value
+        if name == "type":
+            fields["content"] = content
+    return fields | ({"facets": rest} if rest else {})
 
 
-def to_mark(fields: Fields) -> Entry | None:
-    """The mark of an erased memory; of a forgotten one the versions tell."""
-    if fields["operation"] != Operation.ERASED:
-        return None
-    return Entry(
-        fields["sequence"],
-        fields["number"],
-        fields["version"],
-        Operation.ERASED,
-        _moment(fields["timestamp"]),
-        fields["reason"],
-        fields["id"],
-        _owner(*fields["owner"]),
-        None,
-    )
+def to_facets(fields: Fields) -> Fields:
+    """The facets that a line tells of."""
+    content, extra = fields.get("content", {}), fields.get("facets", {})
+    facets: Fields = dict(extra) | {facet: content[name] for name, facet in _CONTENT if name in content}
+    if fields.get("timestamp") is not None:
+        facets["created_at"] = facets["occurred_at"] = _micros(fields["timestamp"])
+    for name in _NAMED:
+        if name in fields:
+            value = fields[name]
+            facets[name] = _micros(value) if name in _TIMES and value is not None else value
+    if facets.get("occurred_at", 0) is None:
+        del facets["occurred_at"]
+    for name, kind in _KINDS.items():
+        value = facets.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise ValueError(f"{name} has another type")
+    if not all(isinstance(tag, str) for tag in facets.get("tags") or ()):
+        raise ValueError("a tag is a text")
+    _number(facets.get("bytes") or 0, 0)
+    return facets
 
 
-def _moment(text: str) -> datetime:
-    return codec.decode_as(codec.encode_json(text), datetime)
+def size_of(facets: Mapping[str, Any], payload: bytes) -> int:
+    """What a memory counts for without its vector, as the engine counts it."""
+    always = {"state", "type", "importance", "created_at", "occurred_at", "bytes", "text"}
+    named = {name: value for name, value in facets.items() if name not in always}
+    return len((facets.get("text") or "").encode()) + len(codec.encode_json(named)) + len(payload)
 
 
-# -- vectors, accesses and settings ---------------------------------------------------------------------------
+def _of_payload(payload: bytes) -> Fields:
+    """A payload that is plain JSON as an object, so that people can read it; anything else as base64."""
+    if not payload:
+        return {}
+    value: Any = None
+    try:
+        value = codec.decode_json(payload)
+        plain = isinstance(value, dict) and codec.encode_json(value) == payload and _is_shallow(value, DEPTH - 1)
+    except UNREADABLE:
+        plain = False
+    if not plain:
+        return {"payload": base64.b64encode(payload).decode()}
+    if list(value)[-1:] == ["references"]:
+        references = value.pop("references")
+        return {"references": references} | ({"payload": value} if value else {})
+    return {"payload": value}
 
 
-def of_vector(memory_id: str, vector: Vector | None, sequence: int | None) -> bytes:
-    """A vector that came with a version, or later (without a sequence); ``null`` if the version has none."""
-    fields: Fields = {"id": memory_id, "schema_version": SCHEMA}
-    if sequence is not None:
-        fields["sequence"] = sequence
-    if vector is None:
-        return seal({**fields, "vector": None})
-    fields |= {"embedder": vector.embedder, "vector": base64.b64encode(vector.data).decode()}
+def to_payload(fields: Fields) -> bytes:
+    """The payload that a line tells of."""
+    value = fields.get("payload", {})
+    if isinstance(value, str):
+        return base64.b64decode(value, validate=True)
+    if "references" in fields:
+        value = {**value, "references": fields["references"]}
+    return codec.encode_json(value) if value or "payload" in fields else b""
+
+
+# -- values ---------------------------------------------------------------------------------------------------
+
+
+def of_vector(vector: Vector) -> Fields:
+    """A vector as JSON."""
+    fields: Fields = {"embedder": vector.embedder, "data": base64.b64encode(vector.data).decode()}
     if vector.spans:
         fields["spans"] = vector.spans
     if vector.pieces:
         fields["pieces"] = base64.b64encode(vector.pieces).decode()
-    return seal(fields)
+    return fields
 
 
-def to_vector(fields: Fields) -> tuple[str, Vector | None, bool]:
-    """The id, the vector, and whether it came with a version and so replaces all others."""
-    vector = None
-    if fields["vector"] is not None:
-        vector = Vector(
-            fields["embedder"],
-            base64.b64decode(fields["vector"]),
-            tuple((first, last) for first, last in fields.get("spans", ())),
-            base64.b64decode(fields.get("pieces", "")),
-        )
-    return fields["id"], vector, "sequence" in fields
+def to_vector(fields: Fields) -> Vector:
+    """The vector of ``of_vector``."""
+    data = base64.b64decode(fields["data"], validate=True)
+    if not data or len(data) % 4:
+        raise ValueError("not a vector")
+    return Vector(
+        _text(fields["embedder"]),
+        data,
+        tuple((_number(first, 0), _number(last, 0)) for first, last in fields.get("spans", ())),
+        base64.b64decode(fields.get("pieces", ""), validate=True),
+    )
 
 
-def of_accesses(memory_id: str, accesses: Accesses) -> bytes:
-    """Accesses that were counted since the last line."""
-    return seal({"id": memory_id, "count": accesses.count, "last_accessed": accesses.last_at, "schema_version": SCHEMA})
+def _iso(micros: Any) -> Any:
+    """A time as people read it; as it is where it is none."""
+    if not isinstance(micros, int):
+        return micros
+    try:
+        return codec.from_micros(micros).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return micros
 
 
-def to_accesses(fields: Fields) -> tuple[str, Accesses]:
-    """The id, and accesses to it."""
-    return fields["id"], Accesses(fields["count"], _moment(fields["last_accessed"]))
+def _micros(value: Any) -> int:
+    if isinstance(value, int):
+        return _number(value, -_MOST)
+    return codec.to_micros(datetime.fromisoformat(value))
 
 
-def of_setting(name: str, value: str | None) -> bytes:
-    """A setting; ``null`` if it is no more."""
-    return seal({"name": name, "value": value, "schema_version": SCHEMA})
+def _number(value: Any, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
+        raise ValueError("not a number, or out of bounds")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value or len(value) > _TEXT_LENGTH:
+        raise ValueError("not a text, or too long")
+    return value

@@ -1,24 +1,29 @@
 """Records as files of their own: the description of a session in its folder, all others below ``records/``."""
 
+import builtins
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from recollect import codec
 from recollect.errors import SchemaTooNew, StoreCorrupt
-from recollect.ports import Owners, Record
+from recollect.ports import Lease, Record, Records, check_record
+from recollect.stores.jsonl import derived, lines
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import HASHED, folder
+from recollect.stores.jsonl.folders import FOLDERS, HASHED, folder
 from recollect.stores.jsonl.names import NAME_BYTES, file_name
-from recollect.types import Layer, Owner
+from recollect.types import Guard, Layer, Owner, Owners
+
+if TYPE_CHECKING:
+    from recollect.stores.jsonl.journal import JsonlJournal
 
 VERSION = 1
 SESSION = "session"
 METADATA = "metadata.json"
+LEASES = "records/leases.json"
 DERIVED = ("total_entries", "total_size_bytes", "statistics")
-"""What ``metadata.json`` says of the memories of a session."""
+"""What ``metadata.json`` says of the memories of a session, as of when it was written."""
 
 _OWN = frozenset({"version", "record", "body", *DERIVED})
 
@@ -37,20 +42,11 @@ def place(owner: Owner, kind: str, name: str) -> str:
     return f"records/{file_name(kind)}/{folder(owner)}/{file_name(name)[:NAME_BYTES]}.json"
 
 
-def places(disk: Disk, owner: Owner, kind: str) -> Iterator[str]:
-    """The files that may hold records of an owner."""
-    if kind == SESSION and owner.layer is Layer.USER and len(owner.ids) == 1:
-        yield from disk.names(f"sessions/*@{file_name(owner.ids[0])}/{METADATA}")
-        yield from disk.names(f"sessions/*{HASHED}*/{METADATA}")
-    else:
-        yield from disk.names(f"records/{file_name(kind)}/{folder(owner)}/*.json")
-
-
-def encode(record: Record, derived: Mapping[str, Any]) -> bytes:
+def encode(record: Record, more: Mapping[str, Any]) -> bytes:
     """A record as a file that people can read. Its members stand beside ours; what would not come back to the byte
     is kept as a text.
     """
-    body = codec.decode_json(record.body)
+    body = _object(record.body)
     about = {
         "owner": [record.owner.layer, *record.owner.ids],
         "kind": record.kind,
@@ -58,15 +54,24 @@ def encode(record: Record, derived: Mapping[str, Any]) -> bytes:
         "version": record.version,
         "updated_at": record.updated_at,
     }
-    if not isinstance(body, dict) or _OWN & set(body) or codec.encode_json(body) != record.body:
-        body = {"body": record.body.decode()}
-    return pretty({"version": VERSION, **body, **derived, "record": codec.decode_json(codec.encode_json(about))})
+    if body is None or _OWN & set(body) or codec.encode_json(body) != record.body:
+        body = {"body": record.body.decode("utf-8", "surrogateescape")}
+    value = {"version": VERSION, **body, **more, "record": codec.decode_json(codec.encode_json(about))}
+    return json.dumps(value, ensure_ascii="body" in body, indent=2).encode() + b"\n"
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    try:
+        found = codec.decode_json(data)
+    except lines.UNREADABLE:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def decode(data: bytes, file: str) -> Record | None:
     """The record in a file; none if the file is there for other reasons."""
     try:
-        fields = codec.decode_json(data)
+        fields = json.loads(data)
         if fields["version"] > VERSION:
             raise SchemaTooNew(
                 f"{file!r} has version {fields['version']}, this release reads up to {VERSION}",
@@ -79,45 +84,135 @@ def decode(data: bytes, file: str) -> Record | None:
         layer, *ids = about["owner"]
         body = {name: value for name, value in fields.items() if name not in _OWN}
         return Record(
-            owner=Owner(Layer(layer), tuple(ids)),
-            kind=about["kind"],
-            name=about["name"],
-            body=fields["body"].encode() if "body" in fields else codec.encode_json(body),
-            version=about["version"],
+            owner=Owner(Layer(layer), tuple(map(str, ids))),
+            kind=str(about["kind"]),
+            name=str(about["name"]),
+            body=fields["body"].encode("utf-8", "surrogateescape") if "body" in fields else codec.encode_json(body),
+            version=int(about["version"]),
             updated_at=codec.decode_as(codec.encode_json(about["updated_at"]), datetime),
         )
-    except codec.UNREADABLE as error:
+    except lines.UNREADABLE as error:
         raise StoreCorrupt(
             f"{file!r} cannot be read", details={"file": file}, hint="run doctor; correct the file or remove it"
         ) from error
 
 
-def read(disk: Disk, owner: Owner, kind: str, name: str) -> Record | None:
-    """One record."""
-    file = place(owner, kind, name)
-    data = disk.read(file)
-    found = decode(data, file) if data else None
-    return found if found is not None and (found.owner, found.kind, found.name) == (owner, kind, name) else None
+class JsonlRecords(Records):
+    """Each record is a file that is exchanged at once; leases stand together in one."""
 
+    def __init__(self, journal: "JsonlJournal", clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._journal, self._disk, self._clock = journal, journal.disk, clock
 
-def read_all(disk: Disk, owners: Owners, kind: str) -> list[Record]:
-    """The records of a kind, ordered by name."""
-    found: list[Record] = []
-    for file in {file for owner in owners for file in places(disk, owner, kind)}:
-        with suppress(StoreCorrupt):  # one that cannot be read must not hide the others; doctor names it
-            record = decode(disk.read(file), file)
-            if record is not None and record.owner in owners and record.kind == kind:
+    def get(self, owner: Owner, kind: str, name: str) -> Record | None:
+        """Read its file."""
+        self._journal.check_open()
+        return self._read(owner, kind, name)
+
+    def _read(self, owner: Owner, kind: str, name: str) -> Record | None:
+        file = place(owner, kind, name)
+        data, _ = self._disk.read(file)
+        found = decode(data, file) if data else None
+        return found if found is not None and (found.owner, found.kind, found.name) == (owner, kind, name) else None
+
+    def put(self, record: Record) -> None:
+        """Exchange its file at once."""
+        with self._journal.writing("put record"):
+            known = self._read(record.owner, record.kind, record.name)
+            check_record(record.kind, record.name, known.version if known else 0, record.version - 1)
+            session = described(record.owner, record.kind, record.name)
+            more = {} if session is None else derived.totals(self._journal, session)
+            self._disk.replace(place(record.owner, record.kind, record.name), encode(record, more))
+
+    def drop(self, owner: Owner, kind: str, name: str) -> bool:
+        """Delete its file."""
+        with self._journal.writing("drop record"):
+            if self._read(owner, kind, name) is None:
+                return False
+            self._disk.remove(place(owner, kind, name))
+            return True
+
+    def list(
+        self, owners: Owners | None, kind: str | None = None, *, after: str = "", limit: int | None = None
+    ) -> Sequence[Record]:
+        """Read every file that may hold one."""
+        self._journal.check_open()
+        found: builtins.list[Record] = []
+        for file in files(self._disk, kind, owners):
+            record = decode(self._disk.read(file)[0] or b"{}", file)
+            if record is not None and (owners is None or record.owner in owners) and kind in (None, record.kind):
                 found.append(record)
-    return sorted(found, key=lambda record: record.name)
+        found = [one for one in found if one.name > after]
+        found.sort(key=lambda one: (one.name, codec.encode_owner(one.owner), one.kind))
+        return found if limit is None else found[:limit]
+
+    # -- guards and leases ------------------------------------------------------------------------------------
+
+    def versions(self, guards: Sequence[Guard]) -> dict[tuple[Owner, str, str], int]:
+        """The versions of the records that guards name."""
+        found = {}
+        for guard in guards:
+            if guard.owner is not None and (record := self._read(guard.owner, guard.kind, guard.name)) is not None:
+                found[guard.owner, guard.kind, guard.name] = record.version
+        return found
+
+    def tokens(self) -> dict[str, int]:
+        """The tokens of the leases that hold now."""
+        now = codec.to_micros(self._clock())
+        return {name: token for name, (_, token, until) in self._leases().items() if until > now}
+
+    def _leases(self) -> dict[str, tuple[str, int, int]]:
+        data, _ = self._disk.read(LEASES)
+        try:
+            kept = codec.decode_json(data) if data else {}
+            return {name: (str(holder), int(token), int(until)) for name, (holder, token, until) in kept.items()}
+        except lines.UNREADABLE as error:
+            raise StoreCorrupt(
+                f"{LEASES!r} cannot be read", details={"file": LEASES}, hint="remove the file when nobody works"
+            ) from error
+
+    def lease(self, name: str, holder: str, ttl_ms: int) -> Lease | None:
+        """Taken if nobody holds it, or its time is over, or it is the holder's own."""
+        with self._journal.writing("lease"):
+            now, leases = codec.to_micros(self._clock()), self._leases()
+            known, token, until = leases.get(name, ("", 0, 0))
+            if until > now and known != holder:
+                return None
+            token += 0 if until > now else 1
+            leases[name] = (holder, token, now + ttl_ms * 1000)
+            self._disk.replace(LEASES, codec.encode_json(leases) + b"\n")
+            return Lease(name=name, holder=holder, token=token)
+
+    def release(self, lease: Lease) -> None:
+        """Its time is over; the token stays, so that the next one is higher."""
+        with self._journal.writing("release"):
+            leases = self._leases()
+            holder, token, until = leases.get(lease.name, ("", 0, 0))
+            if (holder, token) == (lease.holder, lease.token) and until:
+                leases[lease.name] = (holder, token, 0)
+                self._disk.replace(LEASES, codec.encode_json(leases) + b"\n")
 
 
-def read_everything(disk: Disk) -> list[Record]:
-    """All records there are."""
-    files = (*disk.names(f"sessions/*/{METADATA}"), *disk.names("records/*/*/*/*.json"))
-    found = (decode(disk.read(file), file) for file in files)
-    return [record for record in found if record is not None]
+def files(disk: Disk, kind: str | None = None, owners: Owners | None = None) -> Iterator[str]:
+    """The files that may hold records of a kind and of some owners."""
+    if kind in (None, SESSION):
+        for name, is_folder in disk.entries("sessions"):
+            if is_folder and disk.look(f"sessions/{name}/{METADATA}").inode and _is_of(name, owners):
+                yield f"sessions/{name}/{METADATA}"
+    kinds = [name for name, is_folder in disk.entries("records") if is_folder] if kind is None else [file_name(kind)]
+    for one in kinds:
+        places = (
+            [f"{layer}/{name}" for layer in FOLDERS.values() for name, _ in disk.entries(f"records/{one}/{layer}")]
+            if owners is None
+            else [folder(owner) for owner in owners]
+        )
+        for where in places:
+            for name, is_folder in disk.entries(f"records/{one}/{where}"):
+                if name.endswith(".json") and not is_folder:
+                    yield f"records/{one}/{where}/{name}"
 
 
-def pretty(value: object) -> bytes:
-    """JSON for people."""
-    return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"
+def _is_of(name: str, owners: Owners | None) -> bool:
+    """Whether a session's folder may be of one of some users."""
+    if owners is None or HASHED in name:
+        return True
+    return any(name.endswith(f"@{file_name(owner.ids[0])}") for owner in owners if len(owner.ids) == 1)

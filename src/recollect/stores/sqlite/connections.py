@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +36,7 @@ _SYNCHRONOUS = {"full": "FULL", "relaxed": "NORMAL"}
 
 
 # What comes of decoding a damaged row, besides SQLite's own errors: it need not be text, nor in any range, nor ours.
-UNREADABLE = (apsw.Error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+UNREADABLE = (apsw.Error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
 def translate(error: Exception, path: Path) -> StoreError:

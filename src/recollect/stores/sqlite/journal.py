@@ -29,7 +29,6 @@ from recollect.types import (
     Owners,
     Position,
     Quota,
-    Stamp,
     Stats,
     Stored,
     Usage,
@@ -91,7 +90,7 @@ class SqliteJournal(Journal):
         vectors: bool = False,
     ) -> list[Stored]:
         """Memories by id: one look-up in the journal's index each, whoever owns them."""
-        wanted = list(ids)
+        wanted = list(dict.fromkeys(ids))
         if at is not None:
             return self._get_past(owners, wanted, at, payload=payload, vectors=vectors)
         theirs = self._known_numbers(owners)
@@ -103,16 +102,15 @@ class SqliteJournal(Journal):
             if len(wanted) > 1:  # a single statement sees one state of the file by itself
                 connection.execute("BEGIN")
             for memory_id in wanted:
-                for row in _of_id(connection, statement, memory_id):
-                    owner = theirs.get(row[1])
-                    if owner is None:
-                        owner = self._file.owner(connection, row[1])
-                        if owner not in owners:
-                            continue
-                        theirs[row[1]] = owner
-                    if payload:
-                        rows.verify(row)
-                    found.append(rows.to_stored(row, owner))
+                row: Any = connection.execute(statement, (memory_id, statements.ANY_OWNER)).fetchone()
+                while row is not None:
+                    owner = theirs.get(row[1]) or self._its_owner(connection, row[1], owners, theirs)
+                    if owner is not None and row[9] != rows.ERASED:
+                        if payload:
+                            rows.verify(row)
+                        found.append(rows.to_stored(row, owner))
+                    # The last column tells whether another owner has a memory of the same id.
+                    row = connection.execute(statement, (memory_id, row[1])).fetchone() if row[-1] else None
         except RecollectError:
             raise
         except connections.UNREADABLE as error:
@@ -132,13 +130,23 @@ class SqliteJournal(Journal):
                 self._asked = owners, theirs
         return theirs
 
+    def _its_owner(
+        self, connection: apsw.Connection, number: int, owners: Owners, theirs: dict[int, Owner]
+    ) -> Owner | None:
+        """The owner that has a number, if it is one of the owners asked for."""
+        owner = self._file.owner(connection, number)
+        if owner not in owners:
+            return None
+        theirs[number] = owner
+        return owner
+
     def _get_past(
         self, owners: Owners, ids: Sequence[str], at: Position, *, payload: bool, vectors: bool
     ) -> list[Stored]:
         found: list[Stored] = []
         statement = statements.past(payload=payload, vectors=vectors, one=True)
         with self._file.snapshot() as connection:
-            reached = self._reached(connection, at, "as_of")
+            reached = self._reached(connection, at, owners, "as_of")
             for number, owner in self._file.numbers(connection, owners).items():
                 seq = reached.get(owner, Reached(0)).seq
                 for memory_id in ids:
@@ -169,7 +177,7 @@ class SqliteJournal(Journal):
                 bindings: dict[int, tuple[int, ...]] = {number: (number,) for number in numbers}
             else:
                 statement = statements.past(payload=payload, vectors=vectors, one=False)
-                reached = self._reached(connection, at, "as_of")
+                reached = self._reached(connection, at, owners, "as_of")
                 seqs = {number: reached.get(owner, Reached(0)).seq for number, owner in numbers.items()}
                 bindings = {number: (number, seq, seq) for number, seq in seqs.items()}
 
@@ -215,7 +223,7 @@ class SqliteJournal(Journal):
     ) -> JournalPage[Stored]:
         """The owners' versions behind a position, in the order in which they were written."""
         with self._file.snapshot() as connection:
-            reached = {} if after is None else self._reached(connection, after, "after")
+            reached = {} if after is None else self._reached(connection, after, owners, "after")
             numbers = self._file.numbers(connection, owners)
             most = -1 if limit is None else limit + 1
             behind = [
@@ -224,10 +232,21 @@ class SqliteJournal(Journal):
             ]
             places = [place for (place,) in islice(merge(*behind), None if limit is None else limit + 1)]
             page = [rows.to_stored(row, numbers[row[1]]) for row in _at_places(connection, places[:limit], rows.verify)]
-            last = {owner: one for owner, one in reached.items() if owner in owners}
-            last |= {one.owner: Reached(one.seq, positions.check_of(one.stamp)) for one in page}
+            last = reached | {one.owner: positions.reached_by(one) for one in page}
             next_position = positions.encode(_epoch(connection), last)
             return JournalPage(page, next_position, more=len(places) > len(page))
+
+    def changed(self, owners: Owners, *, after: Position) -> Sequence[tuple[Owner, str]]:
+        """From the ids of the journal alone."""
+        with self._file.snapshot() as connection:
+            reached = self._reached(connection, after, owners, "after")
+            return [
+                (owner, memory_id)
+                for number, owner in self._file.numbers(connection, owners).items()
+                for (memory_id,) in rows.fetch(
+                    connection, statements.CHANGED, (number, reached.get(owner, Reached(0)).seq)
+                )
+            ]
 
     def history(self, owner: Owner, memory_id: str) -> list[Stored]:
         """Every version of a memory."""
@@ -259,15 +278,23 @@ class SqliteJournal(Journal):
         with self._file.snapshot() as connection:
             reached: dict[Owner, Reached] = {}
             for number, owner in self._file.numbers(connection, owners).items():
-                [(seq, stamp)] = rows.fetch(connection, statements.LAST, (number,))
+                [last] = rows.fetch(connection, statements.LAST, (number,))
                 if at is not None:
-                    seq, stamp = _before(connection, number, seq, codec.to_micros(at))
-                reached[owner] = Reached(seq, positions.check_of(stamp) if stamp else "")
+                    last = _before(connection, number, last[0], codec.to_micros(at))
+                if last is not None:
+                    seq, stamp, recorded_at = last
+                    reached[owner] = Reached(seq, positions.check_of(stamp) if stamp else "", recorded_at)
             return positions.encode(_epoch(connection), reached)
 
-    def _reached(self, connection: apsw.Connection, position: Position, field: str) -> dict[Owner, Reached]:
-        """How far a position is; ``PositionLost`` if a version of this journal has another stamp there."""
-        reached = positions.decode(position, _epoch(connection), field)
+    def _reached(
+        self, connection: apsw.Connection, position: Position, owners: Owners, field: str
+    ) -> dict[Owner, Reached]:
+        """How far a position is with these owners; ``PositionLost`` if a version here has another stamp.
+
+        What it says of others is not compared with anything: the answer must not depend on what they have.
+        """
+        decoded = positions.decode(position, _epoch(connection), field)
+        reached = {owner: one for owner, one in decoded.items() if owner in owners}
         numbers = {owner: number for number, owner in self._file.numbers(connection, reached.keys()).items()}
         for owner, one in reached.items():
             if owner not in numbers:
@@ -349,17 +376,6 @@ class SqliteJournal(Journal):
             return [rows.to_stored(row, self._file.owner(connection, row[1])) for row in found]
 
 
-def _of_id(connection: apsw.Connection, statement: str, memory_id: str) -> list[tuple[Any, ...]]:
-    """The newest versions of an id, one per owner, without tombstones. The last column tells whether there are more."""
-    row: Any = connection.execute(statement, (memory_id, statements.ANY_OWNER)).fetchone()
-    if row is None:
-        return []
-    found = [row]
-    while found[-1][-1]:
-        found.append(connection.execute(statement, (memory_id, found[-1][1])).fetchone())
-    return [row for row in found if row[9] != rows.ERASED]
-
-
 def _born_at(stored: Stored) -> int:
     return stored.born_at
 
@@ -379,16 +395,15 @@ def _at_places(
             yield row
 
 
-def _before(connection: apsw.Connection, number: int, last: int, micros: int) -> tuple[int, Stamp | None]:
-    """The last version of an owner up to a time, by bisection: times rise with sequences."""
-    found: tuple[int, Stamp | None] = (0, None)
+def _before(connection: apsw.Connection, number: int, last: int, micros: int) -> tuple[Any, ...] | None:
+    """Sequence, stamp and time of an owner's last version up to a time, by bisection: times rise with sequences."""
+    found: tuple[Any, ...] | None = None
     low, high = 0, last
     while low < high:
         middle = (low + high + 1) // 2
-        row = connection.execute(statements.AT_OR_BEFORE, (number, middle)).fetchone()
+        row: Any = connection.execute(statements.AT_OR_BEFORE, (number, middle)).fetchone()
         if row is None or row[2] <= micros:
-            low = middle
-            found = found if row is None else (row[0], row[1])
+            low, found = middle, row or found
         else:
             high = row[0] - 1
     return found

@@ -62,7 +62,7 @@ def _projection(row: tuple[Any, ...], vector_bytes: int) -> Projection:
     place, owner, number, facets = row[0], row[1], row[5], codec.decode_json(row[13])
     size = int(facets["bytes"]) + vector_bytes
     return Projection(
-        head=rows.head_row(facets, owner=owner, number=number, place=place, born_at=row[7], size=size),
+        head=(owner, number, place, *rows.head_columns(facets, size), row[7]),
         tags=tuple((owner, tag, number) for tag in facets.get("tags", ())),
         keys=() if facets.get("key") is None else ((owner, facets["key"], number),),
     )
@@ -85,19 +85,30 @@ def counters(connection: apsw.Connection, projected: Iterable[Projection]) -> li
 
 
 def rebuild(connection: apsw.Connection) -> None:
-    """Make every projection again. Indexes that show the former ones are outdated."""
-    for table in ("heads", "tags", "keys"):
-        connection.execute(f"DELETE FROM {table}")
+    """Make every projection again. Where one was wrong, the owner's revision rises: indexes of it are outdated."""
     projected = list(projections(connection))
-    rows.INTO_HEADS.rows(connection, [projection.head for projection in projected])
-    rows.INTO_TAGS.rows(connection, [row for projection in projected for row in projection.tags])
-    rows.INTO_KEYS.rows(connection, [row for projection in projected for row in projection.keys])
+    derived: dict[rows.Insert, list[tuple[Any, ...]]] = {
+        rows.INTO_HEADS: [projection.head for projection in projected],
+        rows.INTO_TAGS: [row for projection in projected for row in projection.tags],
+        rows.INTO_KEYS: [row for projection in projected for row in projection.keys],
+    }
+    wrong: set[Any] = set()
+    for insert, expected in derived.items():
+        table, columns = insert.into.rstrip(")").split(" (")
+        actual = rows.fetch(connection, f"SELECT {columns} FROM {table}")
+        differing = {row[0] for row in {*expected} ^ {*actual}}
+        if differing or len(actual) != len(expected):
+            connection.execute(f"DELETE FROM {table}")
+            insert.rows(connection, expected)
+            wrong |= differing
     connection.executemany(
         # A sequence that was given once is not given again, whatever became of its version.
         "UPDATE owners SET seq = max(seq, ?), memories = ?, bytes = ?, last_at = max(last_at, ?) WHERE owner = ?",
         [(one.seq, one.memories, one.bytes_used, one.last_at, one.owner) for one in counters(connection, projected)],
     )
-    rows.revise(connection)
+    for owner in wrong:
+        rows.revise(connection, owner)
+    connection.execute("DELETE FROM images")
 
 
 _TEXTS = r"\b(?:j\.)?(?:id|operation|stamp|replaced|reason|facets|text)\b"

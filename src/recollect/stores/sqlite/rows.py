@@ -13,7 +13,8 @@ import apsw
 
 from recollect import codec
 from recollect.errors import StoreCorrupt
-from recollect.types import Facets, Operation, Owner, Stamp, Stored, Vector, Write
+from recollect.ports import Step
+from recollect.types import Facets, Operation, Owner, Stamp, Stored, Vector
 
 _CHUNKS = (64, 16, 4, 1)
 _BOUND = 200  # values: more of them are bound as one JSON text
@@ -83,10 +84,9 @@ _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation
 ERASED = Operation.ERASED.value
 
 
-def journal_row(
-    write: Write, *, place: int, owner: int, seq: int, number: int, born: int, born_at: int, recorded_at: int
-) -> tuple[object, ...]:
+def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object, ...]:
     """A version as a row of the journal, with its checksum. Of an erased memory only the tombstone is kept."""
+    write, seq, born, born_at, recorded_at, _, _ = step
     facets: str | None = None
     text: str | None = None
     payload: bytes | None = None
@@ -116,7 +116,10 @@ def journal_row(
     return (*values, checksum(values))
 
 
-def checksum(values: tuple[Any, ...]) -> bytes:
+_NUMBERS = struct.Struct("<8q6q")
+
+
+def checksum(values: Sequence[Any]) -> bytes:
     """The checksum over every other column of a journal row; the lengths keep the texts apart."""
     (
         place,
@@ -136,18 +139,31 @@ def checksum(values: tuple[Any, ...]) -> bytes:
         text,
         payload,
     ) = values
-    described = (
-        f"{place},{owner},{version},{seq},{number},{born},{born_at},{recorded_at},{operation},{stamp},{replaced}"
-        f",{len(id_)}:{id_},{len(reason or '')}:{reason},{len(facets or '')}:{facets},{len(text or '')}:{text}"
-    ).encode()
-    return blake2b(described if not payload else described + payload, digest_size=16).digest()
+    numbers = _NUMBERS.pack(
+        place,
+        owner,
+        version,
+        seq,
+        number,
+        born,
+        born_at,
+        recorded_at,
+        len(id_),
+        len(stamp),
+        -1 if replaced is None else len(replaced),
+        -1 if reason is None else len(reason),
+        -1 if facets is None else len(facets),
+        -1 if text is None else len(text),
+    )
+    texts = f"{operation}{id_}{stamp}{replaced}{reason}{facets}{text}".encode()
+    return blake2b(numbers + texts + payload if payload else numbers + texts, digest_size=16).digest()
 
 
 def verify(row: tuple[Any, ...]) -> None:
     """Refuse a version of the columns ``CHECKED`` that is not what was written."""
     try:
         sound = checksum(row[:16]) == row[16]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, struct.error):
         sound = False  # a column has another type than was written
     if not sound:
         raise StoreCorrupt(
@@ -157,13 +173,12 @@ def verify(row: tuple[Any, ...]) -> None:
         )
 
 
-def head_row(facets: Facets, *, owner: int, number: int, place: int, born_at: int, size: int) -> tuple[object, ...]:
-    """The columns that filters and orders need of a memory as it is now. ``size`` includes the vector."""
+def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
+    """What filters and orders need of a memory as it is now: the columns of heads from ``state`` to ``bytes``. ``size``
+    includes the vector.
+    """
     get = facets.get
     return (
-        owner,
-        number,
-        place,
         facets["state"],
         facets["type"],
         facets["importance"],
@@ -174,7 +189,6 @@ def head_row(facets: Facets, *, owner: int, number: int, place: int, born_at: in
         get("source_type"),
         get("has_pointer", False),
         size,
-        born_at,
     )
 
 

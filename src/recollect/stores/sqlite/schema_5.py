@@ -270,15 +270,9 @@ def _insert_head(connection: apsw.Connection, old: _Old) -> None:
     body, content = codec.decode_json(old.body or "{}"), old.content or ""
     vector = connection.execute("SELECT length(data) FROM vectors WHERE number = ?", (old.number,)).get or 0
     facets, _ = new_form(body, content, old.created_at)
-    head = rows.head_row(
-        facets,
-        owner=old.owner,
-        number=old.number,
-        place=old.sequence,
-        born_at=0,
-        size=len(content.encode()) + len((old.body or "").encode()) + vector,
-    )
-    rows.Insert(f"heads ({_OLD_HEAD})", 13).rows(connection, [head[:13]])
+    size = len(content.encode()) + len((old.body or "").encode()) + vector
+    head = (old.owner, old.number, old.sequence, *rows.head_columns(facets, size))
+    rows.Insert(f"heads ({_OLD_HEAD})", 13).rows(connection, [head])
     rows.INTO_TAGS.rows(connection, [(old.owner, tag, old.number) for tag in body.get("tags", ())])
     if body.get("key") is not None:
         rows.INTO_KEYS.rows(connection, [(old.owner, body["key"], old.number)])

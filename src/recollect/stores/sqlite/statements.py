@@ -7,14 +7,15 @@ MARKS = "SELECT name, seq, revision FROM owners WHERE seq > 0 AND name IN"
 USAGE = "SELECT name, memories, bytes FROM owners WHERE seq > 0 AND name IN"
 OWNERS = "SELECT name FROM owners WHERE seq > 0 AND name > ? ORDER BY name LIMIT ?"
 LAST = (
-    "SELECT o.seq, (SELECT stamp FROM journal j WHERE j.owner = o.owner AND j.seq = o.seq)"
-    " FROM owners o WHERE owner = ?"
+    "SELECT o.seq, j.stamp, o.last_at FROM owners o LEFT JOIN journal j ON j.owner = o.owner AND j.seq = o.seq"
+    " WHERE o.owner = ?"
 )
 STAMP_AT = (
     "SELECT o.seq, (SELECT stamp FROM journal j WHERE j.owner = o.owner AND j.seq = ?) FROM owners o WHERE owner = ?"
 )
 AT_OR_BEFORE = "SELECT seq, stamp, recorded_at FROM journal WHERE owner = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 PLACES_BEHIND = "SELECT place FROM journal WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?"
+CHANGED = "SELECT DISTINCT id FROM journal WHERE owner = ? AND seq > ?"
 PLAIN = f"{rows.JOURNAL}, {rows.NO_ACCESSES}, {rows.NO_VECTOR}"
 HISTORY = f"SELECT {PLAIN} FROM journal j WHERE j.id = ? AND j.owner = ? ORDER BY j.version"
 FEED = f"SELECT {PLAIN} FROM journal j WHERE j.place > ? ORDER BY j.place LIMIT ?"
@@ -28,7 +29,7 @@ COUNT_ACCESS = (
     " SELECT h.number, ?1, ?2 FROM journal j JOIN heads h ON h.owner = j.owner AND h.number = j.number"
     " WHERE j.place = (SELECT k.place FROM journal k JOIN owners o ON o.owner = k.owner"
     " WHERE k.id = ?3 AND o.name = ?4 ORDER BY k.version DESC LIMIT 1)"
-    " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at"
+    " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)"
 )
 BY_DIGEST = "SELECT embedder, data, spans, pieces FROM vectors WHERE digest = ? LIMIT 1"
 WITHOUT_VECTOR = (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect import codec
-from recollect.ports import Counters, Head, Standing, Step, plan, positions
+from recollect.ports import Counters, Head, Plan, Standing, Step, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.sqlite import records, rows
 from recollect.types import Guard, Operation, Owner, Owners, Position, Quota, Stamp, Write
@@ -39,47 +39,32 @@ Key = tuple[Owner, str]
 
 
 class Kept(NamedTuple):
-    """What the projections of a memory were made from: its number in the file, its tags and its key."""
+    """A memory as the file has it: its head, its number in the file, and its tags."""
 
+    head: Head
     number: int
-    tags: Sequence[str] = ()
-    key: str | None = None
+    tags: Sequence[str]
 
 
 class Row(NamedTuple):
     """A step of a plan with its place in the file, and what the step replaces."""
 
     step: Step
-    place: int
     owner: int
     number: int
-    before: Kept | None
+    place: int
+    before: Kept | Row | None
 
-    def journal(self) -> tuple[object, ...]:
-        """The version."""
-        step = self.step
-        return rows.journal_row(
-            step.write,
-            place=self.place,
-            owner=self.owner,
-            seq=step.seq,
-            number=self.number,
-            born=step.born,
-            born_at=step.born_at,
-            recorded_at=step.recorded_at,
-        )
+    @property
+    def head(self) -> Head:
+        """The memory as the step leaves it."""
+        return self.step.after
 
-    def head(self) -> tuple[object, ...]:
-        """Its head."""
-        step = self.step
-        return rows.head_row(
-            step.write.facets,
-            owner=self.owner,
-            number=self.number,
-            place=self.place,
-            born_at=step.born_at,
-            size=step.after.size + step.after.vector,
-        )
+    @property
+    def tags(self) -> Sequence[str]:
+        """Its tags."""
+        found: Sequence[str] = self.step.write.facets.get("tags", ())
+        return found
 
 
 class Append:
@@ -111,8 +96,7 @@ class Transaction:
         self._owners = owners
         self._found: dict[Owner, int] = {}
         self._batch = _Batch(connection)
-        self._heads: dict[Key, Head] = {}
-        self._kept: dict[Key, Kept] = {}
+        self._kept: dict[Owner, dict[str, Kept | Row]] = {}  # by owner and id
         self._holders: dict[Key, str | None] = {}
         self._counters: dict[Owner, Counters] = {}
         self._counted: set[Owner] = set()  # whose counters are not in the table yet
@@ -128,7 +112,7 @@ class Transaction:
     def connection(self) -> apsw.Connection:
         """For work that reads and writes tables directly: everything appended so far is in them."""
         self.finish()
-        for known in (self._heads, self._kept, self._holders, self._counters, self._stamps):
+        for known in (self._kept, self._holders, self._counters, self._stamps):
             known.clear()
         self._absent = frozenset()
         self._stale = True
@@ -144,32 +128,34 @@ class Transaction:
             rows.set_settings(
                 self._connection, {"embedder": str(planned.embedder), "dimension": str(planned.dimension)}
             )
-        for step in planned.steps:
-            self._take(step)
+        self._take(planned.steps)
         self._counters.update(planned.counters)
         self._counted.update(planned.counters)
+        self._stamps.update(_last_stamps(planned))
         return self._position({write.owner for write in writes})
 
-    def _take(self, step: Step) -> None:
-        write = step.write
-        key = (write.owner, write.id)
-        self._last = place = self._last + 1
-        before = self._kept.get(key)
-        number = before.number if before else place
-        row = Row(step, place, self.number_of(write.owner), number, before)
-        old, new = step.before, step.after
-        if old is not None and old.key is not None:
-            self._holders[write.owner, old.key] = None
-        if new.key is not None:
-            self._holders[write.owner, new.key] = write.id
-        self._heads[key] = new
-        self._stamps[write.owner] = write.stamp
-        if new.erased:
-            self._kept[key] = Kept(number)
-            self._batch.erase(row)
-        else:
-            self._kept[key] = Kept(number, write.facets.get("tags", ()), new.key)
-            self._batch.add(row)
+    def _take(self, steps: Sequence[Step]) -> None:
+        """Hand the steps to the batch, each with its place in the file."""
+        owner: Owner | None = None
+        number_of_owner = 0
+        kept: dict[str, Kept | Row] = {}
+        for place, step in enumerate(steps, self._last + 1):
+            write, old, new = step.write, step.before, step.after
+            if write.owner is not owner:  # mostly one owner writes much
+                owner, number_of_owner = write.owner, self.number_of(write.owner)
+                kept = self._kept.setdefault(owner, {})
+            if old is not None and old.key is not None:
+                self._holders[owner, old.key] = None
+            if new.key is not None:
+                self._holders[owner, new.key] = write.id
+            before = None if old is None else kept[write.id]
+            row = Row(step, number_of_owner, place if before is None else before.number, place, before)
+            kept[write.id] = row
+            if new.erased:
+                self._batch.erase(row)
+            else:
+                self._batch.add(row)
+        self._last += len(steps)
 
     def finish(self) -> None:
         """Write what is still collected; to be called before the commit."""
@@ -182,11 +168,11 @@ class Transaction:
     def _position(self, owners: Owners) -> Position:
         reached: dict[Owner, Reached] = {}
         for owner in owners:
-            seq = self._counters_of(owner).seq
+            counters = self._counters_of(owner)
             stamp = self._stamps.get(owner)
             if stamp is None:
-                stamp = self._connection.execute(_STAMP, (self.find_owner(owner), seq)).get
-            reached[owner] = Reached(seq, positions.check_of(stamp) if stamp else "")
+                stamp = self._connection.execute(_STAMP, (self.find_owner(owner), counters.seq)).get
+            reached[owner] = Reached(counters.seq, positions.check_of(stamp) if stamp else "", counters.last_at)
         return positions.encode(self._epoch, reached)
 
     # -- what stands before an append -------------------------------------------------------------------------
@@ -207,15 +193,14 @@ class Transaction:
         heads: dict[Key, Head] = {}
         holders: dict[Key, str] = {}
         owners: set[Owner] = set()
-        absent, known = self._absent, self._heads
+        absent, known = self._absent, self._kept
         for write in writes:
             owners.add(write.owner)
-            place = (write.owner, write.id)
-            head = known.get(place)
-            if head is None and write.id not in absent:
-                head = self._head(place)
-            if head is not None:
-                heads[place] = head
+            kept = known[write.owner].get(write.id) if write.owner in known else None
+            if kept is None and write.id not in absent:
+                kept = self._look_up(write.owner, write.id)
+            if kept is not None:
+                heads[write.owner, write.id] = kept.head
             if (key := write.facets.get("key")) is not None and (holder := self._holder(write.owner, key)) is not None:
                 holders[write.owner, key] = holder
         for quota in quotas:
@@ -230,16 +215,15 @@ class Transaction:
             leases=records.tokens(self._connection, guards) if guards else {},
         )
 
-    def _head(self, place: Key) -> Head | None:
+    def _look_up(self, owner: Owner, memory_id: str) -> Kept | None:
         """The newest version of a memory. A damaged one is refused: building on it would hide the damage."""
-        owner = self.find_owner(place[0])
-        found = rows.fetch(self._connection, _HEAD, (place[1], owner)) if owner else ()
+        number = self.find_owner(owner)
+        found = rows.fetch(self._connection, _HEAD, (memory_id, number)) if number else ()
         if not found:
             return None
         *row, vector = found[0]
         rows.verify(tuple(row))
         facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
-        self._kept[place] = Kept(row[5], facets.get("tags", ()), facets.get("key"))
         head = Head(
             version=row[3],
             born=row[6],
@@ -250,8 +234,9 @@ class Transaction:
             size=int(facets.get("bytes", 0)),
             vector=vector or 0,
         )
-        self._heads[place] = head
-        return head
+        kept = Kept(head, row[5], facets.get("tags", ()))
+        self._kept.setdefault(owner, {})[memory_id] = kept
+        return kept
 
     def _holder(self, owner: Owner, key: str) -> str | None:
         place = (owner, key)
@@ -323,9 +308,9 @@ class _Batch:
             connection.execute("DELETE FROM journal WHERE id = ? AND owner = ?", place)
             connection.execute("DELETE FROM damaged WHERE id = ? AND owner = ?", place)
             connection.execute("DELETE FROM images WHERE owner = ?", (row.owner,))
-        rows.INTO_JOURNAL.rows(connection, [row.journal()])
+        rows.INTO_JOURNAL.rows(connection, [_journal_row(row)])
 
-    def _remove(self, row: Row, before: Kept, *, keeps_vector: bool) -> None:
+    def _remove(self, row: Row, before: Kept | Row, *, keeps_vector: bool) -> None:
         """Take a memory's projections away, by their full keys: no table is searched."""
         self.flush()
         owner, number = row.owner, row.number
@@ -334,8 +319,8 @@ class _Batch:
             self._connection.execute(
                 "DELETE FROM tags WHERE owner = ? AND tag = ? AND number = ?", (owner, tag, number)
             )
-        if before.key is not None:
-            self._connection.execute("DELETE FROM keys WHERE owner = ? AND key = ?", (owner, before.key))
+        if before.head.key is not None:
+            self._connection.execute("DELETE FROM keys WHERE owner = ? AND key = ?", (owner, before.head.key))
         if not keeps_vector:
             self._connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
             self._connection.execute("DELETE FROM renewed WHERE number = ?", (number,))
@@ -346,8 +331,8 @@ class _Batch:
         if not collected:
             return
         connection = self._connection
-        rows.INTO_JOURNAL.rows(connection, [row.journal() for row in collected])
-        rows.INTO_HEADS.rows(connection, [row.head() for row in collected])
+        rows.INTO_JOURNAL.rows(connection, [_journal_row(row) for row in collected])
+        rows.INTO_HEADS.rows(connection, [_head_row(row) for row in collected])
         facets = [(row.owner, row.number, row.step.write.facets) for row in collected]
         rows.INTO_TAGS.rows(
             connection, [(owner, tag, number) for owner, number, one in facets for tag in one.get("tags", ())]
@@ -364,6 +349,26 @@ class _Batch:
                 if (write := row.step.write).vector is not None and not write.keeps_vector
             ],
         )
+
+
+def _journal_row(row: Row) -> tuple[object, ...]:
+    return rows.journal_row(row.step, row.owner, row.number, row.place)
+
+
+def _head_row(row: Row) -> tuple[object, ...]:
+    after = row.step.after
+    head = rows.head_columns(row.step.write.facets, after.size + after.vector)
+    return (row.owner, row.number, row.place, *head, after.born_at)
+
+
+def _last_stamps(planned: Plan) -> dict[Owner, Stamp]:
+    """The stamp of the last version of each owner written to."""
+    found: dict[Owner, Stamp] = {}
+    for step in reversed(planned.steps):
+        if len(found) == len(planned.counters):
+            break
+        found.setdefault(step.write.owner, step.write.stamp)
+    return found
 
 
 def erases(writes: Iterable[Write]) -> bool:

@@ -1,0 +1,31 @@
+"""Names of the command line: the program, environment variables, built-in commands, ids."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+
+from recollect.types import Identity
+
+PROGRAM = "recollect"
+COMPLETION_VARIABLE = "_RECOLLECT_COMPLETE"
+DATABASE = "database"
+DATABASE_VARIABLE = "RECOLLECT_DB"
+BUILTINS: Mapping[str, str] = MappingProxyType(
+    {
+        "where": "Show which database and identity are used here, and where each is set.",
+        "completion": "Print the completion script of a shell.",
+        "version": "Show the version.",
+    }
+)
+"""The commands of the command line itself, and what they do."""
+
+IDS = tuple(one.name for one in fields(Identity))
+
+
+def variable_of(id: str) -> str:
+    """The environment variable of an id.
+
+    >>> variable_of("user")
+    'RECOLLECT_USER'
+    """
+    return f"RECOLLECT_{id.upper()}"

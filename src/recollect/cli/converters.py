@@ -1,0 +1,97 @@
+"""Converters from text on the command line to values: times, sequences of the journal, custom fields, JSON."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from recollect import filters
+from recollect.errors import InvalidInput
+
+
+def moment(text: str, now: datetime, *, ahead: bool = False) -> datetime:
+    """A time from a date, a date and time, ``now``, or a span such as ``7d`` or ``last week`` before now.
+
+    With ``ahead``, the span lies after now. A time without a zone is in the zone of ``now``.
+
+    >>> moment("2030-01-07", datetime(2030, 1, 8, tzinfo=UTC)).isoformat()
+    '2030-01-07T00:00:00+00:00'
+    >>> moment("2d", datetime(2030, 1, 8, tzinfo=UTC), ahead=True).day
+    10
+    """
+    if text.strip().lower() == "now":
+        return now
+    try:
+        given = datetime.fromisoformat(text.strip())
+    except ValueError:
+        span = _span(text)
+        return now + span if ahead else now - span
+    return given if given.tzinfo else given.replace(tzinfo=now.tzinfo)
+
+
+def _span(text: str) -> timedelta:
+    try:
+        return filters.relative(text)
+    except InvalidInput:
+        raise ValueError("not a time: write 2030-01-07, 2030-01-07T09:30, 7d, 12h or 'last week'") from None
+
+
+def local_now() -> datetime:
+    """The time now, in the time zone of this machine."""
+    return datetime.now(UTC).astimezone()
+
+
+def to_moment(*, ahead: bool = False, position: type | None = None) -> Callable[[str], datetime | str]:
+    """Reads times for an option; with the type of a position in the journal, also positions."""
+
+    def read(value: str) -> datetime | str:
+        try:
+            return moment(value, local_now(), ahead=ahead)
+        except (ValueError, OverflowError) as error:
+            if position is str:
+                return value
+            raise click.BadParameter(str(error)) from None
+
+    return read
+
+
+def to_pair(value: str) -> tuple[str, Any]:
+    """Reads ``name=value`` for an option; the value is JSON if it parses as JSON, and otherwise a text.
+
+    >>> to_pair("pages=3"), to_pair("city=Rome")
+    (('pages', 3), ('city', 'Rome'))
+    """
+    name, sign, text = value.partition("=")
+    if not sign or not name:
+        raise click.BadParameter("write it as name=value, such as pages=3 or city=Rome")
+    try:
+        return name, json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return name, text
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def to_json(value: str) -> Any:
+    """Reads JSON for an option.
+
+    >>> to_json('{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        return json.loads(value, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"not JSON: {str(error)[:200]}") from None
+
+
+def to_word(value: str) -> str:
+    """Reads the name of a field or a setting for an option, with hyphens or underscores.
+
+    >>> to_word("limit-bytes")
+    'limit_bytes'
+    """
+    return value.replace("-", "_")

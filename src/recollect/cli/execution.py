@@ -1,0 +1,138 @@
+"""Running a verb: open the database, ask for confirmation, call the dispatcher, show the answer."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recollect import codec
+from recollect.cli import discovery, parameters
+from recollect.cli.constants import DATABASE
+from recollect.cli.global_options import GlobalOptions
+from recollect.cli.screen import Screen, one_line
+from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
+from recollect.operations import Caller, Progress, Verb, request
+from recollect.types import Need
+
+if TYPE_CHECKING:
+    from recollect.cli.discovery import Found
+    from recollect.memories.database import Memories
+
+
+def run_verb(
+    verb: Verb[Any, Any], options: GlobalOptions, values: Mapping[str, Any], out: Screen, notes: Screen
+) -> bool:
+    """Run a verb and show its answer; returns whether the answer is a yes."""
+    payload = parameters.payload_of(verb, values, whole=bool(values.get("whole")))
+    found = discovery.STANDALONE if verb.standalone else options.find()
+    with found.logging(), opened(verb, found) as memories, _progress(notes, verb.name) as progress:
+        caller = Caller(memories=memories, identity=found.identity, progress=progress)
+        call = request(verb.name, caller, payload)
+        if not values.get("yes"):
+            _confirm(call.question(), notes)
+        if verb.live and not values.get("once"):
+            from recollect.cli import change_feed  # lazy: one command needs it
+
+            return change_feed.follow(verb.name, caller, payload, out, json=options.json, interval_s=values["interval"])
+        answer = call.run()
+    answer_with(out, verb.name, answer, call.input, json=options.json, values=values)
+    return verb.agrees(answer)
+
+
+def answer_with(
+    out: Screen, name: str, answer: Any, given: Any, *, json: bool, values: Mapping[str, Any] | None = None
+) -> None:
+    """Show an answer: as JSON, as a file, or for people."""
+    if values and values.get("output"):
+        from recollect.cli import output_files  # lazy: one option of one command needs it
+
+        output_files.write_private(values["output"], answer.text, force=values["force"])
+        if not json:
+            out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
+            return
+    if json and name == "watch":
+        for one in answer.one_by_one():
+            out.line(as_json(name, one))
+    elif json:
+        out.line(as_json(name, answer))
+    elif values and values.get("svg"):
+        from recollect.cli import graph_views  # lazy: one option of one command needs it
+
+        values["svg"].write(graph_views.svg(answer))
+        out.line(f"{len(answer.nodes)} memories drawn into {values['svg'].name}")
+    else:
+        from recollect.cli.renderers import render  # lazy: programs need none of it
+
+        render(out, name, answer, given)
+
+
+def as_json(operation: str, result: Any) -> str:
+    """An answer as JSON for programs."""
+    return codec.encode_json({"ok": True, "operation": operation, "result": result}).decode()
+
+
+def _confirm(taken: str, notes: Screen) -> None:
+    """Ask a person before something is taken away; without a terminal, the flag ``--yes`` is required instead."""
+    if not taken:
+        return
+    if not (sys.stdin.isatty() and notes.terminal):
+        raise click.UsageError(f"this would {one_line(taken)}; there is no terminal to confirm it, so pass --yes")
+    click.confirm(f"{one_line(taken[0].upper() + taken[1:])}?", abort=True, err=True)
+
+
+@contextmanager
+def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
+    """The open database. Only verbs that create a database make one that does not exist."""
+    import recollect  # lazy: the engine, which is not needed to refuse a command line
+
+    if verb.standalone:
+        with recollect.open("ram:", embedder=None) as nothing:
+            yield nothing
+        return
+    path = found.path
+    if path is not None and not path.exists():
+        if not verb.creates:
+            raise ConfigurationError(
+                f"there is no database at {path} (from {found.origins[DATABASE]})",
+                details={"path": str(path)},
+                hint="recollect add creates one; --db names another",
+            )
+        if found.origins[DATABASE] == "the default":
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        memories = recollect.open(found.database, **found.options)
+    except EmbedderMismatch:
+        if verb.needs is Need.WRITE and EmbeddingFailed in verb.errors:
+            raise
+        memories = recollect.open(
+            found.database, **{**found.options, "embedder": None}
+        )  # a verb that needs no new vectors works by words alone
+    with memories:
+        yield memories
+
+
+@contextmanager
+def _progress(notes: Screen, name: str) -> Iterator[Progress | None]:
+    """A progress bar on a terminal, shown from the first step that is reported."""
+    if not notes.terminal:
+        yield None
+        return
+    bars: list[Any] = []
+
+    def told(done: int, total: int) -> None:
+        from rich.progress import Progress as Bar  # lazy: only for what takes long
+
+        if not bars:
+            bar = Bar(console=notes.console, transient=True)
+            bar.start()
+            bar.add_task(name, total=total)
+            bars.append(bar)
+        bars[0].update(bars[0].task_ids[0], completed=done, total=total)
+
+    try:
+        yield told
+    finally:
+        for bar in bars:
+            bar.stop()

@@ -1,0 +1,288 @@
+"""Memories, hits and versions on the screen: tables on a wide terminal, cards on a narrow one, lines for a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from recollect.cli import charts, widgets
+from recollect.cli.converters import local_now
+from recollect.cli.screen import NARROW, Screen, one_line, safe
+from recollect.types import Operation
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from recollect.operations.graph import Graph
+    from recollect.operations.history import Versions
+    from recollect.types import Hit, Memory, Page, Results, Version
+
+_EXCERPT = 280
+_ID_FITS = 60
+_STYLES = {
+    Operation.ADDED: "green",
+    Operation.UPDATED: "cyan",
+    Operation.FORGOTTEN: "yellow",
+    Operation.RESTORED: "green",
+    Operation.ERASED: "red",
+}
+
+
+def results(screen: Screen, answer: Results, given: Any) -> None:
+    """The hits with bars for their scores, the words of the query marked, and the reasons if they were asked for."""
+    if not screen.terminal:
+        screen.rows((f"{hit.score:.3f}", hit.memory.id, hit.memory.type.value, hit.memory.content) for hit in answer)
+        return
+    if not answer.hits:
+        screen.line("Nothing here seems to be about that.", "yellow")
+        screen.line("--min-score 0 gives whatever comes nearest.", "dim")
+        return
+    now = local_now()
+    for hit in answer:
+        _hit(screen, hit, given.query, now)
+    if answer.total > len(answer):
+        screen.line(f"{len(answer)} of {answer.total}; --limit shows more", "dim")
+    if not answer.semantic:
+        screen.line("found by words alone: there is no embedder, or it did not answer", "yellow")
+
+
+def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
+    score = charts.bar(hit.score, 10, plain=screen.plain)
+    fits = screen.width >= _ID_FITS
+    id = f"  {screen.styled(hit.memory.id, 'dim')}" if fits else ""
+    screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}{id}")
+    if not fits:
+        screen.line(f"   {hit.memory.id}", "dim")
+    _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), query))
+    screen.show(_indented(_facts(hit.memory, now), "dim"))
+    if hit.overrides:
+        screen.line(f"   stands before {len(hit.overrides)} of less specific layers", "magenta")
+    if hit.duplicates:
+        screen.line(f"   {len(hit.duplicates)} more say the same", "magenta")
+    names = max(map(len, hit.reasons), default=0)
+    room = max(5, min(24, screen.width - names - 12))
+    for name, drawn, value in charts.signed_bars(hit.reasons, room, plain=screen.plain):
+        style = "green" if value >= 0 else "red"
+        screen.line(f"   {name.replace('_', ' ').ljust(names)} {screen.styled(drawn, style)} {value:+.2f}")
+    screen.line()
+
+
+def excerpt(content: str, passage: tuple[int, int] | None) -> str:
+    """The part of a content to show: the passage that was found, or the beginning.
+
+    >>> excerpt("a" * 300, None)[-3:], len(excerpt("short", None))
+    ('aa…', 5)
+    """
+    start, end = passage or (0, len(content))
+    end = min(end, start + _EXCERPT)
+    return ("…" if start else "") + content[start:end] + ("…" if end < len(content) else "")
+
+
+def _marked(text: str, query: str) -> Text:
+    """The text with the words of the query marked, in any inflection."""
+    import re  # lazy: with rich, which needs it anyway
+
+    from rich.text import Text  # lazy: as in the screen
+
+    from recollect.text import words  # lazy: a search has loaded it by now
+
+    shown = Text(one_line(text))
+    wanted = set(words.asked(query))
+    for word in re.finditer(r"\w+", shown.plain):
+        if wanted.intersection(words.terms(word[0])):
+            shown.stylize("bold yellow", *word.span())
+    return shown
+
+
+def _wrapped(screen: Screen, text: Text) -> None:
+    from rich.padding import Padding  # lazy: as above
+
+    screen.show(Padding(text, (0, 0, 0, 3), expand=False))
+
+
+def _indented(text: str, style: str) -> Any:
+    from rich.padding import Padding  # lazy: as above
+    from rich.text import Text  # lazy: as above
+
+    return Padding(Text(text, style=style), (0, 0, 0, 3), expand=False)
+
+
+def _facts(memory: Memory, now: datetime) -> str:
+    owner = f"{memory.layer.value} {'/'.join(memory.owner.ids)}"
+    parts = [memory.type.value, owner, memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
+    return one_line(" · ".join(filter(None, parts)))
+
+
+def page(screen: Screen, answer: Page, _: Any) -> None:
+    """A table, or cards on a narrow terminal."""
+    if not screen.terminal:
+        screen.rows((one.id, one.type.value, one.created_at.isoformat(), one.content) for one in answer)
+        return
+    if not answer.memories:
+        screen.line("No memories.", "yellow")
+        return
+    now = local_now()
+    if screen.width < NARROW:
+        for one in answer:
+            _card(screen, one, now)
+    else:
+        screen.show(_table(answer, now))
+    screen.line(f"{len(answer)} of {answer.total}", "dim")
+    if answer.next_cursor:
+        screen.line(f"more: --cursor {answer.next_cursor}", "dim")
+
+
+def _card(screen: Screen, memory: Memory, now: datetime) -> None:
+    from rich.text import Text  # lazy: as above
+
+    screen.show(Text(one_line(excerpt(memory.content, None))))
+    screen.show(_indented(_facts(memory, now), "dim"))
+    screen.line(f"   {memory.id}", "dim")
+
+
+def _table(memories: Iterable[Memory], now: datetime) -> Table:
+    from rich.table import Table  # lazy: as above
+    from rich.text import Text  # lazy: as above
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("when", no_wrap=True, style="dim")
+    table.add_column("type", no_wrap=True, style="cyan")
+    table.add_column("content", ratio=1)
+    table.add_column("tags", style="magenta", max_width=20)
+    table.add_column("id", no_wrap=True, style="dim")
+    for one in memories:
+        content = Text(one_line(excerpt(one.content, None)), style="" if one.state.value == "active" else "strike dim")
+        tags = one_line(", ".join(one.tags))
+        table.add_row(charts.ago(one.created_at, now), one.type.value, content, Text(tags), one.id)
+    return table
+
+
+def memory(screen: Screen, answer: Memory, _: Any) -> None:
+    """All fields of a memory."""
+    pairs = [
+        ("id", answer.id),
+        ("owner", f"{answer.layer.value} {'/'.join(answer.owner.ids)}"),
+        ("type", answer.type.value + (f" ({answer.type_name})" if answer.type_name else "")),
+        ("importance", f"{answer.importance:g}"),
+        ("tags", ", ".join(answer.tags)),
+        ("title", answer.title),
+        ("description", answer.description),
+        ("author", f"{answer.author or ''} {f'({answer.role})' if answer.role else ''}".strip()),
+        ("session", answer.session),
+        ("language", answer.language),
+        ("confidence", answer.confidence),
+        ("relevance", answer.relevance),
+        ("decay", answer.decay_factor),
+        ("source", f"{answer.source.type.value} {answer.source.reference or ''}" if answer.source else None),
+        ("pointer", f"{answer.pointer.source_type.value} {answer.pointer.source_id}" if answer.pointer else None),
+        ("refers to", ", ".join(answer.references)),
+        ("key", answer.key),
+        ("state", answer.state.value),
+        ("version", answer.version),
+        ("happened", _moment(answer.occurred_at)),
+        ("recorded", _moment(answer.created_at)),
+        ("changed", _moment(answer.updated_at)),
+        ("expires", _moment(answer.expires_at)),
+        ("read", f"{answer.access_count} times"),
+        *((f"meta.{name}", value) for name, value in answer.metadata.items()),
+        ("vector", f"{answer.vector.embedder}, {answer.vector.dimension} numbers" if answer.vector else None),
+    ]
+    screen.line(safe(answer.content) if screen.terminal else answer.content)
+    screen.line()
+    widgets.pairs(screen, [(name, str(value)) for name, value in pairs if value not in (None, "")])
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}" if moment else ""
+
+
+def history(screen: Screen, answer: Versions, _: Any) -> None:
+    """Every version, with its content where it changed."""
+    before = None
+    for version in answer.versions:
+        _version(screen, version)
+        content = version.memory.content if version.memory else None
+        if screen.terminal and content is not None and content != before:
+            _wrapped(screen, _marked(excerpt(content, None), ""))
+        before = content
+
+
+def changes(screen: Screen, answer: Versions, _: Any) -> None:
+    """A line for each change."""
+    for version in answer.versions:
+        _version(screen, version)
+
+
+def _version(screen: Screen, version: Version) -> None:
+    if screen.terminal:
+        style = _STYLES[version.operation]
+        id = f"{version.memory_id} v{version.version}"
+        room = screen.width >= _ID_FITS + 20
+        screen.line(
+            f"{version.recorded_at.astimezone():%m-%d %H:%M:%S} "
+            f"{screen.styled(version.operation.value.ljust(9), style)}{f' {id}' if room else ''}"
+        )
+        if not room:
+            screen.line(id, "dim")
+        if version.reason:
+            screen.line(f"       {one_line(version.reason)}", "dim")
+        return
+    content = version.memory.content if version.memory else ""
+    screen.rows(
+        [
+            (
+                version.position or "",
+                version.recorded_at.isoformat(),
+                version.operation.value,
+                version.memory_id,
+                str(version.version),
+                version.reason or "",
+                content,
+            )
+        ]
+    )
+
+
+def graph(screen: Screen, answer: Graph, _: Any) -> None:
+    """The references as a tree."""
+    if not screen.terminal:
+        screen.rows((edge.source, edge.target) for edge in answer.edges)
+        return
+    if not answer.edges:
+        screen.line("No references.", "yellow")
+    from recollect.cli import graph_views  # lazy: one command needs it
+
+    for branch in graph_views.tree(answer, plain=screen.plain):
+        again = " (see above)" if branch.repeated else ""
+        id = f"  {branch.node.id}" if screen.width >= NARROW else ""
+        room = max(10, screen.width - len(branch.prefix) - len(again) - len(id))
+        label = charts.cut(one_line(branch.node.label), room)
+        screen.line(f"{branch.prefix}{label}{screen.styled(again + id, 'dim')}")
+    if not answer.complete:
+        screen.line("There are more; --limit shows them.", "yellow")
+
+
+def live_table(screen: Screen, versions: list[Version], total: int, last: int) -> Table:
+    """The latest changes, and their total number."""
+    from rich.table import Table  # lazy: as above
+    from rich.text import Text  # lazy: as above
+
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table.caption = Text(f"{total} changes, the last is {last}; Ctrl-C ends", style="dim")
+    table.add_column("at", no_wrap=True, style="dim")
+    table.add_column("what", no_wrap=True)
+    table.add_column("content", ratio=1, no_wrap=True, overflow="ellipsis")
+    if screen.width >= NARROW:
+        table.add_column("id", no_wrap=True, style="dim")
+    for version in versions:
+        content = one_line(version.memory.content[:_EXCERPT]) if version.memory else ""
+        cells = [
+            Text(f"{version.recorded_at.astimezone():%H:%M:%S}"),
+            Text(version.operation.value, style=_STYLES[version.operation]),
+            Text(content or one_line(version.reason or "")),
+            Text(version.memory_id),
+        ]
+        table.add_row(*cells[: len(table.columns)])
+    return table

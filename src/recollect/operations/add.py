@@ -1,0 +1,74 @@
+"""The verb that adds."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recollect import fields
+from recollect.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, InvalidLayer, RateLimited
+from recollect.operations.conditions import MANY
+from recollect.operations.memory_fields import OptionalFields
+from recollect.operations.verb import Caller, Example, Takes, Verb, argument, memory_field, option, result
+from recollect.types import Layer, Memory, MemoryType, Need, NewMemory
+from recollect.types.bounds import Bounds
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """The memories as they were stored, in the order given."""
+
+    memories: tuple[Memory, ...] = result("The memories as they were stored, in the order given.", bounds=MANY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(OptionalFields):
+    """What to remember; the other fields apply to every content."""
+
+    content: tuple[str, ...] = argument(
+        "The texts to remember, one memory each.",
+        takes=Takes.WORDS,
+        bounds=Bounds(max_length=_MOST, each=fields.CONTENT),
+    )
+    layer: Layer | None = option(
+        "The layer that owns the memory; by default, the most specific one that the identity has.", short="l"
+    )
+    type: MemoryType = memory_field("type", MemoryType.FACT)
+    importance: float = memory_field("importance", fields.MEMORY["importance"].default)
+    tags: tuple[str, ...] = memory_field("tags", ())
+    metadata: Mapping[str, Any] = memory_field("metadata", {})
+    references: tuple[str, ...] = memory_field("references", ())
+    key: str | None = memory_field("key")
+
+
+def _add(caller: Caller, given: Add) -> Added:
+    if given.key is not None and len(given.content) > 1:
+        raise InvalidInput(
+            f"one key was given for {len(given.content)} contents",
+            operation="add",
+            details={"field": "key"},
+            hint="a key identifies one memory: add them one by one, or without a key",
+        )
+    rest = {one.name: getattr(given, one.name) for one in dataclasses.fields(given) if one.name != "content"}
+    news = [NewMemory(content=content, **rest) for content in given.content]
+    return Added(memories=tuple(caller.view.add_many(news)))
+
+
+ADD = Verb(
+    name="add",
+    input=Add,
+    output=Added,
+    run=_add,
+    needs=Need.WRITE,
+    errors=(InvalidLayer, ContentTooLong, Conflict, EmbeddingFailed, RateLimited),
+    creates=True,
+    description="Several contents are stored together: all of them, or none.",
+    examples=(
+        Example(line="recollect add Prefers dark mode --type preference --tag ui", says="the words are one memory"),
+        Example(line="cat notes.txt | recollect add -", says="one memory for each line"),
+        Example(line="recollect add - --whole --title Minutes < notes.txt", says="the whole text as one memory"),
+        Example(line="recollect add 'Use tabs' --project api --layer project", says="for everybody in the project"),
+    ),
+)

@@ -1,0 +1,45 @@
+"""The verb that frees space in a session: compact."""
+
+from dataclasses import dataclass
+
+from recollect.errors import NotFound
+from recollect.operations.sessions import SESSION_ID
+from recollect.operations.verb import Caller, Example, Verb, argument, option
+from recollect.types import CompactionReport, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compact:
+    """Which session."""
+
+    id: str = argument("The id of the session.", bounds=SESSION_ID)
+    dry_run: bool = option("Only report what would be erased; change nothing.", False, short="n")
+
+
+def _compact(caller: Caller, given: Compact) -> CompactionReport:
+    return caller.view.sessions.compact(given.id, dry_run=given.dry_run)
+
+
+def _taken_away(caller: Caller, given: Compact) -> str:
+    if given.dry_run:
+        return ""
+    count = caller.view.sessions.compact(given.id, dry_run=True).count
+    memories = f"{count} {'memory' if count == 1 else 'memories'}"
+    return f"erase {memories} of the session {given.id} for good" if count else ""
+
+
+COMPACT = Verb(
+    name="compact",
+    input=Compact,
+    output=CompactionReport,
+    run=_compact,
+    needs=Need.ERASE,
+    errors=(NotFound,),
+    asks=_taken_away,
+    description="Erases forgotten and expired memories, and the least relevant ones if the session is full. Pinned"
+    " memories stay.",
+    examples=(
+        Example(line="recollect compact monday --dry-run", says="what would be erased, and how much space it frees"),
+        Example(line="recollect compact monday --yes", says="without being asked"),
+    ),
+)

@@ -1,0 +1,166 @@
+"""Verbs that forget and erase memories and restore forgotten ones: forget, restore."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recollect import fields
+from recollect.errors import InvalidInput, InvalidLayer
+from recollect.operations.conditions import IDS, MANY_IDS, Conditions, layers_field
+from recollect.operations.verb import Caller, Example, Takes, Verb, argument, group, option, result
+from recollect.types import Layer, Need, Operation
+
+if TYPE_CHECKING:
+    from recollect.memories.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The ids that were forgotten (or would be, in a dry run), and those for which there was nothing to forget."""
+
+    ids: tuple[str, ...] = result("Ids of the memories that were forgotten, or would be.", bounds=MANY_IDS)
+    missing: tuple[str, ...] = result("Ids for which there was nothing to forget.", bounds=MANY_IDS)
+    permanent: bool = result("Whether the memories were erased.")
+    dry_run: bool = result("Whether nothing was changed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """What to forget, by ids or by conditions, and whether for good."""
+
+    ids: tuple[str, ...] = argument(
+        "Ids of the memories to forget; without ids, the filter and the layers say which.",
+        (),
+        takes=Takes.EACH,
+        bounds=IDS,
+    )
+    filter: Conditions = group("Forget the memories for which these conditions hold.", Conditions)
+    layers: tuple[Layer, ...] = layers_field()
+    permanent: bool = option(
+        "Erase the memories with all their versions; this cannot be undone.", False, needs=Need.ERASE
+    )
+    reason: str | None = option("The reason, kept in the history.", bounds=fields.LINE)
+    dry_run: bool = option("Only report what would be forgotten; change nothing.", False, short="n")
+
+    @property
+    def conditions(self) -> list[str]:
+        """The names of the conditions that are set."""
+        return [*(f"filter.{name}" for name in self.filter.given), *(["layers"] if self.layers else [])]
+
+
+def _forget(caller: Caller, given: Forget) -> Forgotten:
+    _check(given)
+    gone, missing = _by_ids(caller.view, given) if given.ids else _by_conditions(caller.view, given)
+    return Forgotten(ids=tuple(gone), missing=tuple(missing), permanent=given.permanent, dry_run=given.dry_run)
+
+
+def _check(given: Forget) -> None:
+    """Either ids or conditions: a call that gives neither by mistake must not forget everything."""
+    if bool(given.ids) == bool(given.conditions):
+        both = bool(given.ids)
+        raise InvalidInput(
+            "both ids and conditions were given" if both else "neither an id nor a condition was given",
+            operation="forget",
+            details={"field": given.conditions[0] if both else "ids"},
+            hint="give ids, or conditions such as a tag; a layer alone selects everything in it",
+        )
+
+
+def _by_ids(view: "View", given: Forget) -> tuple[list[str], list[str]]:
+    gone: list[str] = []
+    missing: list[str] = []
+    for id in dict.fromkeys(given.ids):
+        if given.dry_run:
+            done = _forgettable(view, id, permanent=given.permanent)
+        else:
+            done = view.forget(id, permanent=given.permanent, reason=given.reason)
+        (gone if done else missing).append(id)
+    return gone, missing
+
+
+def _by_conditions(view: "View", given: Forget, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
+    removal = view.forget_many(
+        filter=given.filter.to_filter(),
+        layers=given.layers or None,
+        reason=given.reason,
+        permanent=given.permanent,
+        dry_run=dry_run or given.dry_run,
+    )
+    return list(removal.ids), []
+
+
+def _forgettable(view: "View", id: str, *, permanent: bool) -> bool:
+    """Whether there is something to forget. Reads the history, because reading the memory would count as an access."""
+    versions = view.history(id)
+    gone = {Operation.ERASED} if permanent else {Operation.ERASED, Operation.FORGOTTEN}
+    return bool(versions) and versions[-1].operation not in gone
+
+
+def _taken_away(caller: Caller, given: Forget) -> str:
+    """What a person should confirm: what cannot be undone, and what conditions select."""
+    if given.dry_run or (given.ids and not given.permanent):
+        return ""
+    _check(given)
+    count = len(set(given.ids)) or len(_by_conditions(caller.view, given, dry_run=True)[0])
+    what = "this memory" if len(given.ids) == 1 else f"{count} {'memory' if count == 1 else 'memories'}"
+    how = f"erase {what} for good, with all versions" if given.permanent else f"forget {what}"
+    return how if count else ""
+
+
+def _none_missing(answer: "Forgotten | Restored") -> bool:
+    return not answer.missing
+
+
+FORGET = Verb(
+    name="forget",
+    input=Forget,
+    output=Forgotten,
+    run=_forget,
+    needs=Need.WRITE,
+    errors=(InvalidLayer,),
+    asks=_taken_away,
+    agrees=_none_missing,
+    description="A forgotten memory is left out of everything and can be restored; with permanent it is erased."
+    " Memories selected by conditions are forgotten together: all of them, or none.",
+    examples=(
+        Example(line="recollect forget $ID --reason outdated", says="restore brings it back"),
+        Example(line="recollect forget --tag personal --before 2026-01-01 --dry-run", says="how many it would be"),
+        Example(line="recollect forget --tag personal --within 7d --yes", says="all of them, without being asked"),
+        Example(line="recollect forget $ID --permanent --dry-run", says="what would be erased"),
+        Example(line="recollect forget $ID --permanent --yes", says="erased, without being asked"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The ids that were restored, and those for which there was nothing to restore."""
+
+    ids: tuple[str, ...] = result("Ids of the memories that were restored.", bounds=MANY_IDS)
+    missing: tuple[str, ...] = result("Ids for which there was nothing to restore.", bounds=MANY_IDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """What to restore."""
+
+    ids: tuple[str, ...] = argument("Ids of the memories to restore.", takes=Takes.EACH, bounds=IDS)
+
+
+def _restore(caller: Caller, given: Restore) -> Restored:
+    view = caller.view
+    found = {id: view.restore(id) for id in given.ids}
+    return Restored(
+        ids=tuple(id for id, back in found.items() if back),
+        missing=tuple(id for id, back in found.items() if not back),
+    )
+
+
+RESTORE = Verb(
+    name="restore",
+    input=Restore,
+    output=Restored,
+    run=_restore,
+    needs=Need.WRITE,
+    agrees=_none_missing,
+    examples=(Example(line="recollect restore $ID", says="as if it had not been forgotten"),),
+)

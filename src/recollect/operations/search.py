@@ -1,0 +1,36 @@
+"""The verb that searches."""
+
+from dataclasses import dataclass
+
+from recollect.errors import EmbeddingFailed, InvalidLayer, QueryTooLong, RateLimited
+from recollect.operations.conditions import ScopedSearch, layers_field
+from recollect.operations.verb import Caller, Example, Verb
+from recollect.types import Layer, Need, Results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search(ScopedSearch):
+    """What to search for, and where."""
+
+    layers: tuple[Layer, ...] = layers_field()
+
+
+def _search(caller: Caller, given: Search) -> Results:
+    return caller.view.search(given.query, **given.arguments())
+
+
+SEARCH = Verb(
+    name="search",
+    input=Search,
+    output=Results,
+    run=_search,
+    needs=Need.READ,
+    errors=(InvalidLayer, QueryTooLong, EmbeddingFailed, RateLimited),
+    description="Scores range from 0 to 1. If no memory seems to be about the question, the answer is empty.",
+    examples=(
+        Example(line="recollect search what theme does she like", says="by meaning and by words"),
+        Example(line="recollect search theme --explain", says="why each memory was found, as bars"),
+        Example(line="recollect search 'secur*' --type decision --within 30d", says="decisions of the last month"),
+        Example(line="recollect search theme --json --limit 3", says="for a program"),
+    ),
+)

@@ -1,0 +1,51 @@
+"""The verb that shows one memory."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect import fields
+from recollect.errors import NotFound
+from recollect.operations.conditions import Position, as_of_field
+from recollect.operations.verb import Caller, Example, Verb, argument, option
+from recollect.types import Memory, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """Which memory to show."""
+
+    id: str = argument("The id of the memory.", bounds=fields.ID)
+    as_of: datetime | Position | None = as_of_field()
+    include_forgotten: bool = option("Show it even if it is forgotten.", False, flag="forgotten")
+    include_vector: bool = option("Include its embedding.", False, flag="vector")
+
+
+def _show(caller: Caller, given: Show) -> Memory:
+    found = caller.view.get(
+        given.id,
+        as_of=given.as_of,
+        include_forgotten=given.include_forgotten,
+        include_vector=given.include_vector,
+    )
+    if found is None:
+        raise NotFound(
+            f"no memory {given.id[:64]!r} is visible here",
+            operation="show",
+            details={"memory_id": given.id[:64]},
+            hint="check the id and the identity; include_forgotten shows a forgotten one",
+        )
+    return found
+
+
+SHOW = Verb(
+    name="show",
+    input=Show,
+    output=Memory,
+    run=_show,
+    needs=Need.READ,
+    errors=(NotFound,),
+    examples=(
+        Example(line="recollect show $ID", says="as it is"),
+        Example(line="recollect show $ID --as-of 2030-01-07", says="as it was on that day"),
+    ),
+)

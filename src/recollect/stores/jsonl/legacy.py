@@ -1,0 +1,255 @@
+"""Folders of release 0.1, whose truth was a log of lengths beside the lines: read once, and written as lines of today.
+
+A copy is made first, beside the folder, and everything is read from the copy. The log is removed last: a migration that
+was killed begins again.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from recollect import codec, ids
+from recollect.stores.jsonl import derived, lines
+from recollect.stores.jsonl.disk import Disk
+from recollect.stores.jsonl.folders import FOLDERS
+from recollect.stores.jsonl.lines import Fields, Flaw, Line
+from recollect.stores.jsonl.locks import Lock
+from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES, OwnerFolder, vector_line
+from recollect.stores.jsonl.settings_file import SettingsFile
+from recollect.stores.jsonl.writing import GIVEN
+from recollect.types import Layer, Operation, Owner, Stamp, State, Stored, Vector
+
+LOG = "journal/commits.jsonl"
+SETTINGS = "settings.jsonl"
+VECTORS, ACCESSES = "vectors.jsonl", "accesses.jsonl"
+_FACETS = ("key", "author", "role", "session", "title", "decay_factor")
+_PAYLOAD = ("description", "language", "type_name", "confidence", "relevance", "pointer", "references")
+
+
+@dataclass(slots=True)
+class Old:
+    """What an owner's folder of 0.1 holds."""
+
+    versions: dict[int, Fields] = field(default_factory=dict)  # by sequence
+    unread: list[bytes] = field(default_factory=list)
+    vectors: dict[str, dict[str, Vector]] = field(default_factory=dict)
+    accesses: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def is_legacy(disk: Disk) -> bool:
+    """Whether a folder is of release 0.1."""
+    return bool(disk.look(LOG).inode or disk.look(SETTINGS).inode)
+
+
+def migrate(disk: Disk, lock: Lock) -> None:
+    """Bring a folder of 0.1 to lines of today; nothing if it is one of today."""
+    if not is_legacy(disk):
+        return
+    with lock.exclusive("migrate"):
+        if not is_legacy(disk):
+            return
+        (disk.root / "journal").mkdir(mode=0o700, exist_ok=True)
+        with Lock(disk.root / "journal" / "lock").exclusive("migrate"):  # processes of 0.1 wait for this one
+            _convert(Disk(_copy(disk)), disk)
+        for name in (SETTINGS, "journal/lock", "journal/lock.turn", LOG):
+            disk.remove(name)
+        disk.remove_folder("journal")
+
+
+def _copy(disk: Disk) -> Path:
+    """The copy of the folder, made whole or not at all."""
+    made = disk.root.with_name(f"{disk.root.name}.0.1.bak")
+    if not made.exists():
+        half = made.with_name(f"{made.name}.half")
+        with disk.translated(made.name):
+            shutil.rmtree(half, ignore_errors=True)
+            shutil.copytree(disk.root, half, symlinks=True, ignore=shutil.ignore_patterns("lock", "lock.turn"))
+            half.chmod(0o700)
+            half.rename(made)
+    return made
+
+
+def _convert(old: Disk, disk: Disk) -> None:
+    lengths = _lengths(old)
+    settings = {
+        str(one["name"]): one["value"]
+        for one in map(lines.unsealed, lines.split(_content(old, SETTINGS, lengths)))
+        if not isinstance(one, Flaw)
+    }
+    origin = ids.new_origin(os.urandom)
+    clock = ids.StampClock(origin)
+    folders = [f"{layer}/{name}" for layer in FOLDERS.values() for name, is_folder in old.entries(layer) if is_folder]
+    found = {name: _read(old, name, lengths) for name in folders}
+    written: dict[str, list[Stored]] = {name: [] for name in folders}
+    last: dict[tuple[str, str], Stamp] = {}
+    every = sorted((sequence, name) for name, one in found.items() for sequence in one.versions)
+    for sequence, name in every:
+        with suppress(*lines.UNREADABLE):
+            fields = found[name].versions[sequence]
+            stored = _stored(fields, clock, last.get((name, str(fields["id"]))))
+            last[name, stored.id] = stored.stamp
+            written[name].append(stored)
+    for name in folders:
+        _write(disk, OwnerFolder(name), found[name], written[name])
+    disk.remove("indices/global_index.json")
+    disk.remove("indices/topic_index.json")
+    disk.remove_folder("indices")
+    kept = {name: value for name, value in settings.items() if isinstance(value, str)}
+    SettingsFile(disk).write(kept | {"origin": origin})
+
+
+# -- reading --------------------------------------------------------------------------------------------------
+
+
+def _lengths(old: Disk) -> dict[str, int] | None:
+    """How much of each file counts, by the log; nothing if the log is lost or damaged: then every whole line does."""
+    data, _ = old.read(LOG)
+    lengths: dict[str, int] = {}
+    rewritten: tuple[str, ...] = ()
+    ordinal = 0
+    for line in lines.split(data[: data.rfind(b"\n") + 1]):
+        fields = lines.unsealed(line)
+        if isinstance(fields, Flaw):
+            return None
+        if fields.get("checkpoint"):
+            lengths.clear()
+        lengths |= fields["files"]
+        ordinal, rewritten = fields["commit"], tuple(fields.get("rewritten", ()))
+    for name in rewritten:  # the last commit replaced files, and a crash came before they were exchanged
+        waiting = f"{name}.{ordinal}.new"
+        if name in lengths and ".." not in name and old.look(waiting).inode:
+            old.replace(name, old.read(waiting)[0])
+    return lengths or None
+
+
+def _content(old: Disk, name: str, lengths: dict[str, int] | None) -> bytes:
+    data, _ = old.read(name)
+    if lengths is not None and data[: lengths.get(name, 0)].endswith(b"\n"):
+        return data[: lengths[name]]
+    return data[: data.rfind(b"\n") + 1]  # the log is lost, or somebody edited the file
+
+
+def _lines(old: Disk, name: str, lengths: dict[str, int] | None) -> Iterator[Fields | Flaw]:
+    return map(lines.unsealed, lines.split(_content(old, name, lengths)))
+
+
+def _read(old: Disk, name: str, lengths: dict[str, int] | None) -> Old:
+    found = Old()
+    for file in (MEMORY, TOMBSTONES):
+        for one in _lines(old, f"{name}/{file}", lengths):
+            if isinstance(one, Flaw):
+                found.unread += [one.data] if file == MEMORY else []
+            elif file == MEMORY or one.get("operation") == Operation.ERASED:
+                found.versions.setdefault(int(one["sequence"]), one)
+    for one in _lines(old, f"{name}/{VECTORS}", lengths):
+        if not isinstance(one, Flaw):
+            with suppress(*lines.UNREADABLE):
+                _take_vector(found, one)
+    for one in _lines(old, f"{name}/{ACCESSES}", lengths):
+        if not isinstance(one, Flaw):
+            with suppress(*lines.UNREADABLE):
+                times, last_at = found.accesses.get(one["id"], (0, 0))
+                found.accesses[one["id"]] = (times + int(one["count"]), max(last_at, _micros(one["last_accessed"])))
+    return found
+
+
+def _take_vector(found: Old, one: Fields) -> None:
+    """A vector that came with a version replaces all others; one that came later stands beside other embedders'."""
+    held = found.vectors.setdefault(one["id"], {})
+    if "sequence" in one:
+        held.clear()
+    if one["vector"] is not None:
+        vector = lines.to_vector({**one, "data": one["vector"]})
+        held[vector.embedder] = vector
+
+
+# -- writing --------------------------------------------------------------------------------------------------
+
+
+def _stored(fields: Fields, clock: ids.StampClock, replaced: Stamp | None) -> Stored:
+    layer, *names = fields["owner"]
+    owner = Owner(Layer(layer), tuple(names))
+    operation = Operation(fields["operation"])
+    recorded_at = _micros(fields.get("recorded_at") or fields["timestamp"])
+    facets, payload = ({}, b"") if operation is Operation.ERASED else _sealed(fields)
+    return Stored(
+        owner=owner,
+        id=str(fields["id"]),
+        version=int(fields["version"]),
+        seq=0,
+        born=0,
+        born_at=0,
+        recorded_at=recorded_at,
+        operation=operation,
+        stamp=clock.stamp(recorded_at),
+        replaced=replaced,
+        reason=fields.get("reason"),
+        facets=facets,
+        payload=payload,
+    )
+
+
+def _sealed(fields: Fields) -> tuple[dict[str, Any], bytes]:
+    """The facets and the payload that the engine would make of a memory."""
+    content, source = fields["content"], fields.get("source")
+    named = {**fields, "role": content.get("role")}
+    facets: dict[str, Any] = {
+        "state": fields.get("state", State.ACTIVE.value),
+        "type": fields["type"],
+        "importance": fields["importance"],
+        "created_at": _micros(fields["timestamp"]),
+        "occurred_at": _micros(fields.get("occurred_at") or fields["timestamp"]),
+        "text": content["message"],
+    }
+    facets |= {name: named[name] for name in _FACETS if named.get(name) is not None}
+    facets |= {"tags": fields["tags"]} if fields.get("tags") else {}
+    facets |= {"fields": content["metadata"]} if content.get("metadata") else {}
+    facets |= {"expires_at": _micros(fields["expires_at"])} if fields.get("expires_at") else {}
+    facets |= {"source_type": source["type"]} if source else {}
+    facets |= {"has_pointer": True} if fields.get("pointer") else {}
+    rest = {name: fields[name] for name in _PAYLOAD if fields.get(name)}
+    rest |= {"source_reference": source["reference"]} if source and source.get("reference") else {}
+    payload = codec.encode_json(rest) if rest else b""
+    return facets | {"bytes": lines.size_of(facets, payload)}, payload
+
+
+def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) -> None:
+    heads = {one.id: one.stamp for one in versions}
+    started: set[str] = set()
+    parts = {MEMORY: bytearray(), TOMBSTONES: bytearray()}
+    after: Stamp | None = None
+    for one in versions:
+        given = old.vectors.get(one.id, {}).get(GIVEN) if heads[one.id] == one.stamp else None
+        keeps = one.id in started and given is None and one.operation is not Operation.ERASED
+        line = Line(stored=one, after=after, vector=given, keeps_vector=keeps)
+        parts[TOMBSTONES if one.operation is Operation.ERASED else MEMORY] += lines.encode(line)
+        started.add(one.id)
+        after = one.stamp
+    parts[MEMORY] += b"".join(line + b"\n" for line in old.unread)
+    vectors = [
+        vector_line(memory_id, heads[memory_id], vector, 0)
+        for memory_id, held in old.vectors.items()
+        if memory_id in heads
+        for vector in held.values()
+        if vector.embedder != GIVEN
+    ]
+    accesses = [derived.access_line(memory_id, *counted) for memory_id, counted in old.accesses.items()]
+    for name, data in (
+        (folder.memory, bytes(parts[MEMORY])),
+        (f"{folder.name}/{TOMBSTONES}", bytes(parts[TOMBSTONES])),
+        (folder.derived(VECTORS), b"".join(vectors)),
+        (folder.derived(ACCESSES), b"".join(accesses)),
+    ):
+        if data or disk.look(name).inode:
+            disk.replace(name, data)
+    for file in (VECTORS, ACCESSES, "index.json"):
+        disk.remove(f"{folder.name}/{file}")
+
+
+def _micros(text: str) -> int:
+    return codec.to_micros(datetime.fromisoformat(text))

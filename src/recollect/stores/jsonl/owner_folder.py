@@ -1,0 +1,191 @@
+"""The folder of one owner: what was read of its files, and what follows from the lines for its vectors."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.stores.jsonl import lines
+from recollect.stores.jsonl.disk import MISSING, Disk, Look
+from recollect.stores.jsonl.folders import folder
+from recollect.stores.jsonl.lines import Flaw, Line
+from recollect.types import Operation, Owner, Stamp, Stored, Vector
+
+MEMORY = "memory.jsonl"
+ARCHIVE = "archive.jsonl"
+TOMBSTONES = "tombstones.jsonl"
+DAMAGED = "damaged.jsonl"
+LINES = (MEMORY, ARCHIVE, TOMBSTONES)
+"""The files that hold versions, in the order of reading: a line moves from the first to the second, never back."""
+
+DERIVED = "derived"
+_END_BYTES = 64
+
+
+@dataclass(slots=True)
+class OwnerFolder:
+    """What this process knows of a folder.
+
+    ``seen``, ``offset`` and ``end`` say how far ``memory.jsonl`` was read. ``last`` is the stamp of the newest line.
+    ``left`` tells that lines of erased memories still stand in the files. ``vanished`` are versions that were read once
+    and whose lines are gone or were edited.
+    """
+
+    name: str
+    owner: Owner | None = None
+    seen: Look = MISSING
+    offset: int = 0
+    end: bytes = b""
+    last: Stamp | None = None
+    left: bool = False
+    loaded: bool = False
+    flaws: Counter[str] = field(default_factory=Counter)
+    vanished: dict[Stamp, Stored] = field(default_factory=dict)
+    batched: dict[Stamp, str] = field(default_factory=dict)
+    gone: dict[Stamp, int] = field(default_factory=dict)  # the sequences of versions that were erased
+    vectors_seen: Look = MISSING
+    vectors_offset: int = 0
+    revision: int = 0  # of the vectors that were read
+    _since: dict[str, set[Stamp]] = field(default_factory=dict)  # versions that have the same text
+    _given: dict[str, Vector] = field(default_factory=dict)
+    _made: dict[str, dict[str, tuple[Stamp, Vector]]] = field(default_factory=dict)
+
+    @property
+    def memory(self) -> str:
+        """The file of its versions."""
+        return f"{self.name}/{MEMORY}"
+
+    def derived(self, file: str) -> str:
+        """The name of a derived file."""
+        return f"{DERIVED}/{self.name}/{file}"
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    def tail(self, disk: Disk) -> list[Line] | None:
+        """What was appended since the last look; nothing if more than that happened: then everything must be read."""
+        if not self.loaded or self.seen.inode == 0:
+            return None
+        data, look = disk.read(self.memory, self.offset - len(self.end))
+        moved = look.inode != self.seen.inode or look.size <= self.seen.size or not data.startswith(self.end)
+        if moved:
+            return None
+        found: list[Line] = []
+        for one in self._whole(data[len(self.end) :], look):
+            if isinstance(one, Flaw):
+                self.flaws[one.kind] += 1
+            else:
+                found.append(one)
+        return found
+
+    def whole(self, disk: Disk) -> list[Line]:
+        """Every line of every file."""
+        self.flaws.clear()
+        self.offset, self.end = 0, b""
+        data, look = disk.read(self.memory)
+        found = self._whole(data, look)
+        for file in LINES[1:]:
+            data, _ = disk.read(f"{self.name}/{file}")
+            found += self._decoded(data[: data.rfind(b"\n") + 1])
+        self.flaws.update(one.kind for one in found if isinstance(one, Flaw))
+        self.loaded = True
+        return [one for one in found if isinstance(one, Line)]
+
+    def _whole(self, data: bytes, look: Look) -> list[Line | Flaw]:
+        """The lines that end. Half a line is left for later: perhaps somebody is writing it."""
+        whole = data[: data.rfind(b"\n") + 1]
+        self.advance(whole, look)
+        return self._decoded(whole)
+
+    def advance(self, data: bytes, look: Look) -> None:
+        """Note that so much more was read, or written."""
+        self.offset += len(data)
+        self.end = (self.end + data[-_END_BYTES:])[-_END_BYTES:]
+        self.seen = look
+
+    def replaced(self, data: bytes, look: Look) -> None:
+        """Note that the file was replaced by this process."""
+        self.offset, self.end = 0, b""
+        self.advance(data, look)
+
+    def _decoded(self, data: bytes) -> list[Line | Flaw]:
+        return [self._checked(lines.decode(one), one) for one in lines.split(data)]
+
+    def _checked(self, one: Line | Flaw, data: bytes) -> Line | Flaw:
+        """A line counts only in the folder of its owner."""
+        if isinstance(one, Flaw) or one.stored.owner == self.owner:
+            return one
+        if folder(one.stored.owner) != self.name:
+            return Flaw("misplaced", data)
+        self.owner = one.stored.owner
+        return one
+
+    # -- vectors ----------------------------------------------------------------------------------------------
+
+    def forget_versions(self) -> None:
+        """Begin anew, before everything is noted again."""
+        self.batched.clear()
+        self._since.clear()
+        self._given.clear()
+
+    def note(self, line: Line) -> None:
+        """Take in what a version says of its batch and its vector."""
+        one = line.stored
+        if line.batch is not None and line.batch.size > 1:
+            self.batched[one.stamp] = line.batch.id
+        if line.keeps_vector:
+            self._since.setdefault(one.id, set()).add(one.stamp)
+            return
+        self._given.pop(one.id, None)
+        if one.operation is Operation.ERASED:
+            self._since.pop(one.id, None)
+            self._made.pop(one.id, None)
+            return
+        self._since[one.id] = {one.stamp}
+        if line.vector is not None:
+            self._given[one.id] = line.vector
+
+    def forget_vectors(self, embedder: str | None = None) -> None:
+        """Drop derived vectors: all, or those of other embedders than one."""
+        for memory_id, held in list(self._made.items()):
+            self._made[memory_id] = {name: one for name, one in held.items() if name == embedder}
+        self.vectors_seen = MISSING
+
+    def note_vector(self, memory_id: str, stamp: Stamp, vector: Vector) -> None:
+        """Take in a vector that an embedder made for a version."""
+        self._made.setdefault(memory_id, {})[vector.embedder] = (stamp, vector)
+
+    def made_for(self, memory_id: str) -> list[Vector]:
+        """The derived vectors that fit the newest text of a memory, by whichever embedder."""
+        fitting = self._since.get(memory_id, ())
+        return [vector for stamp, vector in self._made.get(memory_id, {}).values() if stamp in fitting]
+
+    def vectors_of(self, memory_id: str) -> Iterable[Vector]:
+        """The same, and the one that a caller gave."""
+        found = self.made_for(memory_id)
+        given = self._given.get(memory_id)
+        return found if given is None else [given, *found]
+
+    def read_vectors(self, disk: Disk) -> set[str]:
+        """Read what was added to the derived vectors; the ids."""
+        name = self.derived("vectors.jsonl")
+        again = disk.look(name).inode != self.vectors_seen.inode
+        data, look = disk.read(name, 0 if again else self.vectors_offset)
+        whole = data[: data.rfind(b"\n") + 1]
+        self.vectors_offset = len(whole) + (0 if again else self.vectors_offset)
+        self.vectors_seen = look
+        touched = set()
+        for one in map(lines.unsealed, lines.split(whole)):
+            if isinstance(one, dict):  # what is damaged is made again
+                try:
+                    self.note_vector(str(one["id"]), Stamp(str(one["stamp"])), lines.to_vector(one))
+                    touched.add(str(one["id"]))
+                    self.revision = max(self.revision, int(one["revision"]))
+                except lines.UNREADABLE:
+                    continue
+        return touched
+
+
+def vector_line(memory_id: str, stamp: Stamp, vector: Vector, revision: int) -> bytes:
+    """The line of a derived vector: it fits the text that this version has. The owner's revision rises with it."""
+    fields: dict[str, Any] = {"id": memory_id, "stamp": stamp, "revision": revision, **lines.of_vector(vector)}
+    return lines.seal(fields)

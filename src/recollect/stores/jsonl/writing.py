@@ -1,0 +1,219 @@
+"""Lines to files: the parts of an append, and files without what was erased."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from recollect import codec
+from recollect.errors import StoreError
+from recollect.ports import Step
+from recollect.stores.jsonl import lines
+from recollect.stores.jsonl.disk import Disk, Look
+from recollect.stores.jsonl.lines import Batch, Line
+from recollect.stores.jsonl.owner_folder import (
+    ARCHIVE,
+    DAMAGED,
+    DERIVED,
+    MEMORY,
+    TOMBSTONES,
+    OwnerFolder,
+    vector_line,
+)
+from recollect.types import Operation, Owner, Stamp, Stored, Vector
+
+if TYPE_CHECKING:
+    from recollect.stores.jsonl.journal import JsonlJournal
+
+BUFFERED = 1_000
+"""Appends that may wait for a disk that failed."""
+
+GIVEN = "given"
+"""The embedder's name in vectors that a caller brought and no embedder made."""
+
+
+class Part(NamedTuple):
+    """What an append writes into one file."""
+
+    folder: OwnerFolder
+    file: str
+    lines: list[Line]
+    vectors: list[tuple[str, Stamp, Vector]]
+
+
+# -- an append ------------------------------------------------------------------------------------------------
+
+
+def parts_of(journal: "JsonlJournal", steps: Sequence[Step], stored: Sequence[Stored]) -> list[Part]:
+    """The lines of an append, by file. What comes and goes in one batch is never written."""
+    erased = {(one.owner, one.id) for one in stored if one.operation is Operation.ERASED}
+    written = [
+        (step, one)
+        for step, one in zip(steps, stored, strict=True)
+        if one.operation is Operation.ERASED or (one.owner, one.id) not in erased
+    ]
+    removed = _removed(journal, erased)
+    for one in stored:
+        if (one.owner, one.id) in erased and one.operation is not Operation.ERASED:
+            removed[one.owner, one.id].append((one.stamp, ""))
+    parts: dict[tuple[Owner, str], Part] = {}
+    last: dict[Owner, Stamp | None] = {}
+    for place, (step, one) in enumerate(written, start=1):
+        folder, file = journal.folder_of(one.owner), TOMBSTONES if one.operation is Operation.ERASED else MEMORY
+        part = parts.setdefault((one.owner, file), Part(folder, file, [], []))
+        batch = Batch(written[0][1].stamp, place, len(written)) if len(written) > 1 else None
+        after = last.get(one.owner, folder.last)
+        part.lines.append(_line(step, one, after, batch, removed.get((one.owner, one.id), ())))
+        vector = step.write.vector
+        if part.lines[-1].vector is None and vector is not None and not step.write.keeps_vector:
+            part.vectors.append((one.id, one.stamp, vector))
+        last[one.owner] = one.stamp
+    return list(parts.values())
+
+
+def _line(
+    step: Step, one: Stored, after: Stamp | None, batch: Batch | None, removed: Sequence[tuple[Stamp, str]]
+) -> Line:
+    write = step.write
+    is_given = write.vector is not None and (write.given or write.vector.embedder == GIVEN)
+    return Line(
+        stored=one,
+        after=after,
+        batch=batch,
+        vector=write.vector if is_given and not write.keeps_vector else None,
+        keeps_vector=write.keeps_vector and one.operation is not Operation.ERASED,
+        removed=tuple(stamp for stamp, _ in removed),
+        completes=tuple(dict.fromkeys(name for _, name in removed if name)),
+    )
+
+
+def _removed(
+    journal: "JsonlJournal", erased: Iterable[tuple[Owner, str]]
+) -> dict[tuple[Owner, str], list[tuple[Stamp, str]]]:
+    """The stamps that erasing takes away, each with its batch: others of that batch stay complete without it."""
+    found: dict[tuple[Owner, str], list[tuple[Stamp, str]]] = {place: [] for place in erased}
+    for owner in {owner for owner, _ in found}:
+        log, batched = journal.log_of(owner), journal.folder_of(owner).batched
+        for version in log.versions if log is not None else ():
+            if (owner, version.id) in found:
+                found[owner, version.id].append((version.stamp, batched.get(version.stamp, "")))
+    return found
+
+
+def write(disk: Disk, parts: Sequence[Part]) -> None:
+    """Append to all files, or to none."""
+    written: list[tuple[str, int]] = []
+    done: list[tuple[Part, bytes, Look]] = []
+    try:
+        for part in parts:
+            for memory_id, stamp, vector in part.vectors:
+                keep_vector(disk, part.folder, memory_id, stamp, vector, revision=part.folder.revision)
+        for part in parts:
+            name, data = f"{part.folder.name}/{part.file}", b"".join(map(lines.encode, part.lines))
+            at = end_of(disk, part.folder, part.file)
+            done.append((part, data, disk.append(name, data, at)))
+            written.append((name, at))
+    except BaseException:  # reason: an interrupt, too, must leave nothing half written
+        for name, at in written:
+            with suppress(StoreError):
+                disk.cut(name, at)
+        raise
+    for part, data, look in done:
+        if part.file == MEMORY:
+            part.folder.advance(data, look)
+
+
+def end_of(disk: Disk, folder: OwnerFolder, file: str) -> int:
+    """Where to append to a file. Half a line that a crash left is set aside; one that a person left is ended."""
+    name = f"{folder.name}/{file}"
+    size = disk.look(name).size
+    start = folder.offset if file == MEMORY else 0
+    if size == start:
+        return size
+    data, look = disk.read(name, start)
+    torn = data[data.rfind(b"\n") + 1 :]
+    if not torn:
+        return look.size
+    found = lines.unsealed(torn)
+    if isinstance(found, lines.Flaw) and found.fields is None:
+        set_aside(disk, folder, [("torn by a crash", file, torn)])
+        disk.cut(name, look.size - len(torn))
+        end = look.size - len(torn)
+    else:
+        end = disk.append(name, b"\n", look.size).size
+        folder.flaws["unsealed"] += 1
+    if file == MEMORY:
+        folder.offset, folder.end = end, b""
+    return end
+
+
+def keep_vector(
+    disk: Disk, folder: OwnerFolder, memory_id: str, stamp: Stamp, vector: Vector, *, revision: int
+) -> None:
+    """Keep a vector that can be made again: it is not forced to the disk."""
+    name = folder.derived("vectors.jsonl")
+    size = disk.look(name).size
+    lead = b"\n" if size != folder.vectors_offset and size else b""
+    line = lead + vector_line(memory_id, stamp, vector, revision)
+    folder.vectors_seen = disk.append(name, line, size, sync=False)
+    folder.vectors_offset = folder.vectors_seen.size
+    folder.note_vector(memory_id, stamp, vector)
+    folder.revision = revision
+
+
+def set_aside(disk: Disk, folder: OwnerFolder, found: Iterable[tuple[str, str, bytes]]) -> None:
+    """Copy lines that cannot be read to ``damaged.jsonl``, each with its reason and file, and each once."""
+    name = f"{folder.name}/{DAMAGED}"
+    data, look = disk.read(name)
+    before = {one.get("line") for one in map(lines.unsealed, lines.split(data)) if isinstance(one, dict)}
+    added = b"" if not data or data.endswith(b"\n") else b"\n"
+    for reason, file, line in found:
+        text = line.decode("utf-8", "backslashreplace")
+        if text not in before:
+            added += lines.seal({"file": file, "reason": reason, "line": text})
+    if added.strip():
+        disk.append(name, added, look.size)
+
+
+# -- erasing --------------------------------------------------------------------------------------------------
+
+
+def purge(disk: Disk, folder: OwnerFolder, erased: set[str]) -> None:
+    """Write the files of a folder without what was erased. The file of versions is always replaced: other processes see
+    by that that something was erased.
+    """
+    for name in (
+        f"{folder.name}/{ARCHIVE}",
+        f"{folder.name}/{DAMAGED}",
+        *map(folder.derived, ("vectors.jsonl", "accesses.jsonl")),
+    ):
+        data, _ = disk.read(name)
+        after = without(data, erased)
+        if after != data:
+            disk.replace(name, after)
+    data, look = disk.read(folder.memory)
+    if look.inode:
+        after = without(data, erased)
+        folder.replaced(after, disk.replace(folder.memory, after))
+    for name in (
+        folder.derived("index.json"),
+        f"{DERIVED}/indices/global_index.json",
+        f"{DERIVED}/indices/topic_index.json",
+    ):
+        disk.remove(name)
+
+
+def without(data: bytes, ids: set[str]) -> bytes:
+    """Lines without those of some memories. Of a damaged line, the id may still be legible."""
+    marks = [codec.encode_json(memory_id) for memory_id in ids]
+    quoted = [mark.replace(b'"', b'\\"') for mark in marks]  # as a text within damaged.jsonl
+
+    def is_of(line: bytes) -> bool:
+        if len(ids) <= 10 and not any(mark in line for mark in (*marks, *quoted)):
+            return False
+        found = lines.unsealed(line)
+        fields = found.fields if isinstance(found, lines.Flaw) else found
+        if fields is not None and isinstance(fields.get("id"), str):
+            return fields["id"] in ids
+        return any(mark in line for mark in (*marks, *quoted))
+
+    return b"".join(line + b"\n" for line in lines.split(data) if not is_of(line))

@@ -1,0 +1,127 @@
+"""What is typed becomes what is meant, or an error that says what to type."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.cli.converters import moment
+from recollect.cli.parameters import Kind, kind_of, lines_of, read_text
+from recollect.errors import InvalidInput
+from tests.unit.terminal import Terminal
+
+NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("now", NOW),
+        ("2030-01-07", NOW.replace(day=7, hour=0)),
+        ("2030-01-07T09:30", NOW.replace(day=7, hour=9, minute=30)),
+        ("2030-01-07 09:30:00Z", datetime(2030, 1, 7, 9, 30, tzinfo=UTC)),
+        ("2d", NOW - timedelta(days=2)),
+        ("12h", NOW - timedelta(hours=12)),
+        ("last week", NOW - timedelta(weeks=1)),
+    ],
+)
+def test_times_are_dates_or_spans(text: str, means: datetime) -> None:
+    assert moment(text, NOW) == means
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2030-13-01", "-3d", "9" * 30])
+def test_what_is_no_time_says_what_would_be_one(text: str, terminal: Terminal) -> None:
+    done = terminal("list", "--after", text)
+    assert done.code == 2
+    assert "--after" in done.err
+    assert "7d" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_an_end_lies_ahead(terminal: Terminal) -> None:
+    id = terminal.add("Likes tea", "--expires", "7d", "--occurred", "7d")
+    told = terminal.json("show", id)
+    recorded = datetime.fromisoformat(told["created_at"])
+    assert datetime.fromisoformat(told["expires_at"]) - recorded > timedelta(days=6)
+    assert recorded - datetime.fromisoformat(told["occurred_at"]) > timedelta(days=6)
+
+
+def test_fields_of_ones_own_are_json_where_they_can_be(terminal: Terminal) -> None:
+    options = ["pages=3", "city=Rome", "sure=true", 'list=["a"]', "empty=", "nan=NaN", "a=b=c"]
+    id = terminal.add("Likes tea", *(part for option in options for part in ("--meta", option)))
+    assert terminal.json("show", id)["metadata"] == {
+        "pages": 3,
+        "city": "Rome",
+        "sure": True,
+        "list": ["a"],
+        "empty": "",
+        "nan": "NaN",
+        "a": "b=c",
+    }
+    assert terminal("add", "Likes tea", "--meta", "nothing").code == 2
+
+
+def test_a_pointer_is_json(terminal: Terminal) -> None:
+    pointer = '{"source_type":"adr","source_id":"7","content_hash":"h","synced_at":"2030-01-07T00:00:00Z"}'
+    id = terminal.add("Likes tea", "--pointer", pointer)
+    assert terminal.json("show", id)["pointer"]["source_id"] == "7"
+    wrong = terminal("add", "Likes tea", "--pointer", '{"source_type":"novel"}')
+    assert wrong.code == 2
+    assert "pointer.source_type" in wrong.err
+
+
+@given(st.text())
+def test_every_line_that_says_something_is_a_memory(text: str) -> None:
+    lines = [line.strip() for line in text.split("\n")]
+    said = tuple(line for line in lines if line)
+    if said:
+        assert lines_of(text) == said
+    else:
+        with pytest.raises(InvalidInput):
+            lines_of(text)
+
+
+@given(st.binary())
+def test_input_is_read_as_utf8_or_the_first_wrong_byte_is_named(content: bytes) -> None:
+    try:
+        expected = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        with pytest.raises(InvalidInput, match="byte") as raised:
+            read_text(io.BytesIO(content))
+        place = raised.value.details["byte"]
+        assert f"0x{content[place]:02x}" in raised.value.message
+        assert raised.value.details["line"] == content[:place].count(b"\n") + 1
+    else:
+        assert read_text(io.BytesIO(content)) == expected
+
+
+def test_a_wrong_byte_behind_a_mark_is_named_by_its_place_in_the_file() -> None:
+    with pytest.raises(InvalidInput, match="byte 5 "):
+        read_text(io.BytesIO(b"\xef\xbb\xbfab\xff"))
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["list", "--limit", "1000"], "--limit must be a whole number from 1 to 100"),
+        (["list", "--tag", "x" * 300], "--tag must be a list"),
+        (["add", "x", "--source-reference", "r"], "--source-type is missing"),
+        (["sessions", "create", "x", "--clear", "nonsense"], "one of half_life_hours, limit_bytes"),
+        (["show", "nobody"], "--forgotten shows a forgotten one"),
+    ],
+)
+def test_errors_name_options_for_people_and_fields_for_programs(args: list[str], says: str, terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    assert says in terminal(*args).err
+    told = terminal(*args, "--json").answer["error"]
+    assert "--" not in told["message"] + told["hint"]
+
+
+def test_words_of_a_literal_are_words_of_an_option() -> None:
+    assert kind_of(Literal["full", "relaxed"] | None) == Kind(str, optional=True, words=("full", "relaxed"))
+    assert kind_of(tuple[Literal["a", "b"], ...]) == Kind(str, many=True, words=("a", "b"))
