@@ -152,34 +152,32 @@ def test_a_source_with_damage_is_named_and_not_copied(source: Store, target: Sto
 @pytest.mark.req("J11")
 def test_versions_set_aside_as_damaged_leave_the_same_gap_in_the_copy(source: Store, target: Store) -> None:
     """What a repair takes out of a journal is missing there for good: the copy takes the versions that are left."""
-    recollect.convert(Gapped(source, 2), target)
-    one = source.journal.feed(limit=1).items[0]
-    assert [version.version for version in target.journal.history(one.owner, one.id)] == [1, 3, 4]
+    one = source.journal.versions({ADA}).items[0]
+    recollect.convert(Gapped(source, one.id, 2), target)
+    assert [version.version for version in target.journal.history(ADA, one.id)] == [1, 3, 4]
     whole, gapped = told(source.journal), told(target.journal)
-    for owner, versions in whole.items():
-        assert [version for version in versions if version in gapped[owner]] == gapped[owner]
-        assert len(versions) - len(gapped[owner]) == 1
+    lost = {owner: [version for version in whole[owner] if version not in gapped[owner]] for owner in whole}
+    assert {owner: len(versions) for owner, versions in lost.items()} == {str(ADA): 1, str(BOB): 0}
+    assert gapped[str(ADA)] == [version for version in whole[str(ADA)] if version not in lost[str(ADA)]]
 
 
 class Gapped(FaultyStore):
-    """A source that lost one version of each owner's first memory."""
+    """A source that lost one version of a memory."""
 
-    def __init__(self, store: Store, version: int) -> None:
+    def __init__(self, store: Store, memory_id: str, version: int) -> None:
         super().__init__(store)
-        ids = {one.id for one in store.journal.feed(limit=2)}
-        self.journal: Any = _GappedJournal(store.journal, ids, version)
+        self.journal: Any = _GappedJournal(store.journal, memory_id, version)
 
 
 class _GappedJournal:
-    def __init__(self, journal: Any, ids: set[str], version: int) -> None:
-        self._journal, self._ids, self._version = journal, ids, version
+    def __init__(self, journal: Any, *lost: object) -> None:
+        self._journal, self._lost = journal, lost
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._journal, name)
 
     def _left(self, page: Any) -> Any:
-        left = [one for one in page if one.id not in self._ids or one.version != self._version]
-        return replace(page, items=left)
+        return replace(page, items=[one for one in page if (one.id, one.version) != self._lost])
 
     def feed(self, **place: Any) -> Any:
         return self._left(self._journal.feed(**place))
@@ -509,3 +507,20 @@ def test_what_was_erased_since_a_kill_is_erased_in_the_copy(target: Store) -> No
     put(source, make.erase(one))
     recollect.convert(source, target)
     assert seen(target) == seen(source)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_how_far_a_copy_is_lasts_when_it_is_closed(kind: str, tmp_path: Path, small_batches: None) -> None:
+    """The note is a setting like any other: whatever it says, it is read again as it was written."""
+    source, make = RamStore(), Writer(LATER)
+    fill(source)
+    with closing(store_of(kind, tmp_path, "target")) as target:
+        _begin(source, target)
+        before = target.journal.settings()
+    with closing(store_of(kind, tmp_path, "target")) as target:
+        assert target.journal.settings() == before
+        assert recollect.convert(source, target).copied == 11
+    put(source, make.add(BOB, "more"))
+    with closing(store_of(kind, tmp_path, "target")) as target:
+        assert recollect.convert(source, target).copied == 1
+        assert seen(target) == seen(source)

@@ -56,8 +56,9 @@ class SettingsFile:
         kept = {name: value for name, value in values.items() if name != "epoch"}
         if self.damaged:
             self._disk.replace(f"{SETTINGS}.damaged", self._disk.read(SETTINGS)[0])
-        data = codec.encode_json({"version": lines.SCHEMA, **dict(sorted(kept.items()))})
-        self._disk.replace(SETTINGS, data.replace(b",", b",\n ") + b"\n")
+        named = {"version": lines.SCHEMA, **dict(sorted(kept.items()))}
+        told = (codec.encode_json(name) + b":" + codec.encode_json(value) for name, value in named.items())
+        self._disk.replace(SETTINGS, b"{" + b",\n ".join(told) + b"}\n")
         self.seen, self.damaged = None, False
 
     def begin_epoch(self) -> None:
