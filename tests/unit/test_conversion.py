@@ -438,20 +438,34 @@ def test_another_embedder_that_some_memories_lack_is_told_with_what_to_do(target
 
 
 class Busy(FaultyStore):
-    """A source that others write to whenever its feed is read."""
+    """A source that others write to whenever its journal is read by a method."""
 
-    def __init__(self, store: Store, work: Callable[[int], None], times: int) -> None:
+    def __init__(self, store: Store, work: Callable[[int], None], times: int, method: str = "feed") -> None:
         super().__init__(store)
         self.work, self.times, self.done = work, times, 0
-        feed = self.journal.feed
+        read = getattr(self.journal, method)
 
-        def busy(**place: Any) -> Any:
+        def busy(*args: Any, **place: Any) -> Any:
             if self.done < self.times:
                 self.done += 1
                 self.work(self.done)
-            return feed(**place)
+            return read(*args, **place)
 
-        self.journal.feed = busy  # type: ignore[method-assign]  # others write at that moment
+        setattr(self.journal, method, busy)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("method", ["feed", "versions"])
+def test_what_others_add_while_the_two_are_compared_is_late_and_no_difference(
+    source: Store, target: Store, method: str
+) -> None:
+    make, before = Writer(LATER), len(source.journal.feed())
+    busy = Busy(source, lambda number: put(source, make.add((ADA, BOB)[number % 2])), 60, method)
+    report = recollect.convert(busy, target)
+    assert busy.done > 8
+    assert before <= report.versions < len(source.journal.feed())
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
 
 
 @pytest.mark.usefixtures("small_batches")
