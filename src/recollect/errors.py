@@ -21,7 +21,7 @@
     ├── RateLimited                            RATE_LIMITED       retryable
     ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
     ├── PositionLost                           POSITION_LOST
-    ├── Unsupported                            UNSUPPORTED
+    ├── Unsupported (NotImplementedError)      UNSUPPORTED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
         │   └── LockTimeout                    CONCURRENCY        retryable

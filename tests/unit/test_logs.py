@@ -13,7 +13,7 @@ import recollect
 from recollect import Memories, logs
 from recollect.errors import StoreBusy, StoreClosed, StoreCorrupt
 from recollect.events import Event, MemoryStored
-from recollect.memories import embedding
+from recollect.engine import embedding
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import Opener, Switched

@@ -375,7 +375,7 @@ def test_a_user_covers_sessions_and_agents_and_nothing_else(layer: Layer, ids: l
 
 @pytest.mark.req("H10")
 def test_an_error_of_the_engine_carries_the_name_of_the_verb(caller: Caller) -> None:
-    with pytest.raises(recollect.NotFound) as refused:
+    with pytest.raises(recollect.errors.NotFound) as refused:
         operations.call("update", caller, {"id": "nobody", "title": "t"})
     told = operations.report(refused.value)
     assert (told.code, told.operation, told.exit_code, told.http_status) == ("MEMORY_NOT_FOUND", "update", 3, 404)
