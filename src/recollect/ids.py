@@ -114,8 +114,9 @@ class StampClock:
             self._micros, self._count = max((self._micros, self._count), (micros, count))
 
     def _tick(self, micros: int) -> None:
+        micros = min(micros, _LAST_MICROS)
         if micros > self._micros:
-            self._micros, self._count = min(micros, _LAST_MICROS), 0
+            self._micros, self._count = micros, 0
         elif self._count < _LAST_COUNT:
             self._count += 1
         else:

@@ -24,7 +24,6 @@ from recollect.types import (
     Stored,
 )
 
-
 _NUMBERS = count(1)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
 
 import recollect
 from recollect import settings
+from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
 from recollect.embedders.http import HttpEmbedder
 from recollect.errors import ConfigurationError, InvalidInput, LimitReached
 from recollect.lifecycle import decay
