@@ -77,8 +77,8 @@ class StampClock:
 
     >>> clock = StampClock("9d2e8b7a6c5d", lambda size: bytes(size))
     >>> clock.stamp(1_700_000_000_000_000)
-    '00060a24181e40000000-9d2e8b7a6c5d.000000'
-    >>> clock.stamp(5) > '00060a24181e40000000'
+    '060a24181e4000000000-9d2e8b7a6c5d.000000'
+    >>> clock.stamp(5) > '060a24181e4000000000'
     True
     """
 
@@ -125,7 +125,7 @@ class StampClock:
 def stamp_time(stamp: Stamp) -> tuple[int, int]:
     """The clock of a stamp: microseconds since 1970 and a count; ``ValueError`` if it is none.
 
-    >>> stamp_time(Stamp("00060a24181e40000000-9d2e8b7a6c5d.000000"))
+    >>> stamp_time(Stamp("060a24181e4000000000-9d2e8b7a6c5d.000000"))
     (1700000000000000, 0)
     """
     clock, dash, _ = stamp.partition("-")
@@ -137,7 +137,7 @@ def stamp_time(stamp: Stamp) -> tuple[int, int]:
 def stamp_origin(stamp: Stamp) -> str:
     """The origin of a stamp.
 
-    >>> stamp_origin(Stamp("00060a24181e40000000-9d2e8b7a6c5d.000000"))
+    >>> stamp_origin(Stamp("060a24181e4000000000-9d2e8b7a6c5d.000000"))
     '9d2e8b7a6c5d'
     """
     return stamp.partition("-")[2].partition(".")[0]
