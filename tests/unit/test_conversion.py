@@ -1,8 +1,6 @@
 """Converting between stores: nothing is lost, whatever interrupts it."""
 
-import random
 import tempfile
-from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -267,7 +265,7 @@ def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp
                 _renew_records(source, call)
             faulty = FaultyStore(target)
             faulty.fail(method, KeyboardInterrupt(), call=call, after=after)
-            stopped = _interrupted(source, faulty)
+            stopped = interrupted(source, faulty)
             recollect.convert(source, target)
             assert seen(target) == seen(source)
             assert recollect.convert(source, target).copied == 0
@@ -301,7 +299,7 @@ def _embed(store: Store, text: str, found: Vector) -> None:
     store.journal.embed([Embedded(ADA, one.id, one.version, found)])
 
 
-def _interrupted(source: Store, target: Store) -> bool:
+def interrupted(source: Store, target: Store) -> bool:
     try:
         recollect.convert(source, target)
     except KeyboardInterrupt:
@@ -323,11 +321,11 @@ def test_progress_rises_to_its_end(source: Store, target: Store, small_batches: 
     recollect.convert(source, target, progress=lambda done, total: told.append((done, total)))
     assert told == sorted(told)
     assert len(told) > 7
-    assert {total for _, total in told} == {2 * _length(source)}
+    assert {total for _, total in told} == {2 * length(source)}
     assert told[-1][0] == told[-1][1]
 
 
-def _length(store: Store) -> int:
+def length(store: Store) -> int:
     """How many versions were ever written."""
     return sum(mark.seq for mark in store.journal.marks(set(store.journal.owners())).values())
 
@@ -376,6 +374,23 @@ def test_accesses_are_not_counted_twice(source: Store, target: Store) -> None:
         recollect.convert(source, target)
     counts = [stored.access_count for stored in target.journal.scan({ADA})]
     assert counts == [3, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_how_far_a_copy_is_lasts_when_it_is_closed(kind: str, tmp_path: Path, small_batches: None) -> None:
+    """The note is a setting like any other: whatever it says, it is read again as it was written."""
+    source, make = RamStore(), Writer(LATER)
+    fill(source)
+    with closing(store_of(kind, tmp_path, "target")) as target:
+        _begin(source, target)
+        before = target.journal.settings()
+    with closing(store_of(kind, tmp_path, "target")) as target:
+        assert target.journal.settings() == before
+        assert recollect.convert(source, target).copied == 11
+    put(source, make.add(BOB, "more"))
+    with closing(store_of(kind, tmp_path, "target")) as target:
+        assert recollect.convert(source, target).copied == 1
+        assert seen(target) == seen(source)
 
 
 # -- vectors ----------------------------------------------------------------------------------------------------------
@@ -432,109 +447,3 @@ def test_another_embedder_that_some_memories_lack_is_told_with_what_to_do(target
     _embed(source, "without", vector(0, 1, 0, embedder="other"))
     recollect.convert(source, target)
     assert seen(target) == seen(source)
-
-
-# -- a source in use --------------------------------------------------------------------------------------------------
-
-
-class Busy(FaultyStore):
-    """A source that others write to whenever its journal is read by a method."""
-
-    def __init__(self, store: Store, work: Callable[[int], None], times: int, method: str = "feed") -> None:
-        super().__init__(store)
-        self.work, self.times, self.done = work, times, 0
-        read = getattr(self.journal, method)
-
-        def busy(*args: Any, **place: Any) -> Any:
-            if self.done < self.times:
-                self.done += 1
-                self.work(self.done)
-            return read(*args, **place)
-
-        setattr(self.journal, method, busy)
-
-
-@pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("method", ["feed", "versions"])
-def test_what_others_add_while_the_two_are_compared_is_late_and_no_difference(
-    source: Store, target: Store, method: str
-) -> None:
-    make, before = Writer(LATER), len(source.journal.feed())
-    busy = Busy(source, lambda number: put(source, make.add((ADA, BOB)[number % 2])), 60, method)
-    report = recollect.convert(busy, target)
-    assert busy.done > 8
-    assert before <= report.versions < len(source.journal.feed())
-    recollect.convert(source, target)
-    assert seen(target) == seen(source)
-
-
-@pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("times", [1, 3, 5, 8, 12])
-def test_what_others_write_meanwhile_is_followed(source: Store, target: Store, times: int) -> None:
-    chosen, make = random.Random(times), Writer(LATER)
-
-    def write(number: int) -> None:
-        put(source, make.add(ADA, f"meanwhile {number}"))
-        changed = chosen.choice(list(source.journal.scan({ADA, BOB})))
-        put(source, chosen.choice([make.update, make.erase, make.forget])(changed))
-
-    recollect.convert(Busy(source, write, times), target)
-    assert recollect.convert(source, target).versions == len(source.journal.feed())
-    assert seen(target) == seen(source)
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_source_that_never_rests_is_not_followed_for_ever(source: Store, target: Store) -> None:
-    before, make = len(source.journal.feed()), Writer(LATER)
-
-    def write(done: int, total: int) -> None:
-        put(source, make.add(ADA, "meanwhile"))
-
-    report = recollect.convert(source, target, progress=write)
-    assert before <= report.versions < len(source.journal.feed())
-    recollect.convert(source, target)
-    assert seen(target) == seen(source)
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_what_is_erased_while_the_two_are_compared_is_erased_in_the_copy(source: Store, target: Store) -> None:
-    before, last, make = len(source.journal.feed()), _length(source), Writer(LATER)
-    ends = list(source.journal.scan({ADA}))[-1:]
-
-    def write(done: int, total: int) -> None:
-        if done >= last and ends:
-            put(source, make.erase(ends.pop()))
-
-    assert recollect.convert(source, target, progress=write).versions == before
-    assert not ends
-    assert seen(target) == seen(source)
-
-
-def test_what_was_erased_since_a_kill_is_erased_in_the_copy(target: Store) -> None:
-    """The batch is there and the note of it is not; then the source loses what the batch brought."""
-    source, make = RamStore(), Writer()
-    one = make.add(ADA, "one")
-    put(source, one, make.add(ADA, "two"))
-    faulty = FaultyStore(target)
-    faulty.fail("set_settings", KeyboardInterrupt(), call=2)
-    assert _interrupted(source, faulty)
-    put(source, make.erase(one))
-    recollect.convert(source, target)
-    assert seen(target) == seen(source)
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
-def test_how_far_a_copy_is_lasts_when_it_is_closed(kind: str, tmp_path: Path, small_batches: None) -> None:
-    """The note is a setting like any other: whatever it says, it is read again as it was written."""
-    source, make = RamStore(), Writer(LATER)
-    fill(source)
-    with closing(store_of(kind, tmp_path, "target")) as target:
-        _begin(source, target)
-        before = target.journal.settings()
-    with closing(store_of(kind, tmp_path, "target")) as target:
-        assert target.journal.settings() == before
-        assert recollect.convert(source, target).copied == 11
-    put(source, make.add(BOB, "more"))
-    with closing(store_of(kind, tmp_path, "target")) as target:
-        assert recollect.convert(source, target).copied == 1
-        assert seen(target) == seen(source)

@@ -110,7 +110,7 @@ def test_stamps_rise_whatever_the_clock_does(asked: list[tuple[int, int]]) -> No
     assert made == sorted(set(made))
     for stamp in made:
         assert stamp_origin(stamp) == ORIGIN
-        assert len(stamp) == len("00060a24181e40000000-9d2e8b7a6c5d.000000")
+        assert len(stamp) == len("060a24181e4000000000-9d2e8b7a6c5d.000000")
     assert [stamp_time(stamp) for stamp in made] == sorted(stamp_time(stamp) for stamp in made)
 
 
@@ -171,7 +171,7 @@ def test_threads_never_make_the_same_stamp() -> None:
     assert len(set(made)) == 2_000
 
 
-@pytest.mark.parametrize("text", ["", "x", "-", "00060a24181e40000000", "0006-a.b", "zz060a24181e40000000-a.b"])
+@pytest.mark.parametrize("text", ["", "x", "-", "060a24181e4000000000", "0006-a.b", "zz060a24181e40000000-a.b"])
 def test_what_is_no_stamp_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"stamp|invalid literal"):
         stamp_time(Stamp(text))
