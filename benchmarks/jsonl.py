@@ -274,14 +274,17 @@ def write_for(folder: str, name: str, until: float) -> None:
 def read_for(folder: str, until: float) -> None:
     """A child: follow the feed and list pages until a time; tell of everything that is not whole or not in order."""
     wrong: Counter[str] = Counter()
-    after = seen = pages = 0
+    after: str | None = None
+    stamps: set[str] = set()
+    seen = pages = 0
     with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         while time.time() < until:
             for version in view.changes(after=after, limit=1_000):
-                wrong["sequence"] += version.sequence != after + 1
+                wrong["version twice"] += version.stamp in stamps
                 wrong["content"] += version.memory is None or not is_whole(version.memory.content)
-                after, seen = version.sequence, seen + 1
+                stamps.add(version.stamp)
+                after, seen = version.position, seen + 1
             page = view.list(limit=100)
             wrong["page"] += not all(is_whole(memory.content) for memory in page)
             wrong["page twice"] += len({memory.id for memory in page}) < len(page)
