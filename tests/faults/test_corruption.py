@@ -218,7 +218,7 @@ def _calls(view: recollect.View, id: str) -> list[Callable[[], object]]:
         lambda: view.get(id),
         lambda: view.get(id, include_vector=True),
         lambda: view.list(limit=100),
-        lambda: view.list(limit=100, as_of=13),
+        lambda: view.list(limit=100, as_of=view.position()),
         lambda: view.list(filter=recollect.Filter(tags=["tag"], content_contains="birch")),
         view.changes,
         lambda: view.history(id),

@@ -14,7 +14,7 @@ from typing import Any, assert_type
 import pytest
 
 import recollect
-from recollect import aio
+from recollect import Memory, Results, aio
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.events import MemoryStored
 from recollect.types import Changes
