@@ -18,7 +18,7 @@ from recollect.ports import Journal, Query, positions
 from recollect.ports.positions import Reached
 from recollect.stores.sqlite import connections, embedding, queries, rows, statements
 from recollect.stores.sqlite.file import SqliteFile, check_durability, names
-from recollect.stores.sqlite.transaction import Append, erases
+from recollect.stores.sqlite.transaction import Append, Transaction, erases
 from recollect.types import (
     Access,
     Embedded,
@@ -70,9 +70,8 @@ class SqliteJournal(Journal):
 
     def count_accesses(self, accesses: Sequence[Access]) -> None:
         """Add them up, in one transaction."""
-        counted = [(one.times, one.last_at, one.id, codec.encode_owner(one.owner)) for one in accesses]
-        if counted:
-            self._file.write(lambda work: work.connection.executemany(statements.COUNT_ACCESS, counted))
+        if accesses:
+            self._file.write(lambda work: _count(work, accesses))
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change settings of the file. Another durability holds for connections opened from now on."""
@@ -377,6 +376,13 @@ class SqliteJournal(Journal):
         with self._file.snapshot() as connection:
             found = rows.fetch(connection, statements.UNEMBEDDED, (embedder, embedder, limit))
             return [rows.to_stored(row, self._file.owner(connection, row[1])) for row in found]
+
+
+def _count(work: Transaction, accesses: Sequence[Access]) -> None:
+    work.connection.executemany(
+        statements.COUNT_ACCESS,
+        [(one.times, one.last_at, one.id, work.find_owner(one.owner)) for one in accesses],
+    )
 
 
 def _readable(connection: apsw.Connection, statement: str, bindings: tuple[int, ...], owner: Owner) -> Iterator[Stored]:

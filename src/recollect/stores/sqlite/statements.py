@@ -27,10 +27,8 @@ LAST_PLACE = (
     " (SELECT stamp FROM journal WHERE place = ?)"
 )
 COUNT_ACCESS = (
-    "INSERT INTO accesses (number, count, last_at)"
-    " SELECT h.number, ?1, ?2 FROM journal j JOIN heads h ON h.owner = j.owner AND h.number = j.number"
-    " WHERE j.place = (SELECT k.place FROM journal k JOIN owners o ON o.owner = k.owner"
-    " WHERE k.id = ?3 AND o.name = ?4 ORDER BY k.version DESC LIMIT 1)"
+    "INSERT INTO accesses (number, count, last_at) SELECT number, ?, ? FROM journal"
+    " WHERE id = ? AND owner = ? AND operation <> 'erased' ORDER BY version DESC LIMIT 1"
     " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)"
 )
 BY_DIGEST = "SELECT embedder, data, spans, pieces FROM vectors WHERE digest = ? LIMIT 1"
