@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -198,8 +198,9 @@ class SqliteJournal(Journal):
             return super().select(query)
         with self._file.snapshot() as connection:
             numbers = self._file.numbers(connection, query.owners)
-            found = connection.execute(*queries.selection(connection, query, numbers))
-            return [rows.to_stored(row, numbers[row[1]]) for row in found]
+            places = queries.places(connection, query, numbers)
+            found = {row[0]: row for row in _at_places(connection, places, statements.MEMORIES_AT_PLACES)}
+            return [rows.to_stored(row, numbers[row[1]]) for row in map(found.__getitem__, places)]
 
     def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
         """How many match; without reading contents if no condition needs them."""
@@ -233,7 +234,10 @@ class SqliteJournal(Journal):
                 for number, owner in numbers.items()
             ]
             places = [place for (place,) in islice(merge(*behind), None if limit is None else limit + 1)]
-            page = [rows.to_stored(row, numbers[row[1]]) for row in _at_places(connection, places[:limit], rows.verify)]
+            found = list(_at_places(connection, places[:limit], statements.VERSIONS_AT_PLACES))
+            for row in found:
+                rows.verify(row)
+            page = [rows.to_stored(row, numbers[row[1]]) for row in found]
             last = reached | {one.owner: positions.reached_by(one) for one in page}
             next_position = positions.encode(_epoch(connection), last)
             return JournalPage(page, next_position, more=len(places) > len(page))
@@ -413,15 +417,11 @@ def _epoch(connection: apsw.Connection) -> str:
     return str(connection.execute("SELECT value FROM settings WHERE name = 'epoch'").get)
 
 
-def _at_places(
-    connection: apsw.Connection, places: Sequence[int], check: Callable[[tuple[Any, ...]], None]
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of the journal at some places, in their order."""
+def _at_places(connection: apsw.Connection, places: Sequence[int], statement: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of the journal at some places: rising ones come in their order, others in groups."""
     for start in range(0, len(places), _MANY_PLACES):
         some = codec.encode_json(places[start : start + _MANY_PLACES]).decode()
-        for row in connection.execute(statements.AT_PLACES, (some,)):
-            check(row)
-            yield row
+        yield from connection.execute(statement, (some,))
 
 
 def _before(connection: apsw.Connection, number: int, last: int, micros: int) -> tuple[Any, ...] | None:

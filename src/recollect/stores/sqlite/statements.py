@@ -21,7 +21,12 @@ CHANGED = "SELECT DISTINCT id FROM journal WHERE owner = ? AND seq > ?"
 PLAIN = f"{rows.JOURNAL}, {rows.NO_ACCESSES}, {rows.NO_VECTOR}"
 HISTORY = f"SELECT {PLAIN} FROM journal j WHERE j.id = ? AND j.owner = ? ORDER BY j.version"
 FEED = f"SELECT {PLAIN} FROM journal j WHERE j.place > ? ORDER BY j.place LIMIT ?"
-AT_PLACES = f"SELECT {PLAIN} FROM journal j WHERE j.place IN (SELECT value FROM json_each(?)) ORDER BY j.place"
+_AT_PLACES = "WHERE j.place IN (SELECT value FROM json_each(?)) ORDER BY j.place"
+VERSIONS_AT_PLACES = f"SELECT {PLAIN} FROM journal j {_AT_PLACES}"
+MEMORIES_AT_PLACES = (
+    f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} FROM journal j"
+    f" LEFT JOIN accesses a ON a.number = j.number {_AT_PLACES}"
+)
 LAST_PLACE = (
     "SELECT max(coalesce((SELECT max(place) FROM journal), 0), coalesce((SELECT max(place) FROM damaged), 0)),"
     " (SELECT stamp FROM journal WHERE place = ?)"
