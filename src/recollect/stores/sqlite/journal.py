@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -18,7 +18,7 @@ from recollect.ports import Journal, Query, positions
 from recollect.ports.positions import Reached
 from recollect.stores.sqlite import connections, embedding, queries, rows, statements
 from recollect.stores.sqlite.file import SqliteFile, check_durability, names
-from recollect.stores.sqlite.transaction import Append, erases
+from recollect.stores.sqlite.transaction import Append, Transaction, erases
 from recollect.types import (
     Access,
     Embedded,
@@ -70,9 +70,8 @@ class SqliteJournal(Journal):
 
     def count_accesses(self, accesses: Sequence[Access]) -> None:
         """Add them up, in one transaction."""
-        counted = [(one.times, one.last_at, one.id, codec.encode_owner(one.owner)) for one in accesses]
-        if counted:
-            self._file.write(lambda work: work.connection.executemany(statements.COUNT_ACCESS, counted))
+        if accesses:
+            self._file.write(lambda work: _count(work, accesses))
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change settings of the file. Another durability holds for connections opened from now on."""
@@ -199,8 +198,9 @@ class SqliteJournal(Journal):
             return super().select(query)
         with self._file.snapshot() as connection:
             numbers = self._file.numbers(connection, query.owners)
-            found = connection.execute(*queries.selection(connection, query, numbers))
-            return [rows.to_stored(row, numbers[row[1]]) for row in found]
+            places = queries.places(connection, query, numbers)
+            found = {row[0]: row for row in _at_places(connection, places, statements.MEMORIES_AT_PLACES)}
+            return [rows.to_stored(row, numbers[row[1]]) for row in map(found.__getitem__, places)]
 
     def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
         """How many match; without reading contents if no condition needs them."""
@@ -234,7 +234,10 @@ class SqliteJournal(Journal):
                 for number, owner in numbers.items()
             ]
             places = [place for (place,) in islice(merge(*behind), None if limit is None else limit + 1)]
-            page = [rows.to_stored(row, numbers[row[1]]) for row in _at_places(connection, places[:limit], rows.verify)]
+            found = list(_at_places(connection, places[:limit], statements.VERSIONS_AT_PLACES))
+            for row in found:
+                rows.verify(row)
+            page = [rows.to_stored(row, numbers[row[1]]) for row in found]
             last = reached | {one.owner: positions.reached_by(one) for one in page}
             next_position = positions.encode(_epoch(connection), last)
             return JournalPage(page, next_position, more=len(places) > len(page))
@@ -379,6 +382,13 @@ class SqliteJournal(Journal):
             return [rows.to_stored(row, self._file.owner(connection, row[1])) for row in found]
 
 
+def _count(work: Transaction, accesses: Sequence[Access]) -> None:
+    work.connection.executemany(
+        statements.COUNT_ACCESS,
+        [(one.times, one.last_at, one.id, work.find_owner(one.owner)) for one in accesses],
+    )
+
+
 def _readable(connection: apsw.Connection, statement: str, bindings: tuple[int, ...], owner: Owner) -> Iterator[Stored]:
     """The memories of a scan of one owner that can be decoded. The last binding is the number to begin behind."""
     *others, last = bindings
@@ -407,15 +417,11 @@ def _epoch(connection: apsw.Connection) -> str:
     return str(connection.execute("SELECT value FROM settings WHERE name = 'epoch'").get)
 
 
-def _at_places(
-    connection: apsw.Connection, places: Sequence[int], check: Callable[[tuple[Any, ...]], None]
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of the journal at some places, in their order."""
+def _at_places(connection: apsw.Connection, places: Sequence[int], statement: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of the journal at some places: rising ones come in their order, others in groups."""
     for start in range(0, len(places), _MANY_PLACES):
         some = codec.encode_json(places[start : start + _MANY_PLACES]).decode()
-        for row in connection.execute(statements.AT_PLACES, (some,)):
-            check(row)
-            yield row
+        yield from connection.execute(statement, (some,))
 
 
 def _before(connection: apsw.Connection, number: int, last: int, micros: int) -> tuple[Any, ...] | None:

@@ -1,6 +1,6 @@
 """Filters and orders as SQL. Every value is bound; the texts here are constants.
 
-``h`` is heads, ``j`` the journal entry of the head, ``a`` its accesses, ``o`` its owner.
+``h`` is heads, ``j`` the journal entry of the head, ``a`` its accesses.
 """
 
 from __future__ import annotations
@@ -141,41 +141,48 @@ def _slow(found: Conditions, where: Where) -> None:
     found.reads_journal = any("j." in clause for clause in found.clauses)
 
 
-def _sources(found: Conditions, *, accesses: bool = False, journal: bool = False, owners: bool = False) -> str:
+def _sources(found: Conditions, *, accesses: bool = False, journal: bool = False) -> str:
     sources = "heads h"
     if journal or found.reads_journal:
         sources += " JOIN journal j ON j.place = h.place"
     if accesses:
         sources += " LEFT JOIN accesses a ON a.number = h.number"
-    if owners:
-        sources += " JOIN owners o ON o.owner = h.owner"
     return sources
 
 
-def selection(connection: apsw.Connection, query: Query, owners: Mapping[int, Owner]) -> tuple[str, list[object]]:
-    """The statement for one page: the places first, from narrow rows, and the memories of those only."""
-    found = conditions(owners, query.where)
+def places(connection: apsw.Connection, query: Query, owners: Mapping[int, Owner]) -> list[int]:
+    """The places of the versions of one page, in its order.
+
+    Each owner is asked by itself: its numbers are in the order of recording, so the primary key of heads gives that
+    order, and only narrow rows are read before the page is cut.
+    """
+    upwards = query.sort is Sort.OLDEST
+    sign = 1 if upwards else -1
+    most = -1 if query.limit is None else query.offset + query.limit
+    by_name = sorted((codec.encode_owner(owner), number) for number, owner in owners.items())
+    found: list[tuple[float, int, int, int, int]] = []
+    for rank, (_, number) in enumerate(by_name):
+        statement, values = _of_owner(connection, query, number, owners[number])
+        for value, born_at, memory, place in connection.execute(statement, (*values, most)):
+            found.append((value, sign * born_at, sign * rank, sign * memory, place))
+    if len(by_name) > 1:
+        found.sort()
+    last = None if query.limit is None else query.offset + query.limit
+    return [place for *_, place in found[query.offset : last]]
+
+
+def _of_owner(connection: apsw.Connection, query: Query, number: int, owner: Owner) -> tuple[str, list[object]]:
+    """The statement for the places of one owner that may be on the page."""
+    found = conditions([number], query.where)
     value, upwards = _ORDER[query.sort], query.sort is Sort.OLDEST
-    one_owner = len(owners) == 1
     if query.after is not None:
-        _behind(connection, found, query.after, value, upwards=upwards, owners=owners)
-    direction = "ASC" if upwards else "DESC"
-    # Of one owner, numbers are in the order of recording, and the primary key of heads gives it.
-    order = [("h.number", direction)]
-    if not one_owner:
-        order = [("h.born_at", direction), ("o.name", direction), *order]
-    if value:
-        order = [(value, "ASC"), *order]
-    sources = _sources(found, accesses=value.startswith("-coalesce"), owners="o.name" in found.sql or not one_owner)
-    columns = ", ".join(f"{expression} AS c{column}" for column, (expression, _) in enumerate(order))
-    inner = ", ".join(f"{expression} {way}" for expression, way in order)
-    outer = ", ".join(f"p.c{column} {way}" for column, (_, way) in enumerate(order))
-    places = f"SELECT h.place, {columns} FROM {sources} WHERE {found.sql} ORDER BY {inner} LIMIT ? OFFSET ?"
-    limit = -1 if query.limit is None else query.limit
+        _behind(connection, found, query.after, value, upwards=upwards, number=number, owner=owner)
+    order = f"{value}, " if value else ""
     return (
-        f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} FROM ({places}) p"
-        f" JOIN journal j ON j.place = p.place LEFT JOIN accesses a ON a.number = j.number ORDER BY {outer}",
-        [*found.values, limit, query.offset],
+        f"SELECT {value or 0}, h.born_at, h.number, h.place"
+        f" FROM {_sources(found, accesses=value.startswith('-coalesce'))} WHERE {found.sql}"
+        f" ORDER BY {order}h.number {'ASC' if upwards else 'DESC'} LIMIT ?",
+        found.values,
     )
 
 
@@ -186,21 +193,21 @@ def _behind(
     value: str,
     *,
     upwards: bool,
-    owners: Mapping[int, Owner],
+    number: int,
+    owner: Owner,
 ) -> None:
-    """Only what comes behind the last memory of the page before."""
-    number = next((number for number, owner in owners.items() if owner == after.owner), 0)
-    born = after.born + 1 if upwards else after.born
-    bound = connection.execute(_PLACE_FROM, (number, born)).get
-    if bound is None:
-        bound = _NO_PLACE
-    beyond, same_owner = (">", "h.number >= ?") if upwards else ("<", "h.number < ?")
-    if len(owners) == 1 and number:
-        clause, values = same_owner, [bound]
+    """Only the memories of an owner that come behind the last memory of the page before."""
+    if owner == after.owner:
+        born = after.born + 1 if upwards else after.born
+        bound = connection.execute(_PLACE_FROM, (number, born)).get
+        clause = "h.number >= ?" if upwards else "h.number < ?"
+        values: list[object] = [_NO_PLACE if bound is None else bound]
     else:
-        name = codec.encode_owner(after.owner)
-        clause = f"(h.born_at {beyond} ? OR (h.born_at = ? AND (o.name {beyond} ? OR (o.name = ? AND {same_owner}))))"
-        values = [after.born_at, after.born_at, name, name, bound]
+        # What was recorded at the same time is in the order of the owners' names.
+        names = codec.encode_owner(owner), codec.encode_owner(after.owner)
+        same_time = names[0] > names[1] if upwards else names[0] < names[1]
+        clause = f"h.born_at {'>' if upwards else '<'}{'=' if same_time else ''} ?"
+        values = [after.born_at]
     if value:
         clause = f"({value} > ? OR ({value} = ? AND {clause}))"
         values = [after.value, after.value, *values]

@@ -105,7 +105,7 @@ def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object
         born,
         born_at,
         recorded_at,
-        write.operation.value,
+        write.operation,
         write.stamp,
         write.replaced,
         write.reason,

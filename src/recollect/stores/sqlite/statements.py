@@ -21,16 +21,19 @@ CHANGED = "SELECT DISTINCT id FROM journal WHERE owner = ? AND seq > ?"
 PLAIN = f"{rows.JOURNAL}, {rows.NO_ACCESSES}, {rows.NO_VECTOR}"
 HISTORY = f"SELECT {PLAIN} FROM journal j WHERE j.id = ? AND j.owner = ? ORDER BY j.version"
 FEED = f"SELECT {PLAIN} FROM journal j WHERE j.place > ? ORDER BY j.place LIMIT ?"
-AT_PLACES = f"SELECT {PLAIN} FROM journal j WHERE j.place IN (SELECT value FROM json_each(?)) ORDER BY j.place"
+_AT_PLACES = "WHERE j.place IN (SELECT value FROM json_each(?)) ORDER BY j.place"
+VERSIONS_AT_PLACES = f"SELECT {PLAIN} FROM journal j {_AT_PLACES}"
+MEMORIES_AT_PLACES = (
+    f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} FROM journal j"
+    f" LEFT JOIN accesses a ON a.number = j.number {_AT_PLACES}"
+)
 LAST_PLACE = (
     "SELECT max(coalesce((SELECT max(place) FROM journal), 0), coalesce((SELECT max(place) FROM damaged), 0)),"
     " (SELECT stamp FROM journal WHERE place = ?)"
 )
 COUNT_ACCESS = (
-    "INSERT INTO accesses (number, count, last_at)"
-    " SELECT h.number, ?1, ?2 FROM journal j JOIN heads h ON h.owner = j.owner AND h.number = j.number"
-    " WHERE j.place = (SELECT k.place FROM journal k JOIN owners o ON o.owner = k.owner"
-    " WHERE k.id = ?3 AND o.name = ?4 ORDER BY k.version DESC LIMIT 1)"
+    "INSERT INTO accesses (number, count, last_at) SELECT number, ?, ? FROM journal"
+    " WHERE id = ? AND owner = ? AND operation <> 'erased' ORDER BY version DESC LIMIT 1"
     " ON CONFLICT (number) DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)"
 )
 BY_DIGEST = "SELECT embedder, data, spans, pieces FROM vectors WHERE digest = ? LIMIT 1"
