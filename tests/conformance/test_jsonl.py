@@ -1,5 +1,7 @@
 """The store in plain files passes the kit."""
 
+import base64
+import re
 from pathlib import Path
 
 from recollect.stores.jsonl import JsonlStore
@@ -11,7 +13,8 @@ class TestJsonlStore(StoreConformance):
         return JsonlStore(place / "memory")
 
     def raw_bytes(self, place: Path) -> bytes:
-        return b"".join(path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file())
+        data = b"\n".join(path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file())
+        return data + b"".join(base64.b64decode(one) for one in re.findall(rb'"(?:payload|data)":"([^"]*)"', data))
 
     def url(self, place: Path) -> str:
         return f"jsonl:{place / 'memory'}"

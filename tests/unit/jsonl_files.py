@@ -10,7 +10,7 @@ from typing import Any
 
 from recollect.ports import Store
 from recollect.stores.jsonl import JsonlStore
-from recollect.testing.builders import memory, owner, put
+from recollect.testing.builders import Writer, owner
 from recollect.types import Layer, Owner
 
 ADA = owner("ada")
@@ -25,15 +25,16 @@ def opened(root: Path, **options: Any) -> Iterator[JsonlStore]:
 
 
 def filled(root: Path, count: int = 5) -> list[str]:
-    """A store with some memories of ada's; returns their contents."""
-    contents = [f"number {number}" for number in range(count)]
+    """A store with some memories of ada's, one append each; returns their texts."""
+    texts, writes = [f"number {number}" for number in range(count)], Writer()
     with opened(root) as store:
-        put(store, *(memory(content, tags=("tag",)) for content in contents))
-    return contents
+        for number, text in enumerate(texts):
+            store.journal.append([writes.add(ADA, text, id=f"m{number}", tags=["tag"])])
+    return texts
 
 
-def contents(store: Store) -> list[str]:
-    return [stored.memory.content for stored in store.scan({ADA})]
+def contents(store: Store, whose: Owner = ADA) -> list[str]:
+    return [one.facets["text"] for one in store.journal.scan({whose})]
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -45,3 +46,7 @@ def edit(path: Path, change: Callable[[list[bytes]], object]) -> None:
     found = path.read_bytes().splitlines(keepends=True)
     change(found)
     path.write_bytes(b"".join(found))
+
+
+def every_file(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}

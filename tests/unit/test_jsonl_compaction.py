@@ -39,7 +39,8 @@ def configure(root: Path, **sections: dict[str, Any]) -> None:
 
 
 def sizes(root: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in (root / MONDAY).glob("*.jsonl")}
+    folders = (root / MONDAY, root / "derived" / MONDAY)
+    return {path.name: path.stat().st_size for folder in folders for path in folder.glob("*.jsonl")}
 
 
 def everything(memories: Memories) -> tuple[Any, ...]:
@@ -140,11 +141,11 @@ def test_a_crash_between_the_commit_and_the_exchange_is_made_good(root: Path, mo
         session.view.add("kept")
         session.view.forget(session.view.add("secret").id)
 
-        def crash(*_: object) -> None:
+        def crash(*_: object, **__: object) -> None:
             raise StoreError("the power is gone")
 
         with monkeypatch.context() as patched:
-            patched.setattr("recollect.stores.jsonl.disk.Disk.rename", crash)
+            patched.setattr("recollect.stores.jsonl.disk.Disk.replace", crash)
             with pytest.raises(StoreError):
                 session.compact()
     with opened(root) as memories:
@@ -303,11 +304,11 @@ def test_the_indices_of_all_sessions_say_what_is_asked(root: Path) -> None:
             ("security.oauth", 1),
         ]
         assert [one.id for one in sessions.sessions_about("security")] == ["monday", "tuesday"]
-    about = json.loads((root / "indices/topic_index.json").read_text())["topics"]
+    about = json.loads((root / "derived/indices/topic_index.json").read_text())["topics"]
     assert about == {
         "keys": {"sessions/tuesday@ada": [second.id]},
         "security": {"sessions/tuesday@ada": [second.id]},
         "security.oauth": {MONDAY: [first.id]},
     }
-    places = json.loads((root / "indices/global_index.json").read_text())["entries"]
+    places = json.loads((root / "derived/indices/global_index.json").read_text())["entries"]
     assert places == {first.id: MONDAY, second.id: "sessions/tuesday@ada"}

@@ -1,22 +1,23 @@
-"""Plain files that a crash, a disk or a person damaged."""
+"""Lines that a crash, a disk or a person changed: nothing intact is lost, and what is lost is told."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from recollect.errors import SchemaTooNew
-from recollect.stores.journal import Entry
-from recollect.stores.jsonl import JsonlStore, commits, lines
-from recollect.testing.builders import START, added, erased, memory, put, query, updated
-from recollect.types import Status
-from tests.unit.jsonl_files import ADA, MEMORY, contents, edit, filled, opened, read
+from recollect.errors import SchemaTooNew, StoreCorrupt
+from recollect.ports import Record
+from recollect.stores.jsonl import JsonlStore
+from recollect.testing.builders import START, Writer, owner, vector
+from recollect.types import Operation, Status
+from tests.unit.jsonl_files import ADA, MEMORY, contents, edit, every_file, filled, opened, read
+
+LATER = START + timedelta(days=400)
 
 
 @pytest.fixture
@@ -24,217 +25,260 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "memory"
 
 
-# --- damage ---------------------------------------------------------------------------------------
+def more(store: JsonlStore, text: str = "more") -> None:
+    store.journal.append([Writer(LATER).add(ADA, text)])
 
 
 @pytest.mark.req("J11")
-@pytest.mark.parametrize("cut", [1, 20, 100])
-def test_a_torn_last_line_is_passed_over_and_healed_by_the_next_write(root: Path, cut: int) -> None:
-    known = filled(root)
-    whole = (root / MEMORY).read_bytes()
-    with (root / MEMORY).open("ab") as file:
-        file.write(whole.splitlines()[0][:-cut])
+@pytest.mark.parametrize("cut", [1, 2, 40, 300])
+def test_a_torn_last_line_is_passed_over_and_set_aside_by_the_next_write(root: Path, cut: int) -> None:
+    texts = filled(root)
+    data = (root / MEMORY).read_bytes()
+    (root / MEMORY).write_bytes(data[:-cut])
+    whole = data[:-cut] if cut > 1 else data
     with opened(root) as store:
-        assert contents(store) == known
+        assert contents(store) == texts[:-1]
+        more(store)
+        assert contents(store) == [*texts[:-1], "more"] if cut > 1 else True
+    torn = whole.rsplit(b"\n", 1)[1]
+    if cut > 1:
+        [kept] = read(root / "users/ada/damaged.jsonl")
+        assert kept["line"].encode() == torn
+        assert kept["reason"] == "torn by a crash"
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "half": lambda line: line[: len(line) // 2] + b"\n",
+    "not JSON": lambda _: b"<<<<<<< HEAD\n",
+    "zeros": lambda line: b"\0" * (len(line) - 1) + b"\n",
+    "nesting": lambda _: b"[" * 100_000 + b"\n",
+    "a huge number": lambda line: line.replace(b'"version":1', b'"version":' + b"9" * 50),
+}
+
+
+@pytest.mark.req("J4")
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_line_is_passed_over_counted_reported_and_set_aside(root: Path, name: str) -> None:
+    texts = filled(root)
+    edit(root / MEMORY, lambda lines: lines.__setitem__(2, DAMAGES[name](lines[2])))
+    with opened(root) as store:
+        assert contents(store) == [text for text in texts if text != "number 2"]
+        assert store.health().status is Status.DEGRADED
+        assert store.health().components["damaged_lines"] == "1"
+        diagnosis = store.check()
+        assert not diagnosis.healthy
+        assert f"{MEMORY} (line 3" in " ".join(finding.message for finding in diagnosis.findings)
+        more(store)
+        assert store.check(repair=True).healthy
         assert store.check().healthy
-        put(store, memory("next"))
-        assert contents(store) == [*known, "next"]
-    assert len(read(root / MEMORY)) == len(known) + 1
-    with opened(root) as store:
-        assert contents(store) == [*known, "next"]
-
-
-@pytest.mark.req("J4")
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda line: line.replace(b"number 2", b"number 7"),
-        lambda line: line[:40] + b"\xff\xfe" + line[42:],
-        lambda line: b"{" + line[1:-3] + b"\n",
-        lambda line: b"not json\n",
-        lambda line: b"[]\n",
-        lambda line: b"\0" * (len(line) - 1) + b"\n",
-    ],
-    ids=["content", "bytes", "brace", "words", "array", "zeros"],
-)
-def test_a_damaged_line_is_passed_over_counted_and_reported(root: Path, damage: Callable[[bytes], bytes]) -> None:
-    known = filled(root)
-    edit(root / MEMORY, lambda found: found.__setitem__(2, damage(found[2])))
-    left = [content for content in known if content != "number 2"]
-    with opened(root) as store:
-        assert contents(store) == left
-        health = store.health()
-        assert health.status is Status.DEGRADED
-        assert health.components["damaged_lines"] == "1"
-        [finding] = [one for one in store.check().findings if one.check == "lines"]
-        assert "users/ada/memory.jsonl (line 3)" in finding.message
-        put(store, memory("next"))
-    with opened(root) as store:
-        assert contents(store) == [*left, "next"]
-        diagnosis = store.check(repair=True)
-        assert diagnosis.healthy
-        assert store.check().findings == ()
         assert store.health().status is Status.HEALTHY
-        assert contents(store) == [*left, "next"]
-    assert len((root / "users/ada/damaged.jsonl").read_bytes().splitlines()) == 1
-    with opened(root) as store:
-        assert contents(store) == [*left, "next"]
-
-
-@pytest.mark.req("J4")
-def test_a_memory_goes_back_to_its_last_good_version(root: Path) -> None:
-    with opened(root) as store:
-        one = memory("first")
-        put(store, one)
-        store.apply([updated(one, content="second")])
-    edit(root / MEMORY, lambda found: found.__setitem__(1, found[1].replace(b"second", b"sacond")))
-    with opened(root) as store:
-        assert contents(store) == ["first"]
-        last = store.sequence()
-        assert store.apply([updated(one, content="again")]) == [last + 1]
-
-
-@pytest.mark.req("J8")
-def test_erasing_reaches_lines_that_were_set_aside(root: Path) -> None:
-    with opened(root) as store:
-        one = memory("a first secret")
-        put(store, one)
-        store.apply([updated(one, content="second")])
-    edit(root / MEMORY, lambda found: found.__setitem__(0, found[0].replace(b"a first", b"a furst")))
-    with opened(root) as store:
-        store.check(repair=True)
-        assert b"secret" in (root / "users/ada/damaged.jsonl").read_bytes()
-        store.apply([erased(replace(one, version=2))])
-    assert b"secret" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
-
-
-@pytest.mark.req("J8")
-@pytest.mark.parametrize("count", [1, 30])
-def test_erasing_takes_all_lines_of_a_memory_and_no_others(root: Path, count: int) -> None:
-    going = [memory(f"secret {number}") for number in range(count)]
-    staying = [memory(f"about {one.id}", references=(one.id,)) for one in going]
-    with opened(root) as store:
-        put(store, *going, *staying)
-    damaged = f'{{"id":"{going[-1].id}","content":"secret'.encode()
-    edit(root / MEMORY, lambda found: found.insert(1, damaged + b"\n"))
-    with opened(root) as store:
-        store.apply([erased(one) for one in going])
-        assert contents(store) == [one.content for one in staying]
-    assert b"secret" not in (root / MEMORY).read_bytes()
-    with opened(root) as store:
-        assert contents(store) == [one.content for one in staying]
+        assert contents(store) == [*(text for text in texts if text != "number 2"), "more"]
+    assert len(read(root / "users/ada/damaged.jsonl")) == 1
 
 
 @pytest.mark.req("J11")
-@pytest.mark.parametrize("name", ["users/ada/index.json", "indices/global_index.json", "indices/topic_index.json"])
-@pytest.mark.parametrize("damage", ["", "{", "[1]", None])
-def test_an_index_that_is_missing_or_damaged_is_made_again(root: Path, name: str, damage: str | None) -> None:
-    known = filled(root)
-    good = json.loads((root / name).read_text())
-    if damage is None:
-        (root / name).unlink()
-    else:
-        (root / name).write_text(damage)
+@pytest.mark.parametrize("name", ["derived/users/ada/index.json", "derived/indices/global_index.json"])
+@pytest.mark.parametrize("damage", [None, b"", b"{", b"\xff"])
+def test_an_index_that_is_missing_or_damaged_is_made_again(root: Path, name: str, damage: bytes | None) -> None:
+    filled(root)
+    before = json.loads((root / name).read_text())["entries"]
+    (root / name).unlink() if damage is None else (root / name).write_bytes(damage)
     with opened(root) as store:
-        assert contents(store) == known
-        assert store.count(query(ADA, tags=("tag",))) == len(known)
-        if damage:
-            assert [one.check for one in store.check().findings] == ["indexes"]
+        assert len(contents(store)) == 5
         assert store.check(repair=True).healthy
         store.rebuild()
-    again = json.loads((root / name).read_text())
-    assert again.keys() == good.keys()
-    for part in ("entries", "topics", "tags"):
-        assert set(again.get(part, ())) == set(good.get(part, ()))
-
-
-@pytest.mark.req("J11")
-def test_without_the_commit_log_every_whole_line_counts(root: Path) -> None:
-    known = filled(root)
-    (root / commits.LOG).unlink()
-    with opened(root) as store:
-        assert contents(store) == known
-        last = store.sequence()
-        assert last == len(known)
-        assert put(store, memory("next")) == [last + 1]
-        assert store.check().healthy
-    with opened(root) as store:
-        assert contents(store) == [*known, "next"]
-
-
-@pytest.mark.req("J11")
-@pytest.mark.parametrize("line", [0, 2, -1])
-def test_a_damaged_commit_log_costs_no_memory(root: Path, line: int) -> None:
-    with opened(root) as store:
-        for number in range(5):
-            put(store, memory(f"number {number}"))
-    known = [f"number {number}" for number in range(5)]
-    edit(root / commits.LOG, lambda found: found.__setitem__(line, found[line].replace(b"sequence", b"sequenze")))
-    with opened(root) as store:
-        assert contents(store) == known
-        put(store, memory("next"))
-        assert store.check().healthy
-    with opened(root) as store:
-        assert contents(store) == [*known, "next"]
-
-
-@pytest.mark.req("J11")
-def test_the_log_may_vanish_while_the_store_is_open(root: Path) -> None:
-    with opened(root) as store, opened(root) as other:
-        put(store, memory("one"))
-        (root / commits.LOG).unlink()
-        assert contents(other) == contents(store) == ["one"]
-        put(other, memory("two"))
-        assert contents(store) == ["one", "two"]
-
-
-def test_lines_that_a_person_appended_are_kept_and_reported(root: Path) -> None:
-    known = filled(root)
-    with (root / MEMORY).open("a") as file:
-        file.write('{"id": "by hand", "content": {"message": "written by a person"}}\n')
-    with opened(root) as store:
-        assert contents(store) == known
-        assert [one.check for one in store.check().findings] == ["ends"]
-        put(store, memory("next"))
-        assert contents(store) == [*known, "next"]
-        assert [one.check for one in store.check().findings] == ["lines"]
-    assert b"written by a person" in (root / MEMORY).read_bytes()
-
-
-def test_lines_reformatted_by_a_tool_are_the_same_lines(root: Path) -> None:
-    """As ``jq -c -S .`` would do: other spaces, another order, the same values."""
-    known = filled(root)
-    text = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in read(root / MEMORY))
-    (root / MEMORY).write_text(text)
-    with opened(root) as store:
-        assert contents(store) == known
-        put(store, memory("next"))
-    with opened(root) as store:
-        assert contents(store) == [*known, "next"]
-
-
-@pytest.mark.req("J1")
-def test_lines_of_a_newer_release_are_not_read(root: Path) -> None:
-    filled(root)
-    entry = read(root / MEMORY)[0]
-    del entry["checksum"]
-    newer = lines.seal({**entry, "schema_version": lines.SCHEMA + 1})
-    edit(root / MEMORY, lambda found: found.__setitem__(0, newer))
-    with pytest.raises(SchemaTooNew) as raised:
-        JsonlStore(root)
-    assert raised.value.hint
+    assert json.loads((root / name).read_text())["entries"] == before
 
 
 @pytest.mark.req("J4")
-@given(byte=st.integers(0), other=st.integers(0, 255))
-def test_no_byte_of_a_line_can_be_changed_unnoticed(byte: int, other: int) -> None:
-    """By neither way to read it; a change that leaves the same values is none."""
-    one = memory("two caf\u00e9s", id="a", tags=("b", "a"), metadata={"b": 1, "a": [0.5]}, expires_at=START)
-    entry = Entry.of(added(one), 1, 1)
-    line = lines.of_entry(entry, one).rstrip(b"\n")
-    changed = bytearray(line)
-    changed[byte % len(line)] = other
-    for unseal in (lines.unseal, lines.unseal_version):
-        assert lines.to_entry(unseal(line, "x") or {}) == entry
-        found = unseal(bytes(changed), "x")
-        assert found is None or lines.to_entry(found) == entry
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"origin": 7}', b'{"dimension": "many"}', b"\xff"])
+def test_settings_that_cannot_be_read_stop_nobody_and_are_mended(root: Path, damage: bytes) -> None:
+    writes = Writer()
+    with opened(root) as store:
+        store.journal.append([writes.add(ADA, "one", write={"vector": vector(1, 0)})])
+    (root / "settings.json").write_bytes(damage)
+    with opened(root) as store:
+        assert contents(store) == ["one"]
+        assert [one.vector for one in store.journal.scan({ADA}, vectors=True)] == [vector(1, 0)]
+        store.check(repair=True)
+        assert store.check().healthy
+    with opened(root) as store:
+        assert store.journal.settings()["embedder"] == "kit"
+
+
+def test_a_folder_of_a_later_release_is_not_touched(root: Path) -> None:
+    filled(root)
+    (root / "settings.json").write_text('{"version": 3}')
+    before = every_file(root)
+    with pytest.raises(SchemaTooNew):
+        opened(root).__enter__()
+    assert {name: data for name, data in every_file(root).items() if "lock" not in name} == {
+        name: data for name, data in before.items() if "lock" not in name
+    }
+
+
+@pytest.mark.req("J4")
+def test_a_record_that_cannot_be_read_is_told_and_stays(root: Path) -> None:
+    with opened(root) as store:
+        for name in ("one", "two"):
+            store.records.put(Record(owner=ADA, kind="note", name=name, body=b"{}", version=1, updated_at=START))
+        [file] = list((root / "records/note/users/ada").glob("one*"))
+        file.write_text("{")
+        with pytest.raises(StoreCorrupt):
+            store.records.list({ADA}, "note")
+        assert store.records.get(ADA, "note", "two") is not None
+        assert [finding.check for finding in store.check(repair=True).findings if not finding.repaired] == ["records"]
+        assert file.read_text() == "{"
+
+
+# -- lines that are missing, twice, or from elsewhere ---------------------------------------------------------
+
+
+@pytest.mark.req("J4")
+def test_a_removed_line_is_noticed_for_good(root: Path) -> None:
+    texts = filled(root)
+    edit(root / MEMORY, lambda lines: lines.pop(1))
+    for _ in range(2):
+        with opened(root) as store:
+            assert contents(store)[:4] == [text for text in texts if text != "number 1"]
+            [finding] = store.check().findings
+            assert finding.check == "gaps"
+            assert f"{MEMORY} (before line 2)" in finding.message
+            more(store)
+    with opened(root) as store:
+        assert store.check(repair=True).healthy
+        assert store.check().healthy
+
+
+def test_lines_at_the_end_that_are_gone_are_noticed_by_who_read_them(root: Path) -> None:
+    filled(root)
+    with opened(root) as store:
+        contents(store)
+        edit(root / MEMORY, lambda lines: lines.pop())
+        assert len(contents(store)) == 4
+        assert [finding.check for finding in store.check().findings] == ["gaps"]
+
+
+def test_a_line_that_stands_twice_counts_once(root: Path) -> None:
+    texts = filled(root)
+    edit(root / MEMORY, lambda lines: lines.insert(1, lines[0]))
+    with opened(root) as store:
+        assert contents(store) == texts
+        more(store)
+        assert contents(store) == [*texts, "more"]
+        store.compact({ADA})
+        assert contents(store) == [*texts, "more"]
+    assert len(read(root / MEMORY)) == 6
+
+
+def test_lines_of_another_owner_are_not_served(root: Path) -> None:
+    filled(root)
+    (root / "users/bob").mkdir()
+    (root / "users/bob/memory.jsonl").write_bytes((root / MEMORY).read_bytes())
+    with opened(root) as store:
+        assert contents(store, owner("bob")) == []
+        assert len(contents(store)) == 5
+        assert not store.check().healthy
+
+
+# -- people ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("J4")
+@pytest.mark.parametrize("was_read", [True, False])
+def test_an_edited_line_is_told_left_and_taken_over_when_accepted(root: Path, was_read: bool) -> None:
+    filled(root)
+    store = JsonlStore(root)
+    if not was_read:
+        store.close()
+    edit(root / MEMORY, lambda lines: lines.__setitem__(0, lines[0].replace(b"number 0", b"by hand!")))
+    store = store if was_read else JsonlStore(root)
+    data = (root / MEMORY).read_bytes()
+    assert "number 0" not in contents(store)
+    assert "by hand!" not in contents(store)
+    assert [finding.check for finding in store.check().findings] == ["handwritten"]
+    more(store)
+    assert (root / MEMORY).read_bytes().startswith(data)
+    assert store.accept(LATER) == ["m0"]
+    assert store.check().healthy
+    [head] = store.journal.get({ADA}, ["m0"])
+    assert (head.facets["text"], head.version, head.reason) == ("by hand!", 2, "edited by hand")
+    assert head.operation is Operation.UPDATED
+    former = [one.facets["text"] for one in store.journal.history(ADA, "m0")][:-1]
+    assert former == (["number 0"] if was_read else [])
+    store.close()
+    with opened(root) as again:
+        assert again.journal.get({ADA}, ["m0"])[0].facets["text"] == "by hand!"
+
+
+@pytest.mark.req("J4")
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_a_line_that_a_person_appended_waits_and_is_taken_over(root: Path, ending: bytes) -> None:
+    filled(root)
+    with (root / MEMORY).open("ab") as file:
+        file.write(b'{"content": "written in an editor", "tags": ["by-hand"]}' + ending)
+    with opened(root) as store:
+        assert len(contents(store)) == 5
+        more(store)
+        assert [finding.check for finding in store.check().findings] == ["handwritten"]
+        [new] = store.accept(LATER)
+        [found] = store.journal.get({ADA}, [new])
+        assert (found.facets["text"], found.facets["tags"], found.reason) == (
+            "written in an editor",
+            ["by-hand"],
+            "added by hand",
+        )
+        assert store.check().healthy
+        assert len(contents(store)) == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"importance": 7},
+        {"type": "rumour"},
+        {"owner": ["user", "bob"]},
+        {"tags": ["x" * 1_000]},
+        {"content": {"message": ""}},
+        {"version": -1},
+        {"timestamp": "yesterday"},
+    ],
+)
+def test_what_the_engine_would_not_accept_is_not_taken_over(root: Path, change: dict[str, Any]) -> None:
+    filled(root)
+    edit(root / MEMORY, lambda lines: lines.__setitem__(4, json.dumps(json.loads(lines[4]) | change).encode() + b"\n"))
+    with opened(root) as store:
+        assert store.accept(LATER) == []
+        assert not store.check().healthy
+        assert len(contents(store)) == 4
+
+
+def test_former_versions_and_erased_memories_are_not_taken_over(root: Path) -> None:
+    filled(root)
+    lines = (root / MEMORY).read_bytes().splitlines()
+    with opened(root) as store:
+        writes = Writer(LATER)
+        [changed, gone] = store.journal.get({ADA}, ["m0", "m1"])
+        store.journal.append([writes.update(changed, "newer"), writes.erase(gone)])
+        edited = (lines[0].replace(b"number 0", b"forged 0"), lines[1].replace(b"number 1", b"forged 1"))
+        with (root / MEMORY).open("ab") as file:
+            file.write(b"\n".join(edited) + b"\n")
+        assert store.accept(LATER) == []
+        assert "newer" in contents(store)
+        assert not any("forged" in text for text in contents(store))
+
+
+@pytest.mark.req("J8")
+def test_erasing_reaches_edited_lines_and_those_that_were_set_aside(root: Path) -> None:
+    filled(root)
+    edit(root / MEMORY, lambda lines: lines.append(lines[0].replace(b"number 0", b"secret 1")))
+    edit(root / MEMORY, lambda lines: lines.append(lines[0].replace(b"number 0", b"secret 2")[:-20] + b"\n"))
+    with opened(root) as store:
+        store.check(repair=True)
+        assert b"secret 2" in (root / "users/ada/damaged.jsonl").read_bytes()
+        [known] = store.journal.get({ADA}, ["m0"])
+        store.journal.append([Writer(LATER).erase(known)])
+    kept = b"".join(every_file(root).values())
+    assert b"secret" not in kept
+    assert b"number 0" not in kept
+    assert b"number 1" in kept

@@ -105,7 +105,9 @@ def test_case_3_a_power_failure_during_a_write(root: Path) -> None:
 def test_case_4_a_corrupted_index(root: Path, garbage: bytes) -> None:
     with opened(root) as memories:
         monday(memories).add("kept", tags=["topic"])
-    names = [f"{SESSION}/index.json", "indices/global_index.json", "indices/topic_index.json"]
+    names = [
+        f"derived/{one}" for one in (f"{SESSION}/index.json", "indices/global_index.json", "indices/topic_index.json")
+    ]
     for name in names:
         (root / name).write_bytes(garbage)
     with opened(root) as memories:

@@ -61,7 +61,12 @@ class Erasure(Subject):
             fields={"field": marks[3]},
             author=marks[4],
             key=marks[5],
-            write={"payload": marks[6].encode(), "vector": first, "reason": marks[7], "terms": b"terms of a secret"},
+            write={
+                "payload": f'{{"a":"{marks[6]}"}}'.encode(),
+                "vector": first,
+                "reason": marks[7],
+                "terms": b"terms of a secret",
+            },
         )
         changed = writes.update(one, f"{marks[8]} second text", write={"digest": b"digest of a secret"})
         store.journal.append([one, changed])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from recollect import codec, filters
 from recollect.errors import Conflict
@@ -40,6 +40,8 @@ EMBEDDERS = (EMBEDDER, "other")
 STEPS = 25
 
 Key = tuple[Owner, str]
+PLACES = st.tuples(st.sampled_from((OWNERS[0], *OWNERS)), st.sampled_from(IDS))
+"""Memories that are there, were erased, or are still to come."""
 
 
 @dataclass
@@ -147,8 +149,6 @@ class Model:
 class StoreMachine(RuleBasedStateMachine):
     """Drives one store and its model."""
 
-    places: Bundle[Key] = Bundle("places")
-
     def __init__(self, open_store: Callable[[], Store]) -> None:
         super().__init__()
         self._open = open_store
@@ -187,11 +187,6 @@ class StoreMachine(RuleBasedStateMachine):
 
     # -- writing ---------------------------------------------------------------------------------
 
-    @rule(target=places, whose=st.sampled_from((OWNERS[0], *OWNERS)), id=st.sampled_from(IDS))
-    def name(self, whose: Owner, id: str) -> Key:
-        """A memory that is there, was erased, or is still to come."""
-        return whose, id
-
     @rule(seconds=st.sampled_from([3600, -2, -1_000_000]))
     def change_the_clock(self, seconds: int) -> None:
         """Writers have clocks that go wrong."""
@@ -211,7 +206,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(
         steps=st.lists(
             st.tuples(
-                places,
+                PLACES,
                 st.sampled_from(["update", "update", "forget", "archive", "restore", "erase"]),
                 st.none() | st.sampled_from(KEYS),
             ),
@@ -230,7 +225,7 @@ class StoreMachine(RuleBasedStateMachine):
             batch.append(write)
         self._append(*batch)
 
-    @rule(place=places, step=st.sampled_from([-1, 1]))
+    @rule(place=PLACES, step=st.sampled_from([-1, 1]))
     def change_a_wrong_version(self, place: Key, step: int) -> None:
         """Always refused."""
         write = self._next(place, "update", "wrong", None, self.model.head(place))
@@ -242,7 +237,7 @@ class StoreMachine(RuleBasedStateMachine):
         """The last batch again, as after a lost answer."""
         self.store.journal.append(self.batch)
 
-    @rule(place=places, embedder=st.sampled_from(EMBEDDERS), step=st.sampled_from([0, 0, -1, 1]), keep=st.booleans())
+    @rule(place=PLACES, embedder=st.sampled_from(EMBEDDERS), step=st.sampled_from([0, 0, -1, 1]), keep=st.booleans())
     def embed(self, place: Key, embedder: str, step: int, keep: bool) -> None:
         """A vector with a version, or later; some come too late."""
         head = self.model.head(place)
@@ -267,7 +262,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.model.embed(later)
         assert self.store.journal.adopt(embedder, 2) is self.model.adopt(embedder)
 
-    @rule(some=st.lists(places, max_size=3), times=st.integers(1, 3), last_at=st.integers(1, 9))
+    @rule(some=st.lists(PLACES, max_size=3), times=st.integers(1, 3), last_at=st.integers(1, 9))
     def count_accesses(self, some: list[Key], times: int, last_at: int) -> None:
         """Those of memories that are not there are passed over."""
         self.store.journal.count_accesses([Access(*place, times, last_at) for place in some])
@@ -302,7 +297,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert set(journal.owners()) == set(self.model.last)
         assert {one: used for one, used in journal.usage(everybody).items() if used.memories} == self.model.usage()
 
-    @rule(owners=st.sets(st.sampled_from(OWNERS)), some=st.lists(places, max_size=3))
+    @rule(owners=st.sets(st.sampled_from(OWNERS)), some=st.lists(PLACES, max_size=3))
     def get(self, owners: set[Owner], some: list[Key]) -> None:
         """By id, and the history of one."""
         ids = {id for _, id in some}

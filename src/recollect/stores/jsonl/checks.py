@@ -17,7 +17,7 @@ from recollect.types import Diagnosis, Finding
 if TYPE_CHECKING:
     from recollect.stores.jsonl.journal import JsonlJournal
 
-CHECKS = ("modes", "settings", "lines", "edits", "gaps", "records", "indexes")
+CHECKS = ("modes", "settings", "lines", "handwritten", "gaps", "records", "indexes")
 _SHOWN = 10
 _REASONS = {"damaged": "cannot be read", "misplaced": "belongs to another folder", "newer": "is of a later release"}
 
@@ -73,7 +73,7 @@ def _findings(journal: "JsonlJournal") -> list[Finding]:
         ),
         ("lines", _told("damaged lines in", report.damaged), f"set them aside in {DAMAGED}"),
         (
-            "edits",
+            "handwritten",
             _told("lines that the store did not write in", report.edited),
             f"accept what was written by hand, or set it aside in {DAMAGED}",
         ),
@@ -99,9 +99,12 @@ def entries(journal: "JsonlJournal", folder: OwnerFolder, file: str) -> list[tup
     """The lines of a file with their numbers; a line of another owner is a flaw."""
     data, _ = journal.disk.read(f"{folder.name}/{file}")
     found: list[tuple[int, Line | Flaw]] = []
-    for number, line in enumerate(data.split(b"\n"), start=1):
+    every = data.split(b"\n")
+    for number, line in enumerate(every, start=1):
         if line.strip():
             one = lines.decode(line.strip(b" \t\r"))
+            if isinstance(one, Flaw) and one.fields is None and number == len(every):
+                one = Flaw("torn", line)  # nobody was told that it was written; the next writer sets it aside
             if isinstance(one, Line) and one.stored.owner != folder.owner:
                 one = Flaw("misplaced", line)
             found.append((number, one))
@@ -121,12 +124,12 @@ def _read(journal: "JsonlJournal") -> Report:
             name = f"{folder.name}/{file}"
             flaws = [(number, one.kind) for number, one in each if isinstance(one, Flaw)]
             report.damaged += [f"{name} (line {number} {_REASONS[kind]})" for number, kind in flaws if kind in _REASONS]
-            report.edited += [f"{name} (line {number})" for number, kind in flaws if kind not in _REASONS]
+            report.edited += [f"{name} (line {number})" for number, kind in flaws if kind in ("edited", "unsealed")]
             good = [(number, one) for number, one in each if isinstance(one, Line)]
             report.gaps += [f"{name} (before line {number})" for number, one in good if _has_gap(one, known)]
             report.versions += len(good)
             waiting = [one for _, one in good if not journal.counts(one)]
-            report.unfinished += len(waiting)
+            report.unfinished += len(waiting) + sum(kind == "torn" for _, kind in flaws)
             foreign = {one.stored.id for one in waiting if ids.stamp_origin(one.stored.stamp) != journal.origin()}
             if foreign:
                 report.edited.append(f"{name} ({len(foreign)} memories of a batch that is not all here)")

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from recollect.stores.in_memory import OwnerLog
-from recollect.stores.jsonl import derived, lines
+from recollect.stores.jsonl import derived, lines, writing
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.lines import Flaw
-from recollect.stores.jsonl.owner_folder import ARCHIVE, OwnerFolder, vector_line
+from recollect.stores.jsonl.owner_folder import ARCHIVE, MEMORY, OwnerFolder, vector_line
 from recollect.types import Operation, Owner, State
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def compact(journal: "JsonlJournal", owner: Owner) -> None:
     if log is None:
         return
     archived = {head.id for head in log.heads.values() if head.facets.get("state") == State.ARCHIVED.value}
+    writing.end_of(disk, folder, MEMORY)  # half a line that a crash left is set aside
     memory, _ = disk.read(folder.memory)
     archive, _ = disk.read(f"{folder.name}/{ARCHIVE}")
     seen = {one.stored.stamp for one in map(lines.decode, lines.split(archive)) if not isinstance(one, Flaw)}

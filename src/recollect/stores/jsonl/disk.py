@@ -178,6 +178,8 @@ class Disk:
     def _folder(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
         """The descriptor of a file's folder, and the last part of its name."""
         *parts, last = name.split("/")
+        if {"", ".", ".."} & {*parts, last}:
+            raise OSError(errno.ELOOP, "leads out of the folder")
         number = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts:

@@ -42,7 +42,8 @@ def _accept_folder(journal: "JsonlJournal", folder: OwnerFolder, clock: ids.Stam
     found = [one for _, one in checks.entries(journal, folder, MEMORY)]
     newest = _newest(journal, folder, [one for one in found if isinstance(one, Flaw)])
     unfinished = [one for one in found if isinstance(one, Line) and not journal.counts(one)]
-    known = checks.known_stamps(found)
+    dropped = {_stamp(one) for one in found if isinstance(one, Flaw) and one.data in newest} - folder.vanished.keys()
+    known = checks.known_stamps(found) - dropped
     if not newest and not unfinished and not any(_is_cut(one, known) for one in found):
         return []
     kept, added = bytearray(), bytearray()
@@ -54,13 +55,17 @@ def _accept_folder(journal: "JsonlJournal", folder: OwnerFolder, clock: ids.Stam
         elif one.data not in newest:
             kept += one.data + b"\n"
         else:
-            former = folder.vanished.get(Stamp(str((one.fields or {}).get("stamp"))))
+            former = folder.vanished.get(_stamp(one))
             kept += b"" if former is None else lines.encode(Line(stored=former))
             stored = _version(newest[one.data], clock, at)
             added += lines.encode(Line(stored=stored, after=last))
             last = stored.stamp
     journal.disk.replace(folder.memory, bytes(kept + added))
     return [one.id for one in newest.values()] + [one.stored.id for one in unfinished]
+
+
+def _stamp(one: Flaw) -> Stamp:
+    return Stamp(str((one.fields or {}).get("stamp")))
 
 
 def _is_cut(one: Line | Flaw, known: set[str]) -> bool:
@@ -98,6 +103,9 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, fields: Fields) -> 
     if outdated or holder not in (None, memory_id):
         return None
     stamp = fields.get("stamp")
+    former = folder.vanished.get(Stamp(str(stamp)))
+    if former is not None and (former.id, former.version) != (memory_id, version):
+        return None  # it was another one
     return Stored(
         owner=owner,
         id=memory_id,

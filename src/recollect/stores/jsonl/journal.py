@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -216,13 +216,14 @@ class JsonlJournal(InMemoryJournal):
 
     def _append_lines(self, one: OwnerFolder, found: Sequence[Line]) -> None:
         """Take in versions that others appended."""
-        log = self._log(found[0].stored.owner)
+        log, touched = self._log(found[0].stored.owner), {line.stored.id for line in found}
+        before = self._totals(log, touched)
         for line in found:
             self._number(one, log, line, log.counters.seq + 1)
             one.note(line)
         if self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
             one.read_vectors(self.disk)
-        self._settle(one, {line.stored.id for line in found}, revise=False)
+        self._settle(one, touched, revise=False, before=before)
 
     def _number(self, one: OwnerFolder, log: OwnerLog, line: Line, seq: int) -> None:
         head, last_at = log.heads.get(line.stored.id), log.counters.last_at
@@ -236,13 +237,29 @@ class JsonlJournal(InMemoryJournal):
         log.take(line.stored._replace(seq=seq, born=born, born_at=born_at, recorded_at=recorded_at))
         log.counters = log.counters._replace(seq=max(seq, log.counters.seq), last_at=recorded_at)
 
-    def _settle(self, one: OwnerFolder, ids: set[str] | None, *, revise: bool = True) -> None:
-        """Choose the vectors of some memories of a folder, or of all, and count anew."""
+    def _totals(self, log: OwnerLog, ids: Iterable[str]) -> tuple[int, int]:
+        """How many of some memories there are, and their bytes."""
+        heads = [head for one in ids if (head := log.heads.get(one)) and head.operation is not Operation.ERASED]
+        return len(heads), sum(map(self._size, heads))
+
+    def _settle(
+        self,
+        one: OwnerFolder,
+        ids: set[str] | None,
+        *,
+        revise: bool = True,
+        before: tuple[int, int] | None = None,
+    ) -> None:
+        """Choose the vectors of some memories of a folder, or of all, and count these; ``before`` is what was counted
+        of them until now.
+        """
         log = self._logs.get(one.owner) if one.owner is not None else None
         if one.owner is None or log is None or ids == set():
             return
         changed = False
-        for memory_id in log.heads if ids is None else ids & log.heads.keys():
+        chosen = log.heads.keys() if ids is None else ids & log.heads.keys()
+        memories, size = log.counters[1:3] if ids is None else before or self._totals(log, chosen)
+        for memory_id in chosen:
             place = (one.owner, memory_id)
             former = self._vectors.pop(place, None)
             self._renewed.pop(place, None)
@@ -254,8 +271,10 @@ class JsonlJournal(InMemoryJournal):
                 elif str(vector.dimension) == self._settings.get("dimension"):
                     self._vectors[place] = vector
             changed = changed or self._vectors.get(place) != former
-        live = [head for head in log.heads.values() if head.operation is not Operation.ERASED]
-        log.counters = log.counters._replace(memories=len(live), bytes_used=sum(map(self._size, live)))
+        now, size_now = self._totals(log, chosen)
+        log.counters = log.counters._replace(
+            memories=log.counters.memories + now - memories, bytes_used=log.counters.bytes_used + size_now - size
+        )
         log.revision = max(log.revision + (revise and changed), one.revision)
 
     # -- keeping ----------------------------------------------------------------------------------------------

@@ -114,15 +114,16 @@ def _lengths(old: Disk) -> dict[str, int] | None:
     ordinal = 0
     for line in lines.split(data[: data.rfind(b"\n") + 1]):
         fields = lines.unsealed(line)
-        if isinstance(fields, Flaw):
+        files = None if isinstance(fields, Flaw) else fields.get("files")
+        if isinstance(fields, Flaw) or not isinstance(files, dict):
             return None
         if fields.get("checkpoint"):
             lengths.clear()
-        lengths |= fields["files"]
-        ordinal, rewritten = fields["commit"], tuple(fields.get("rewritten", ()))
+        lengths |= {name: length for name, length in files.items() if isinstance(length, int) and length >= 0}
+        ordinal, rewritten = fields.get("commit", 0), tuple(map(str, fields.get("rewritten", ())))
     for name in rewritten:  # the last commit replaced files, and a crash came before they were exchanged
         waiting = f"{name}.{ordinal}.new"
-        if name in lengths and ".." not in name and old.look(waiting).inode:
+        if name in lengths and ".." not in name and old.look(waiting).inode:  # a hostile log may name anything
             old.replace(name, old.read(waiting)[0])
     return lengths or None
 
@@ -144,8 +145,8 @@ def _read(old: Disk, name: str, lengths: dict[str, int] | None) -> Old:
         for one in _lines(old, f"{name}/{file}", lengths):
             if isinstance(one, Flaw):
                 found.unread += [one.data] if file == MEMORY else []
-            elif file == MEMORY or one.get("operation") == Operation.ERASED:
-                found.versions.setdefault(int(one["sequence"]), one)
+            elif (file == MEMORY or one.get("operation") == Operation.ERASED) and isinstance(one.get("sequence"), int):
+                found.versions.setdefault(one["sequence"], one)
     for one in _lines(old, f"{name}/{VECTORS}", lengths):
         if not isinstance(one, Flaw):
             with suppress(*lines.UNREADABLE):

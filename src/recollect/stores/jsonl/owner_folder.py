@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect.errors import NotAStore
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import MISSING, Disk, Look
 from recollect.stores.jsonl.folders import folder
@@ -79,13 +80,19 @@ class OwnerFolder:
 
     def whole(self, disk: Disk) -> list[Line]:
         """Every line of every file."""
+        found: list[Line | Flaw] = []
+        for file in LINES:
+            try:
+                data, look = disk.read(f"{self.name}/{file}")
+            except NotAStore:  # a link or a pipe hides this owner, and nobody else
+                data, look = b"", disk.look(self.memory)
+                found.append(Flaw("damaged", b""))
+            if file == MEMORY:
+                self.offset, self.end = 0, b""
+                found += self._whole(data, look)
+            else:
+                found += self._decoded(data[: data.rfind(b"\n") + 1])
         self.flaws.clear()
-        self.offset, self.end = 0, b""
-        data, look = disk.read(self.memory)
-        found = self._whole(data, look)
-        for file in LINES[1:]:
-            data, _ = disk.read(f"{self.name}/{file}")
-            found += self._decoded(data[: data.rfind(b"\n") + 1])
         self.flaws.update(one.kind for one in found if isinstance(one, Flaw))
         self.loaded = True
         return [one for one in found if isinstance(one, Line)]
