@@ -150,8 +150,9 @@ def _question(engine: Engine, asked: Search) -> Question:
     if vector is None:
         return Question(asked=query_text.parse(asked.text), asks_when=dates.asks_when(asked.text))
     settings = engine.journal.settings()
-    if "embedder" in settings:
-        check_vector(vector, settings["embedder"], int(settings["dimension"]))
+    stored, dimension = settings.get("embedder", vector.embedder), int(settings.get("dimension", vector.dimension))
+    if (stored, dimension) != (vector.embedder, vector.dimension):
+        check_vector(vector, stored, dimension)
     scale = embedding.scale(engine)
     if asked.ranking is Ranking.SIMILARITY:
         return Question(asked=_NO_WORDS, vector=vector, calibration=scale)

@@ -34,6 +34,7 @@ IDLE_S = 10.0
 
 _AT_ONCE = 1_000  # rows take many times the room of what is kept of them, and adding them holds up other threads
 _YIELDED = 50  # memories, about a millisecond
+_LATELY_S = 1.0
 _YIELD_S = 0.000_05  # nothing at all would give the interpreter back before another thread woke up
 
 
@@ -127,6 +128,7 @@ class RamIndex(Index):
         self._process = os.getpid()
         self._lock = threading.Lock()  # of the dictionary alone, held for microseconds
         self._held: dict[Owner, _Held] = {}
+        self._searched: tuple[Owner | None, float] = (None, 0.0)
 
     def _check_process(self) -> None:
         """In a forked child, a lock that another thread of the parent held would be held for ever."""
@@ -164,7 +166,7 @@ class RamIndex(Index):
             entries = []
             for start in range(0, len(some), _YIELDED):
                 entries += [entry_of(one) for one in some[start : start + _YIELDED]]
-                time.sleep(_YIELD_S)  # searches of other owners wait for the interpreter
+                self._let_others(owner)
             made.add(entries)
         made.settle()
         held = self._of(owner)
@@ -173,6 +175,14 @@ class RamIndex(Index):
             parts = self._image(held)
         self._save(owner, upto, parts)
         self._evict()
+
+    def _let_others(self, owner: Owner) -> None:
+        """Give the interpreter to other threads, if another owner was searched lately. What they wait for it would
+        otherwise be several times the time of a search.
+        """
+        searched, at = self._searched
+        if searched is not None and searched != owner and self._clock() - at < _LATELY_S:
+            time.sleep(_YIELD_S)
 
     def follow(self, owner: Owner, stored: Sequence[Stored], gone: Sequence[str], upto: Mark) -> None:
         """Add and remove rows. What is not loaded stays so."""
@@ -229,6 +239,7 @@ class RamIndex(Index):
             if held is None:
                 continue
             held.used = self._clock()
+            self._searched = owner, held.used
             with held.lock:
                 if held.index is not None and held.index.alive:
                     yield held.index

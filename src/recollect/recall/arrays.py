@@ -32,6 +32,13 @@ class Column:
         """What is in it. Writing to it changes the column."""
         return self._kept[: self.size]
 
+    @property
+    def writable(self) -> Array:
+        """The same, copied first if the array is somebody else's."""
+        if not self._kept.flags.writeable:
+            self._kept = self._kept.copy()
+        return self.rows
+
     def replace(self, values: Array) -> None:
         """Take an array as it is; it is copied when the first row is added."""
         self._kept, self.size = values, len(values)
@@ -148,9 +155,12 @@ class Ids:
         self._hashes: Array = np.zeros(0, np.uint64)
         self._order: Array = np.zeros(0, np.int64)
         self._recent: dict[str, int] = {}
+        self._sorted = True
 
     def extend(self, ids: Sequence[str]) -> None:
         """Add rows."""
+        if not self._sorted:
+            self.sort()
         new, first = packed(ids), self.names.size
         if new.dtype.itemsize > self.names.rows.dtype.itemsize:
             wider = Column(new.dtype)
@@ -161,9 +171,9 @@ class Ids:
         self._recent.update(zip(ids, range(first, first + len(ids)), strict=True))
 
     def replace(self, names: Array) -> None:
-        """Take packed ids as they are."""
+        """Take packed ids as they are; they are sorted when the first one is looked up."""
         self.names.replace(names)
-        self.sort()
+        self._sorted = False
 
     def sort(self) -> None:
         """Put what came since the last time into the arrays."""
@@ -171,6 +181,7 @@ class Ids:
         self._order = np.argsort(self._hashes, kind="stable")
         self._hashes = self._hashes[self._order]
         self._recent = {}
+        self._sorted = True
 
     def of(self, rows: Array) -> list[str]:
         """The ids of rows."""
@@ -179,6 +190,8 @@ class Ids:
     def rows(self, ids: Sequence[str]) -> Array:
         """The newest row of each id; -1 if there is none."""
         found = np.full(len(ids), -1, np.int64)
+        if not self._sorted:
+            self.sort()
         if len(self._hashes) and len(ids):
             self._find(packed(ids), found)
         if self._recent:

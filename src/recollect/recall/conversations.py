@@ -43,8 +43,8 @@ class Conversations:
             if before != NOBODY:
                 self.after.rows[before] = row
                 self.linked = True
-            self._lasts.rows[conversation] = row
-            self.sizes.rows[conversation] += 1
+            self._lasts.writable[conversation] = row
+            self.sizes.writable[conversation] += 1
 
     def _conversation(self, session: int, row: int, at: float) -> int:
         if session:

@@ -22,11 +22,12 @@ _IN_FIELDS = ("session", "session_id")  # where a session is often kept by calle
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """A memory as an index takes it in. Times are seconds since 1970; ``session`` is 0 where none is known.
 
     ``born`` orders the memories of one owner by their recording, ``born_at`` (microseconds) those of several owners.
+    Nobody changes one; a frozen one would take three times as long to make, and loading makes one for every memory.
     """
 
     id: str

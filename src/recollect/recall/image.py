@@ -4,7 +4,6 @@ An image is only ever a copy. One that is damaged, cut off or of another format 
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def from_parts(owner: Owner, parts: Mapping[str, bytes]) -> OwnerIndex | None:
         header = codec.decode_json(bytes(parts[_HEADER]))
         if header["format"] != FORMAT:
             return None
-        arrays = {name: _array(parts[name], kind) for name, kind in header["types"].items()}
+        arrays = {name: np.frombuffer(parts[name], np.dtype(kind)) for name, kind in header["types"].items()}
         if {name: _sum(array) for name, array in arrays.items()} != header["sums"]:
             return None
         return _restored(owner, arrays, header["dimension"], header["authors"])
@@ -145,12 +144,6 @@ def _check(parts: Mapping[str, Array], dimension: int, authors: int) -> None:
 
 def _within(values: Array, low: int, high: int) -> bool:
     return not len(values) or (low <= int(values.min()) and int(values.max()) < high)
-
-
-def _array(data: Any, kind: str) -> Array:
-    """An array that may be written to; copied only where the store did not give a buffer of its own."""
-    read = np.frombuffer(data, np.dtype(kind))
-    return read if read.flags.writeable else read.copy()
 
 
 def _sum(array: Array) -> int:

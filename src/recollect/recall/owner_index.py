@@ -219,8 +219,8 @@ class OwnerIndex:
         # What is gone must not be found by its vector: no direction agrees with zeros.
         first, count = int(self["first"][row]), int(self["passages"][row])
         if count:
-            self.codes.rows[first : first + count] = quantized.ZERO
-            self.weights.rows[first : first + count] = quantized.weights(self.codes.rows[first : first + count])
+            self.codes.writable[first : first + count] = quantized.ZERO
+            self.weights.writable[first : first + count] = quantized.weights(self.codes.rows[first : first + count])
         self._changed()
 
     def _changed(self) -> None:
