@@ -177,6 +177,12 @@ def visible(memory: Memory, now: datetime) -> bool:
     return memory.state is State.ACTIVE and (memory.expires_at is None or memory.expires_at > now)
 
 
+def visible_at(stored: Stored, now: int) -> bool:
+    """The same for a stored memory, at a time in microseconds since 1970."""
+    facets = stored.facets
+    return facets["state"] == State.ACTIVE and ((end := facets.get("expires_at")) is None or end > now)
+
+
 def tagged(tags: tuple[str, ...], wanted: str) -> bool:
     """Whether a tag, or one below it in the hierarchy, is there.
 

@@ -148,17 +148,26 @@ class AccessBuffer:
         self._process = os.getpid()
         self._pending: dict[tuple[Owner, str], tuple[int, int]] = {}
 
-    def count(self, memories: Sequence[Stored], micros: int) -> None:
-        """One read of each memory."""
+    def count(self, memories: Sequence[Stored], micros: int) -> list[Stored]:
+        """One read of each memory; the memories with the reads that the journal has not heard of before this one."""
+        found = []
         with self._lock:
             if os.getpid() != self._process:  # what was counted before a fork is the parent's to write
                 self._process, self._pending = os.getpid(), {}
+            pending = self._pending
             for one in memories:
                 place = (one.owner, one.id)
-                self._pending[place] = (self._pending.get(place, (0, 0))[0] + 1, micros)
-            full = len(self._pending) >= _BUFFERED
+                known = pending.get(place)
+                if known is None:
+                    pending[place] = (1, micros)
+                    found.append(one)
+                else:
+                    pending[place] = (known[0] + 1, micros)
+                    found.append(one._replace(access_count=one.access_count + known[0], last_accessed_at=known[1]))
+            full = len(pending) >= _BUFFERED
         if full:
             self.flush()
+        return found
 
     def dressed(self, one: Stored) -> Stored:
         """A memory with the reads that the journal has not heard of yet."""

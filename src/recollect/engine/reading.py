@@ -46,14 +46,13 @@ def get(
     validation.flag("include_vector", include_vector)
     at, now = moment(engine, owners, as_of)
     found = engine.journal.get(owners, ids, at=at, vectors=include_vector)
+    micros = codec.to_micros(now)
     if not include_forgotten:
-        visible = filters.matching(Where(now=now))
-        found = [one for one in found if visible(one)]
-    if len(found) > len({one.id for one in found}):
+        found = [one for one in found if filters.visible_at(one, micros)]
+    if len(found) > 1 and len(found) > len({one.id for one in found}):
         found = _most_specific(found)
     if at is None and found:
-        found = [engine.accesses.dressed(one) for one in found]
-        engine.accesses.count(found, codec.to_micros(now))
+        found = engine.accesses.count(found, micros)
         if engine.bus.handlers and engine.bus.wants(events.MemoryRetrieved):
             for one in found:
                 engine.bus.emit(events.MemoryRetrieved(at=now, memory_id=one.id, owner=one.owner))

@@ -5,6 +5,7 @@ sensitive memory keeps its text, title and fields out of the facets, and its pay
 """
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from recollect import codec
@@ -14,6 +15,9 @@ from recollect.types.memory import DEFAULT_IMPORTANCE
 
 _FACETS = ("key", "author", "role", "session", "title", "decay_factor")
 _PAYLOAD = ("description", "language", "type_name", "confidence", "relevance", "pointer")
+_facets_of, _payload_of = attrgetter(*_FACETS), attrgetter(*_PAYLOAD)
+_NO_FACETS, _NO_PAYLOAD = (None,) * len(_FACETS), (None,) * len(_PAYLOAD)
+_EMPTY = len("{}")
 KNOWN = frozenset(
     """state type importance created_at occurred_at expires_at bytes text tags fields source_type has_pointer
     key author role session title decay_factor""".split()
@@ -46,7 +50,7 @@ def seal(memory: Memory, before: Stored | None = None) -> tuple[Facets, bytes]:
         "importance": memory.importance,
         "created_at": created_at,
         "occurred_at": created_at if memory.occurred_at is memory.created_at else codec.to_micros(memory.occurred_at),
-        "bytes": size + len(codec.encode_json(named)) + len(payload),
+        "bytes": size + (len(codec.encode_json(named)) if named else _EMPTY) + len(payload),
         "text": content,
         **named,
     }
@@ -55,7 +59,9 @@ def seal(memory: Memory, before: Stored | None = None) -> tuple[Facets, bytes]:
 
 def _named(memory: Memory) -> dict[str, Any]:
     """The facets that not every memory has; the others count for nothing."""
-    named: dict[str, Any] = {name: value for name in _FACETS if (value := getattr(memory, name)) is not None}
+    named: dict[str, Any] = {}
+    if (values := _facets_of(memory)) != _NO_FACETS:  # most memories have none of these
+        named = {name: value for name, value in zip(_FACETS, values, strict=True) if value is not None}
     if memory.tags:
         named["tags"] = list(memory.tags)
     if memory.metadata:
@@ -70,7 +76,9 @@ def _named(memory: Memory) -> dict[str, Any]:
 
 
 def _rest(memory: Memory) -> dict[str, Any]:
-    rest: dict[str, Any] = {name: value for name in _PAYLOAD if (value := getattr(memory, name)) is not None}
+    rest: dict[str, Any] = {}
+    if (values := _payload_of(memory)) != _NO_PAYLOAD:
+        rest = {name: value for name, value in zip(_PAYLOAD, values, strict=True) if value is not None}
     if memory.references:
         rest["references"] = memory.references
     if memory.source is not None and memory.source.reference is not None:
@@ -91,7 +99,8 @@ def unseal(stored: Stored) -> Memory:
     """The memory of a stored version; ``StoreCorrupt`` if it cannot be read."""
     facets = stored.facets
     try:
-        created_at = codec.from_micros(facets["created_at"])
+        recorded = facets["created_at"]
+        created_at = codec.from_micros(recorded)
         fields: dict[str, Any] = {
             "id": stored.id,
             "owner": stored.owner,
@@ -101,18 +110,14 @@ def unseal(stored: Stored) -> Memory:
             "state": _STATES[facets["state"]],
             "importance": facets.get("importance", DEFAULT_IMPORTANCE),
             "created_at": created_at,
-            "updated_at": created_at if stored.recorded_at == facets["created_at"] else _time(stored.recorded_at),
-            "occurred_at": _time(facets["occurred_at"]),
-            "expires_at": _time(facets.get("expires_at")),
-            "tags": tuple(facets.get("tags", ())),
-            "metadata": _copied(facets["fields"]) if "fields" in facets else {},
+            "updated_at": created_at if stored.recorded_at == recorded else codec.from_micros(stored.recorded_at),
+            "occurred_at": _time(facets["occurred_at"]) if facets["occurred_at"] != recorded else created_at,
             "access_count": stored.access_count,
             "last_accessed_at": _time(stored.last_accessed_at),
             "vector": stored.vector,
         }
-        for name in _FACETS:
-            if name in facets:
-                fields[name] = facets[name]
+        if len(facets) > _ALWAYS:
+            _add_named(fields, facets)
         rest = _read_payload(stored.payload) if stored.payload else {}
         if rest:
             fields.update((name, rest[name]) for name in (*_PAYLOAD, "references") if name in rest)
@@ -127,6 +132,20 @@ def unseal(stored: Stored) -> Memory:
         ) from error
 
 
+def _add_named(fields: dict[str, Any], facets: Facets) -> None:
+    """The fields of the facets that not every memory has."""
+    for name in _FACETS:
+        if name in facets:
+            fields[name] = facets[name]
+    if "tags" in facets:
+        fields["tags"] = tuple(facets["tags"])
+    if "fields" in facets:
+        fields["metadata"] = _copied(facets["fields"])
+    if "expires_at" in facets:
+        fields["expires_at"] = codec.from_micros(facets["expires_at"])
+
+
+_ALWAYS = len(("state", "type", "importance", "created_at", "occurred_at", "bytes", "text"))
 _TYPES: Mapping[str, MemoryType] = {kind.value: kind for kind in MemoryType}
 _STATES: Mapping[str, State] = {state.value: state for state in State}
 
