@@ -23,7 +23,7 @@ from recollect.recall.calibration import Calibration
 from recollect.text import words
 
 if TYPE_CHECKING:  # numpy takes 100 ms, and opening a database needs none
-    from recollect.recall.columns import Array
+    from recollect.recall.arrays import Array
 
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")

@@ -394,7 +394,7 @@ class OwnerIndex:
         terms = spread(self["start"].take(around), self["length"].take(around))
         passages = rows if self.single else spread(self["first"].take(rows), self["passages"].take(rows))
         conversation = self.conversations.of.rows.take(around)
-        links = np.pad(links, ((0, 0), (0, len(around) - count)), constant_values=NOBODY)
+        links = np.concatenate([links, np.full((2, len(around) - count), NOBODY, np.int32)], axis=1)
         return Candidates(
             count=count,
             owners=(self.owner,),

@@ -1,0 +1,83 @@
+"""Search where candidates come from several places: the past, inactive memories, two owners with one id, dates."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+import recollect
+from recollect import View
+from recollect.filters import Where, matches
+from recollect.recall import owner_index
+from recollect.stores.ram import RamStore
+from recollect.testing.builders import START, Writer, owner
+from recollect.types import Layer, Results, Stored
+
+
+def contents(results: Results) -> list[str]:
+    return [hit.memory.content for hit in results]
+
+
+@pytest.mark.req("L5")
+def test_a_phrase_is_that_of_the_owner_whose_memory_has_the_id() -> None:
+    """Ids are unique per owner: another owner's memory of the same id does not have the phrase."""
+    store, writer = RamStore(), Writer()
+    ada, api = owner("ada"), owner("api", layer=Layer.PROJECT)
+    store.journal.append([writer.add(ada, "prefers dark mode", id="1"), writer.add(api, "mode: dark tea", id="1")])
+    with recollect.open(store=store, embedder=None) as memories:
+        view = memories.view(user="ada", project="api")
+        assert contents(view.search('"dark mode"')) == ["prefers dark mode"]
+        assert set(contents(view.search("dark mode"))) == {"prefers dark mode", "mode: dark tea"}
+
+
+@pytest.mark.req("L5")
+def test_the_past_is_the_present_with_what_changed_put_back(view: View) -> None:
+    kept = view.add("Tea is kept in the kitchen")
+    changed = view.add("Tea is served at noon")
+    gone = view.add("Tea was bought in Rome")
+    position = view.position()
+    view.update(changed.id, content="Coffee is served at noon")
+    view.forget(gone.id)
+    view.add("Tea came later")
+    assert set(contents(view.search("tea", min_score=0))) == {kept.content, "Tea came later"}
+    past = view.search("tea", as_of=position, min_score=0)
+    assert set(contents(past)) == {kept.content, changed.content, gone.content}
+    everything = view.search("tea", filter={"include_forgotten": True}, min_score=0)
+    assert set(contents(everything)) == {kept.content, "Tea came later", gone.content}
+
+
+def test_what_happened_on_a_day_is_found_without_any_of_its_words(view: View) -> None:
+    view.add("Ada painted the fence", occurred_at=datetime(2023, 5, 7, 12, tzinfo=UTC))
+    view.add("Bob slept", occurred_at=datetime(2023, 8, 1, 12, tzinfo=UTC))
+    assert contents(view.search("What was done on May 7th, 2023?", min_score=0.1)) == ["Ada painted the fence"]
+
+
+@pytest.mark.req("L1")
+def test_similarity_is_exact_however_many_vectors_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an index holds vectors in 8 bits alone, those that come first are compared with the stored ones."""
+    texts = [f"{colour} {thing}" for colour in ("red", "green", "blue") for thing in ("car", "house", "fish", "tree")]
+
+    def scores() -> dict[str, float]:
+        with recollect.open("ram:") as memories:
+            view = memories.view(user="ada")
+            view.add_many(texts)
+            return {hit.memory.content: hit.score for hit in view.search("a blue fish", ranking="similarity")}
+
+    exactly = scores()
+    monkeypatch.setattr(owner_index, "EXACT", 2)
+    assert scores() == pytest.approx(exactly, abs=1e-9)
+
+
+def _stored(title: str, author: str) -> Stored:
+    store, writer = RamStore(), Writer()
+    store.journal.append([writer.add(owner("ada"), "prefers tea", title=title, author=author)])
+    [one] = store.journal.scan({owner("ada")})
+    return one
+
+
+@pytest.mark.parametrize(
+    ("prefix", "found"),
+    [("pref", True), ("te", True), ("secur", True), ("ingr", True), ("ea", False), ("zebr", False)],
+)
+def test_a_prefix_is_that_of_a_word_of_title_content_or_author(prefix: str, found: bool) -> None:
+    stored = _stored(title="Security", author="Ingrid")
+    assert matches(stored, Where(now=START, prefix=prefix)) is found
