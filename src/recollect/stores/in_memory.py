@@ -13,11 +13,11 @@ from datetime import datetime
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
 
 from recollect import codec, ids
 from recollect.ports import Counters, Head, Journal, Plan, Standing, Step, check_vector, plan, positions
 from recollect.ports.positions import Reached
+from recollect.stores.owner_log import Accesses, OwnerLog
 from recollect.types import (
     Access,
     Embedded,
@@ -37,52 +37,6 @@ from recollect.types import (
 
 _SEQ = attrgetter("seq")
 _RECORDED = attrgetter("recorded_at")
-
-
-class Accesses(NamedTuple):
-    """How often a memory was read, and when last."""
-
-    times: int
-    last_at: int
-
-
-class OwnerLog:
-    """The versions of one owner, and what follows from them."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.versions: list[Stored] = []  # by sequence; of an erased memory only the tombstone
-        self.heads: dict[str, Stored] = {}  # tombstones too; in the order of recording
-        self.keys: dict[str, str] = {}
-        self.counters = Counters()
-        self.revision = 0
-
-    def take(self, one: Stored) -> None:
-        """Take in one version."""
-        before = self.heads.get(one.id)
-        if before is not None and (key := before.facets.get("key")) is not None and self.keys.get(key) == one.id:
-            del self.keys[key]
-        if (key := one.facets.get("key")) is not None:
-            self.keys[key] = one.id
-        self.heads[one.id] = one
-        self.versions.append(one)
-
-    def forget(self, erased: set[str]) -> None:
-        """Drop every version of erased memories but their tombstones."""
-        self.versions = [one for one in self.versions if one.id not in erased or one.operation is Operation.ERASED]
-
-    def after(self, seq: int) -> Iterator[Stored]:
-        """The versions behind a sequence."""
-        start = bisect_right(self.versions, seq, key=_SEQ)
-        return map(self.versions.__getitem__, range(start, len(self.versions)))
-
-    def upto(self, seq: int) -> list[Stored]:
-        """The newest version of each memory up to a sequence, erased ones left out, in the order of recording."""
-        past = self.versions[: bisect_right(self.versions, seq, key=_SEQ)]
-        newest: dict[str, Stored] = {}
-        for one in past:
-            newest[one.id] = one  # keeps the place of the first version
-        return [one for one in newest.values() if one.operation is not Operation.ERASED]
 
 
 class InMemoryJournal(Journal):

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from recollect.stores.in_memory import OwnerLog
 from recollect.stores.jsonl import derived, lines, writing
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.lines import Flaw
 from recollect.stores.jsonl.owner_folder import ARCHIVE, MEMORY, OwnerFolder, vector_line
+from recollect.stores.owner_log import OwnerLog
 from recollect.types import Operation, Owner, State
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from recollect import codec
 from recollect.errors import StoreClosed, StoreError
 from recollect.ports import Counters, Plan
-from recollect.stores.in_memory import Accesses, InMemoryJournal, OwnerLog
+from recollect.stores.in_memory import InMemoryJournal
 from recollect.stores.jsonl import compaction, derived, order, writing
 from recollect.stores.jsonl.batches import Batches
 from recollect.stores.jsonl.config import JsonlConfig
@@ -22,6 +22,7 @@ from recollect.stores.jsonl.locks import Lock
 from recollect.stores.jsonl.owner_folder import OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
 from recollect.stores.jsonl.writing import Part
+from recollect.stores.owner_log import Accesses, OwnerLog
 from recollect.types import Access, Embedded, Guard, Operation, Owner, Stamp, Stored
 
 if TYPE_CHECKING:
