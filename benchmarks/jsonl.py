@@ -27,7 +27,7 @@ import recollect
 from recollect import Filter, NewMemory, View
 from recollect.codec import checksum
 from recollect.stores.jsonl import JsonlStore
-from recollect.types import MemoryTypeName, Position
+from recollect.types import MemoryTypeName
 
 ENTRIES = 5_000
 SESSION_MB = 10
@@ -274,28 +274,23 @@ def write_for(folder: str, name: str, until: float) -> None:
 def read_for(folder: str, until: float) -> None:
     """A child: follow the feed and list pages until a time; tell of everything that is not whole or not in order."""
     wrong: Counter[str] = Counter()
-    after: Position | None = None
-    seen: set[str] = set()
-    pages = 0
+    after: str | None = None
+    stamps: set[str] = set()
+    seen = pages = 0
     with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         while time.time() < until:
-            changes = view.changes(after=after, limit=1_000)
-            for version in changes:
-                wrong["told twice"] += version.stamp in seen
+            for version in view.changes(after=after, limit=1_000):
+                wrong["version twice"] += version.stamp in stamps
                 wrong["content"] += version.memory is None or not is_whole(version.memory.content)
-                seen.add(version.stamp)
-            after = changes.next
+                stamps.add(version.stamp)
+                after, seen = version.position, seen + 1
             page = view.list(limit=100)
             wrong["page"] += not all(is_whole(memory.content) for memory in page)
             wrong["page twice"] += len({memory.id for memory in page}) < len(page)
             pages += 1
         wrong["health"] += memories.health().status.value != "healthy"
-    print(
-        json.dumps(
-            {"wrong": {name: count for name, count in wrong.items() if count}, "seen": len(seen), "pages": pages}
-        )
-    )
+    print(json.dumps({"wrong": {name: count for name, count in wrong.items() if count}, "seen": seen, "pages": pages}))
 
 
 def together(folder: Path, seconds: float, writers: int = 10, readers: int = 2) -> None:

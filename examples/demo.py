@@ -18,6 +18,7 @@ from pathlib import Path
 import recollect
 from recollect import Filter, Hit, Memory, View
 from recollect.errors import Conflict
+from recollect.types import Position
 
 STYLED = sys.stdout.isatty()
 ERASED_TEXT = "The spare key lies under the marzipan jar"
@@ -224,7 +225,7 @@ def erase(story: Story) -> None:
     after = bytes_left(story.path, ERASED_TEXT)
     say(f"copies of the text in memory.db and its write-ahead log: {before} before, {after} after")
     expect(after == 0, "no byte of the secret is left")
-    expect(bytes_left(story.path, "marzipan") == 0, "no single word of it is left in the full-text index either")
+    expect(bytes_left(story.path, "marzipan") == 0, "no single word of it is left in the file either")
     [mark] = story.ada.history(secret.id)
     say(f"what remains: version {mark.version} {mark.operation.value}, reason {mark.reason!r}, memory {mark.memory}")
     expect(mark.memory is None, "the mark holds no content")
@@ -270,17 +271,17 @@ def isolate(story: Story) -> None:
     expect(contents(colleague.list()) == ["We indent code with tabs"], "the team's memory is shared with its members")
 
 
-def follow(story: Story, bookmark: int) -> None:
-    """The change feed, from where it was left."""
-    chapter("Change feed: go on where you stopped", f"ada.changes(after={bookmark})")
+def follow(story: Story, bookmark: Position) -> None:
+    """The change feed, resumed at a position."""
+    chapter("Change feed: resume where you stopped", "ada.changes(after=position)")
     news = story.ada.changes(after=bookmark)
     for version in news:
         text = version.memory.content if version.memory else "(erased)"
-        say(f"{version.sequence:>3}  {version.recorded_at:%H:%M:%S}  {version.operation.value:<9}  {text}")
-    say("Numbers are missing where others wrote, and where the secret was: it is told no more.")
+        say(f"{version.recorded_at:%H:%M:%S}  {version.operation.value:<9}  {text}")
+    say("Versions of the secret are gone from the feed: only its tombstone is left.")
     expect(news[-1].operation.value == "erased", "the feed ends with the erasure")
     expect(ERASED_TEXT not in [version.memory.content for version in news if version.memory], "the feed has no secret")
-    expect(not story.ada.changes(after=news[-1].sequence), "nothing is told twice")
+    expect(not story.ada.changes(after=news.next), "nothing is delivered twice")
 
 
 def close_and_check(path: Path, clock: StoryClock) -> None:
@@ -312,7 +313,7 @@ def main() -> None:
         with recollect.open(path, clock=clock) as memories:
             story = Story(path=path, clock=clock, memories=memories, ada=view_of_ada(memories))
             remember(story)
-            bookmark = story.ada.changes()[-1].sequence
+            bookmark = story.ada.changes().next
             recall(story)
             converse(story)
             narrow(story)

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from recollect.memories.exporting import Format
 
 import recollect
 from recollect import entitlements, types, window
+from recollect.sessions.export import Format
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

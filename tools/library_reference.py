@@ -65,7 +65,7 @@ PAGES = (
         file="working.md",
         title="Working memory",
         intro="Keys and values of one agent while it runs. Both `WorkingMemory` and `WorkingScope` are a `Level`.",
-        shows=("recollect.working", "recollect.working.levels:Level"),
+        shows=("recollect.working", "recollect.working.scope_chain:Level"),
     ),
     Page(
         file="context.md",
@@ -103,8 +103,7 @@ PAGES = (
     Page(
         file="events.md",
         title="Events",
-        intro="What `memories.on` can be asked to tell. Guide:"
-        " [running it](../guides/running.md#hear-of-what-happens).",
+        intro="What `memories.on` can be asked to tell. Guide: [running it](../guides/running.md#events).",
         shows=("recollect.events",),
     ),
     Page(
@@ -135,7 +134,7 @@ PAGES = (
             "recollect.embedders.static:StaticEmbedder",
             "recollect.embedders.bge:BgeEmbedder",
             "recollect.embedders.http:HttpEmbedder",
-            "recollect.embedders.calling:CallableEmbedder",
+            "recollect.embedders.callable:CallableEmbedder",
             "recollect.embedders.hashing:HashingEmbedder",
             "recollect.recall.calibration:Calibration",
             "recollect.rerankers.cross_encoder:CrossEncoder",
@@ -151,7 +150,7 @@ PAGES = (
         file="testing.md",
         title="Testing kit",
         intro="For authors of stores, and of what stands on them; needs `pip install 'recollect[testing]'`."
-        " Guide: [writing a store](../guides/writing-a-store.md#is-it-right).",
+        " Guide: [writing a store](../guides/writing-a-store.md#test-it).",
         shows=("recollect.testing", "recollect.testing.subject:Subject", "recollect.testing.builders"),
     ),
 )

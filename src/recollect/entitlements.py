@@ -1,8 +1,8 @@
-"""Plans: what a database may be used for, and how much it may keep.
+"""Plans: the features of a database and its storage limit.
 
-A plan is a value. Without one everything is allowed and nothing is limited. The limit counts what one view sees: the
-memories of all owners of an identity together, forgotten ones too, as ``Stats.bytes_used`` says. So the figures of
-``view.stats()`` are the ones that are checked. Memories that several views see, such as a team's, count in each.
+A plan is a value. Without one every feature is allowed and nothing is limited. The limit applies to what one view
+sees: the memories of all owners of an identity together, forgotten ones included, as in ``Stats.bytes_used``. Memories
+that several views see, such as a team's, count in each.
 """
 
 from collections.abc import Collection
@@ -13,13 +13,13 @@ from typing import ClassVar, Literal
 from recollect.errors import ConfigurationError, PlanRestriction
 
 WARNING_PERCENT = 80
-"""From here on every write that may grow is followed by a warning."""
+"""From this usage on, every write that can grow it emits a ``QuotaWarning``."""
 
 _MB = 1024**2
 
 
 class Feature(StrEnum):
-    """What a plan may include.
+    """The features that a plan can include.
 
     >>> Feature.SEMANTIC_SEARCH.value
     'semantic_search'
@@ -48,7 +48,7 @@ _WORDS = {
 
 def _feature(value: object) -> Feature:
     try:
-        return Feature(value)  # type: ignore[arg-type]  # what is no feature is refused
+        return Feature(value)  # type: ignore[arg-type]  # the ValueError is the test
     except ValueError:
         known = ", ".join(repr(one.value) for one in Feature)
         raise _wrong("plan.features", f"no feature is named {str(value)[:40]!r}", f"use {known}") from None
@@ -59,21 +59,21 @@ def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
 
 
 def _check(name: object, features: object, limit: object) -> None:
-    """Refuse what is no plan."""
+    """Validate the fields of a plan."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise _wrong("plan.name", "the name of a plan must be a text that can be read", "pass name='Trial'")
+        raise _wrong("plan.name", "the name of a plan must be printable text", "pass name='Trial'")
     if isinstance(features, str) or not isinstance(features, Collection):
-        raise _wrong("plan.features", "the features of a plan must be several", "pass a list of them")
+        raise _wrong("plan.features", "the features of a plan must be a collection", "pass a list of them")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise _wrong("plan.limit_bytes", "the limit of a plan must be a number of bytes", "pass 0 or more, or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is allowed, and how many bytes the memories in view may take; ``limit_bytes=None`` sets no limit.
+    """The allowed features, and the bytes that the memories in a view may take; ``limit_bytes=None``: no limit.
 
-    ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and ``ENTERPRISE`` are those that ``recollect.open`` knows by name. Others
-    can be made; their features are those of ``recollect.entitlements.Feature``, by name or as values.
+    ``recollect.open`` knows ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and ``ENTERPRISE`` by name. For others, construct a
+    ``Plan``; ``features`` are members of ``recollect.entitlements.Feature`` or their values.
 
     >>> Plan.TEAMS.allows("semantic_search"), Plan.WRITERPRO.allows("semantic_search"), Plan.WRITERPRO.limit_bytes
     (True, False, 104857600)
@@ -106,11 +106,11 @@ Plan.TEAMS = Plan(name="Teams", features=tuple(Feature), limit_bytes=1024 * _MB)
 Plan.ENTERPRISE = Plan(name="Enterprise", features=tuple(Feature))
 
 PLANS = (Plan.CORE, Plan.WRITERPRO, Plan.TEAMS, Plan.ENTERPRISE)
-"""The plans that have a name, the smallest first."""
+"""The built-in plans, smallest first."""
 
 
 def named(value: object) -> Plan | None:
-    """The plan that a caller means: none, a plan, or the name of one in capitals or not.
+    """Resolve a plan: ``None``, a ``Plan``, or the name of a built-in plan, case-insensitive.
 
     >>> named("writerpro") is Plan.WRITERPRO
     True
@@ -128,7 +128,7 @@ def named(value: object) -> Plan | None:
 
 
 def check(plan: Plan | None, feature: Feature) -> None:
-    """Refuse what the plan does not include. Where no plan is configured, everything is included.
+    """Raise ``PlanRestriction`` unless the plan includes the feature. Without a plan everything is included.
 
     >>> check(None, Feature.SEMANTIC_SEARCH)
     >>> check(Plan.CORE, Feature.LONG_TERM_MEMORY)
@@ -147,7 +147,7 @@ def check(plan: Plan | None, feature: Feature) -> None:
 
 
 def warns(used: int, limit: int) -> bool:
-    """Whether so little is left that somebody should be told.
+    """Whether the usage has reached the warning threshold.
 
     >>> warns(79, 100), warns(80, 100)
     (False, True)

@@ -1,4 +1,4 @@
-"""Everything that Recollect raises on purpose.
+"""The exception hierarchy.
 
 ::
 
@@ -21,7 +21,7 @@
     ├── RateLimited                            RATE_LIMITED       retryable
     ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
     ├── PositionLost                           POSITION_LOST
-    ├── Unsupported                            UNSUPPORTED
+    ├── Unsupported (NotImplementedError)      UNSUPPORTED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
         │   └── LockTimeout                    CONCURRENCY        retryable
@@ -32,7 +32,7 @@
         ├── NotAStore                          NOT_A_STORE
         └── SchemaTooNew                       SCHEMA_TOO_NEW
 
-A message names the field or the id and never holds a memory's content or a key. ``hint`` says what to do next.
+A message names the field or the id and never contains a memory's content or a key. ``hint`` says what to do next.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 
 
 class RecollectError(Exception):
-    """The root of every error that Recollect raises on purpose.
+    """The base of all Recollect errors. ``code`` is stable, ``retryable`` says whether a retry can help.
 
     >>> try:
     ...     raise InvalidInput("importance must be between 0 and 1", details={"field": "importance"})
@@ -70,7 +70,7 @@ class RecollectError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Keyword-only arguments do not survive the default pickling of exceptions; workers need them to.
+        # The default pickling of exceptions loses keyword-only arguments; process pools need them.
         return (_rebuild, (type(self), self.message, self.operation, self.details, self.hint))
 
 
@@ -81,7 +81,7 @@ def _rebuild(
 
 
 class InvalidInput(RecollectError, ValueError):
-    """A value that cannot be accepted; ``details["field"]`` names it. Nothing was changed.
+    """An invalid value; ``details["field"]`` names it. Nothing was changed.
 
     >>> InvalidInput("limit must be at least 1", details={"field": "limit"}).details["field"]
     'limit'
@@ -101,7 +101,7 @@ class InvalidLayer(InvalidInput):
 
 
 class MissingIdentifier(InvalidInput):
-    """A layer was asked for without the ids that it needs.
+    """A layer was requested without the ids that it needs.
 
     >>> MissingIdentifier("the session layer needs a user id").code
     'MISSING_IDENTIFIER'
@@ -131,7 +131,7 @@ class QueryTooLong(InvalidInput):
 
 
 class LimitReached(InvalidInput):
-    """There is no room for one more; ``details`` has the ``limit`` and how many there are.
+    """A limit on a count or on tokens is reached; ``details`` has the ``limit`` and the current number.
 
     >>> LimitReached("agent 'a' has 10000 entries, the limit is 10000").code
     'LIMIT_REACHED'
@@ -141,7 +141,7 @@ class LimitReached(InvalidInput):
 
 
 class NotFound(RecollectError, LookupError):
-    """No memory of that id is visible: missing, forgotten and foreign ids get this same answer.
+    """No memory with this id is visible. Missing, forgotten and foreign ids are deliberately not distinguished.
 
     >>> NotFound("no memory 'x' is visible here").code
     'MEMORY_NOT_FOUND'
@@ -151,7 +151,7 @@ class NotFound(RecollectError, LookupError):
 
 
 class Conflict(RecollectError):
-    """Somebody else was first: the version moved on, or the key is taken. Read again, then decide.
+    """A concurrent write won: the expected version is outdated, or the key is taken. Read again, then decide.
 
     >>> Conflict("memory 'x' is at version 3, not 2").code
     'CONFLICT'
@@ -161,7 +161,7 @@ class Conflict(RecollectError):
 
 
 class NotACopy(RecollectError):
-    """The target of a conversion holds something else than its source; ``details`` has the first memory that differs.
+    """The target of a conversion is not a copy of the source; ``details`` has the first memory that differs.
 
     >>> NotACopy("the target is not empty").code
     'NOT_A_COPY'
@@ -171,7 +171,7 @@ class NotACopy(RecollectError):
 
 
 class Unauthorized(RecollectError, PermissionError):
-    """The identity may not do this.
+    """The identity lacks the permission.
 
     >>> Unauthorized("this identity does not own the team layer").code
     'UNAUTHORIZED'
@@ -181,7 +181,7 @@ class Unauthorized(RecollectError, PermissionError):
 
 
 class PlanRestriction(RecollectError, PermissionError):
-    """The plan of the database does not include this; ``details`` has the ``plan`` and the ``feature``.
+    """The plan of the database does not include a feature; ``details`` has the ``plan`` and the ``feature``.
 
     >>> PlanRestriction("the plan Core has no long-term memory", hint="upgrade to WriterPro").code
     'PLAN_RESTRICTION'
@@ -191,9 +191,9 @@ class PlanRestriction(RecollectError, PermissionError):
 
 
 class QuotaExceeded(RecollectError):
-    """What was to be written does not fit into the plan; nothing of it was kept.
+    """The write exceeds the storage limit of the plan; nothing was written.
 
-    ``details`` has the ``usage`` before the write, what it ``needed``, the ``limit``, all in bytes, and the ``plan``.
+    ``details`` has ``usage`` before the write, ``needed`` and ``limit``, in bytes, and the ``plan``.
 
     >>> QuotaExceeded("the memories would take 120 bytes, the limit is 100").code
     'QUOTA_EXCEEDED'
@@ -203,7 +203,7 @@ class QuotaExceeded(RecollectError):
 
 
 class ConfigurationError(RecollectError, ValueError):
-    """A setting, a URL or a plug-in that does not fit.
+    """An invalid setting, URL or plug-in.
 
     >>> ConfigurationError("no store is registered for 'mysql:'").code
     'CONFIGURATION_ERROR'
@@ -213,7 +213,7 @@ class ConfigurationError(RecollectError, ValueError):
 
 
 class EmbedderMismatch(ConfigurationError):
-    """The file's vectors were made by another embedder than the one given.
+    """The stored vectors were made by another embedder than the one given.
 
     >>> EmbedderMismatch("the file was embedded by 'a', not 'b'").code
     'EMBEDDER_MISMATCH'
@@ -223,7 +223,7 @@ class EmbedderMismatch(ConfigurationError):
 
 
 class EmbeddingFailed(RecollectError, RuntimeError):
-    """The embedder raised or returned something that is not one finite vector per text.
+    """The embedder raised, or did not return one finite vector per text.
 
     >>> EmbeddingFailed("the embedder returned 1 vector for 2 texts").retryable
     True
@@ -234,7 +234,7 @@ class EmbeddingFailed(RecollectError, RuntimeError):
 
 
 class RateLimited(RecollectError):
-    """A remote part asked for a pause; ``details["retry_after_ms"]`` says how long, if it was told.
+    """A remote service rate-limited the request; ``details["retry_after_ms"]`` is the requested pause, if given.
 
     >>> RateLimited("slow down", details={"retry_after_ms": 500}).retryable
     True
@@ -245,7 +245,7 @@ class RateLimited(RecollectError):
 
 
 class ScopeDisposed(RecollectError, RuntimeError):
-    """A scope of working memory was used after it, or a scope around it, was disposed.
+    """A scope of working memory was used after it, or an enclosing scope, was disposed.
 
     >>> ScopeDisposed("scope 'plan' was disposed").code
     'SCOPE_DISPOSED'
@@ -255,8 +255,8 @@ class ScopeDisposed(RecollectError, RuntimeError):
 
 
 class PositionLost(RecollectError):
-    """The journal no longer holds this position: the store was restored from an older copy, failed over, or is another
-    one. What followed from it must be read anew, from the start.
+    """The journal does not contain this position: the store was restored from an older copy, failed over, or is a
+    different one. The consumer must read the feed again from the start.
 
     >>> PositionLost("the position belongs to another state of the store").code
     'POSITION_LOST'
@@ -266,7 +266,7 @@ class PositionLost(RecollectError):
 
 
 class Unsupported(RecollectError, NotImplementedError):
-    """The store cannot do this; ``details["capability"]`` names what it lacks.
+    """The store lacks a capability, named in ``details["capability"]``.
 
     >>> Unsupported("the store keeps no leases", details={"capability": "leases"}).code
     'UNSUPPORTED'
@@ -276,7 +276,7 @@ class Unsupported(RecollectError, NotImplementedError):
 
 
 class StoreError(RecollectError, OSError):
-    """The store could not do its work; nothing of the operation was kept.
+    """The store failed; the operation had no effect.
 
     >>> StoreError("the disk reported an error").code
     'PROVIDER_ERROR'
@@ -286,12 +286,12 @@ class StoreError(RecollectError, OSError):
     retryable = True
 
     def __str__(self) -> str:
-        # OSError has a __str__ of its own for errno pairs; ours must win.
+        # Overrides OSError.__str__, which formats errno pairs.
         return RecollectError.__str__(self)
 
 
 class StoreBusy(StoreError, TimeoutError):
-    """Other writers held the store for the whole waiting time.
+    """Other writers held the store's lock for the whole timeout.
 
     >>> StoreBusy("the store stayed locked for 30000 ms").retryable
     True
@@ -301,8 +301,8 @@ class StoreBusy(StoreError, TimeoutError):
 
 
 class LockTimeout(StoreBusy):
-    """Others held a lock of the JSON Lines store for the whole waiting time. If one of them writes, ``details`` names
-    it: ``pid``, ``operation`` and ``since``.
+    """Other processes held a lock of the JSON Lines store for the whole timeout. If one of them is a writer,
+    ``details`` has its ``pid``, ``operation`` and ``since``.
 
     >>> LockTimeout("'notes/lock' was held for all of 5000 ms", details={"pid": 4711}).code
     'CONCURRENCY'
@@ -312,7 +312,7 @@ class LockTimeout(StoreBusy):
 
 
 class StoreFull(StoreError):
-    """No room is left on the disk. Reading works; writing resumes when there is room.
+    """The disk is full. Reads work; writes resume when there is space.
 
     >>> StoreFull("no space left for 'memory.db'").code
     'STORE_FULL'
@@ -333,7 +333,7 @@ class StoreReadOnly(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """What is stored is not what was written. ``doctor`` says where and offers a repair.
+    """Stored data is damaged. ``doctor`` locates the damage and offers a repair.
 
     >>> StoreCorrupt("checksum of version 7 does not match").code
     'STORE_CORRUPT'
@@ -355,7 +355,7 @@ class StoreClosed(StoreError):
 
 
 class NotAStore(StoreError):
-    """The file exists, but Recollect did not write it; it is left as it is.
+    """The file exists but is not a Recollect store; it is left unchanged.
 
     >>> NotAStore("'notes.txt' is not a Recollect file").code
     'NOT_A_STORE'

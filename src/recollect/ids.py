@@ -1,4 +1,4 @@
-"""Time-ordered ids (UUIDv7) and stamps, made from a given time and given randomness."""
+"""Time-ordered ids (UUIDv7) and stamps (hybrid logical clock), from a given time and randomness."""
 
 import os
 import threading
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from recollect.types import Stamp
 
 ENTROPY = 10
-"""The random bytes of an id."""
+"""The number of random bytes in an id."""
 
 _AT_ONCE = 64
 
 
 class Entropy:
-    """The random bytes of single ids, fetched for many at once.
+    """Random bytes for ids, fetched in batches.
 
-    Each call of the system's source lets go of the interpreter's lock, and threads that add would fight for it. What
-    was fetched before a fork is the parent's: a child that used it would give ids that the parent gives as well.
+    Each call of ``os.urandom`` releases the GIL, which concurrent writers would contend for. The buffer is discarded
+    after a fork: parent and child would otherwise generate the same ids.
 
     >>> Entropy(lambda size: bytes(range(size % 256)))(3)
     b'\\x00\\x01\\x02'
@@ -28,13 +28,13 @@ class Entropy:
         self._kept: list[bytes] = []
 
     def __call__(self, size: int) -> bytes:
-        """So many random bytes, which nobody else gets."""
+        """``size`` random bytes, never returned twice."""
         if size != ENTROPY:
             return self._source(size)
         if os.getpid() != self._process:
             self._process, self._kept = os.getpid(), []
         try:
-            return self._kept.pop()  # one step, so that it needs no lock
+            return self._kept.pop()  # atomic, so no lock is needed
         except IndexError:
             random = self._source(ENTROPY * _AT_ONCE)
             self._kept += [random[start : start + ENTROPY] for start in range(ENTROPY, len(random), ENTROPY)]
@@ -62,7 +62,7 @@ _LAST_COUNT = 16**6 - 1
 
 
 def new_origin(entropy: Callable[[int], bytes] = os.urandom) -> str:
-    """A fresh id for a store: twelve hexadecimal digits.
+    """A new id for a store: twelve hexadecimal digits.
 
     >>> new_origin(lambda size: bytes(size))
     '000000000000'
@@ -71,14 +71,15 @@ def new_origin(entropy: Callable[[int], bytes] = os.urandom) -> str:
 
 
 class StampClock:
-    """Hands out stamps: a hybrid logical clock, followed by the origin and a tag of this writer.
+    """Generates stamps: a hybrid logical clock, followed by the origin and a random tag of the writer.
 
-    Stamps of one clock rise, whatever the wall clock does; the tag keeps apart the processes that write to one store.
+    Stamps of one clock increase strictly, even if the wall clock goes back; the tag separates the processes that write
+    to one store.
 
     >>> clock = StampClock("9d2e8b7a6c5d", lambda size: bytes(size))
     >>> clock.stamp(1_700_000_000_000_000)
-    '00060a24181e40000000-9d2e8b7a6c5d.000000'
-    >>> clock.stamp(5) > '00060a24181e40000000'
+    '060a24181e4000000000-9d2e8b7a6c5d.000000'
+    >>> clock.stamp(5) > '060a24181e4000000000'
     True
     """
 
@@ -96,7 +97,7 @@ class StampClock:
         return self.stamps(micros, 1)[0]
 
     def stamps(self, micros: int, count: int) -> list[Stamp]:
-        """The next stamps, rising."""
+        """The next stamps, in increasing order."""
         with self._lock:
             if os.getpid() != self._process:  # a forked child is another writer
                 self._process, self._writer = os.getpid(), f"{self.origin}.{self._entropy(_WRITER).hex()}"
@@ -107,14 +108,15 @@ class StampClock:
             return made
 
     def observe(self, stamp: Stamp) -> None:
-        """Stay ahead of a stamp that was made elsewhere: what is written from now on comes after it."""
+        """Advance the clock past a stamp from elsewhere: later stamps sort after it."""
         micros, count = stamp_time(stamp)
         with self._lock:
             self._micros, self._count = max((self._micros, self._count), (micros, count))
 
     def _tick(self, micros: int) -> None:
+        micros = min(micros, _LAST_MICROS)
         if micros > self._micros:
-            self._micros, self._count = min(micros, _LAST_MICROS), 0
+            self._micros, self._count = micros, 0
         elif self._count < _LAST_COUNT:
             self._count += 1
         else:
@@ -122,9 +124,9 @@ class StampClock:
 
 
 def stamp_time(stamp: Stamp) -> tuple[int, int]:
-    """The clock of a stamp: microseconds since 1970 and a count; ``ValueError`` if it is none.
+    """The clock of a stamp: microseconds since 1970 and a counter; ``ValueError`` if it is malformed.
 
-    >>> stamp_time(Stamp("00060a24181e40000000-9d2e8b7a6c5d.000000"))
+    >>> stamp_time(Stamp("060a24181e4000000000-9d2e8b7a6c5d.000000"))
     (1700000000000000, 0)
     """
     clock, dash, _ = stamp.partition("-")
@@ -136,7 +138,7 @@ def stamp_time(stamp: Stamp) -> tuple[int, int]:
 def stamp_origin(stamp: Stamp) -> str:
     """The origin of a stamp.
 
-    >>> stamp_origin(Stamp("00060a24181e40000000-9d2e8b7a6c5d.000000"))
+    >>> stamp_origin(Stamp("060a24181e4000000000-9d2e8b7a6c5d.000000"))
     '9d2e8b7a6c5d'
     """
     return stamp.partition("-")[2].partition(".")[0]

@@ -1,7 +1,7 @@
-"""Timing operations for those who watch, and costing nothing while nobody does.
+"""Instrumentation of operations: no overhead without watchers.
 
-Metrics and logs are watchers. A watcher hears of every operation, reads and failures too; a handler of an event hears
-of what changed.
+Metrics and logs are watchers. A watcher is called after every operation, including reads and failures; an event
+handler only after changes.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from recollect.types import Layer, OperationCompleted
 
 @dataclass(slots=True)
 class Noted:
-    """What is found out about an operation while it runs."""
+    """Details of a running operation, filled in by the operation itself."""
 
     layer: Layer | None = None
     count: int | None = None
@@ -29,7 +29,7 @@ class Noted:
 
 @contextmanager
 def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
-    """Tell the watchers of what happens within, however it ends.
+    """Time the block and report it to the watchers, whether it succeeds or raises.
 
     >>> bus = EventBus()
     >>> stop = bus.watch(lambda done: print(done.component, done.operation, done.count, done.code))
@@ -40,7 +40,7 @@ def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
     noted, code, started = Noted(), None, time.perf_counter()
     try:
         yield noted
-    except BaseException as error:  # reason: whatever it was, it is told of and goes on
+    except BaseException as error:  # reason: every failure is reported, and raised again
         code = error.code if isinstance(error, RecollectError) else type(error).__name__
         raise
     finally:
@@ -59,7 +59,7 @@ def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
 
 
 def watch_over(subject: object, bus: EventBus, agent_id: str) -> None:
-    """Have every public method of one object watched. Objects that nobody watches stay as they are, and as fast.
+    """Wrap every public method of one object to report to the watchers. Other instances keep their plain methods.
 
     >>> class Lamp:
     ...     def switch(self): return "on"

@@ -1,4 +1,4 @@
-"""From the ids a caller presents to the owners it may read and write."""
+"""Resolves an identity to the layers and owners it may read and write."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -18,17 +18,17 @@ REQUIRED_IDS: Mapping[Layer, tuple[str, ...]] = MappingProxyType(
         Layer.COMPANY: ("company",),
     }
 )
-"""The ids that each layer needs, in the order in which an owner keeps them."""
+"""The ids that each layer needs, in the order of ``Owner.ids``."""
 
 PRECEDENCE: Mapping[Layer, int] = MappingProxyType({layer: number for number, layer in enumerate(Layer, start=1)})
 """1 for the most specific layer, 7 for the least."""
 
 DEFAULT_USER = "default"
-"""The user whom an agent belongs to when it names none."""
+"""The user of an agent that is given without a user id."""
 
 
 def settle(identity: Identity) -> Identity:
-    """The identity with its defaults filled in, or an error if one of its ids leads to no layer.
+    """The identity with defaults filled in; ``MissingIdentifier`` if its ids give access to no layer.
 
     >>> settle(Identity(agent="debugger")).user
     'default'
@@ -51,7 +51,7 @@ def settle(identity: Identity) -> Identity:
         )
     if not accessible_layers(identity):
         raise MissingIdentifier(
-            "no id was given, so there is nobody whose memories to see",
+            "no id was given, so no layer is accessible",
             details={"field": "user"},
             hint="pass at least one of agent, user, project, team, org, company",
         )
@@ -59,7 +59,7 @@ def settle(identity: Identity) -> Identity:
 
 
 def accessible_layers(identity: Identity) -> tuple[Layer, ...]:
-    """The layers whose ids are all given, the most specific first.
+    """The layers whose ids are all given, most specific first.
 
     >>> [layer.value for layer in accessible_layers(Identity(user="ada", team="core"))]
     ['user', 'team']
@@ -86,7 +86,7 @@ def parse_layer(value: Layer | str) -> Layer:
 
 
 def owner_of(identity: Identity, layer: Layer | str) -> Owner:
-    """The owner that the identity is in a layer.
+    """The owner of an identity in a layer; ``MissingIdentifier`` if an id is missing.
 
     >>> owner_of(Identity(user="ada", session="monday"), "session").ids
     ('ada', 'monday')
@@ -105,7 +105,7 @@ def owner_of(identity: Identity, layer: Layer | str) -> Owner:
 
 
 def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -> tuple[Owner, ...]:
-    """The owners an identity may see, the most specific first; of the given layers, or of all it has ids for.
+    """The owners of an identity, most specific first, in the given layers or in all it has ids for.
 
     >>> [owner.layer.value for owner in owners_of(Identity(user="ada", team="core"), ["team"])]
     ['team']
@@ -116,12 +116,3 @@ def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -
         given = (layers,) if isinstance(layers, str) else validation.several("layers", layers)
         wanted = {parse_layer(name) for name in given}
     return tuple(owner_of(identity, layer) for layer in sorted(wanted, key=PRECEDENCE.__getitem__))
-
-
-def default_layer(identity: Identity) -> Layer:
-    """The most specific layer that the identity can own.
-
-    >>> default_layer(Identity(user="ada", team="core")).value
-    'user'
-    """
-    return accessible_layers(identity)[0]

@@ -1,7 +1,6 @@
-"""What happens, as records of the standard library's ``logging``: never with content, keys, queries or user ids.
+"""Log records of the standard ``logging``, never with content, keys, queries or user ids.
 
-The logger is ``recollect``. Nothing is printed unless the application gives it a handler. This module is imported when
-there is something to log: ``logging`` takes 14 ms.
+The logger is ``recollect``; nothing is printed unless the application adds a handler.
 """
 
 import json
@@ -29,14 +28,14 @@ METADATA = (
     "bytes_before",
     "bytes_after",
 )
-"""The fields of a record that :class:`JsonFormatter` writes under ``metadata``, if the record has them."""
+"""The fields of a record that :class:`JsonFormatter` writes under ``metadata``, if present."""
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes each record as one line of JSON.
+    """Formats each record as one line of JSON.
 
-    ``timestamp``, ``level``, ``component`` and ``message`` are always there, ``session_id`` and ``agent_id`` if they
-    are known, the figures of the operation under ``metadata``, and a ``stack`` where code of the caller failed.
+    ``timestamp``, ``level``, ``component`` and ``message`` are always present, ``session_id`` and ``agent_id`` if
+    known, the fields of ``METADATA`` under ``metadata``, and a ``stack`` if the caller's code raised.
 
     >>> record = logging.LogRecord("recollect", logging.INFO, "", 0, "View.add took 1.5 ms", None, None)
     >>> record.created, record.component, record.duration_ms = 0.0, "View", 1.5
@@ -65,12 +64,12 @@ class JsonFormatter(logging.Formatter):
 
 
 def wanted() -> bool:
-    """Whether the application asked for a record of each operation."""
+    """Whether the application logs operations: level DEBUG."""
     return LOG.isEnabledFor(logging.DEBUG)
 
 
 def operation(done: OperationCompleted) -> None:
-    """A watcher that logs each operation at DEBUG. A database that is opened while that level is on has it already.
+    """A watcher that logs each operation at DEBUG. Registered automatically if that level is enabled at ``open``.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -99,16 +98,16 @@ def _fields(done: OperationCompleted) -> dict[str, object]:
 
 
 def store_failed(component: str, operation: str, error: StoreError) -> None:
-    """The store could not do its work: the caller is told by the error, those who run it by this."""
+    """Log a failure of the store, for operators; the caller gets the error."""
     if isinstance(error, StoreClosed):
-        return  # a mistake of the caller, and no trouble with the store
+        return  # a mistake of the caller, not a failure of the store
     level = logging.WARNING if error.retryable else logging.ERROR
     fields = {"component": component, "operation": operation, "code": error.code}
     LOG.log(level, "%s.%s failed: %s", component, operation, error.code, extra=fields)
 
 
 def session_compacted(session_id: str, dropped: int, bytes_before: int, bytes_after: int) -> None:
-    """Room was made in a session: some of what it held is gone."""
+    """A session was compacted."""
     fields = {
         "component": "Session",
         "operation": "compact",
@@ -135,7 +134,7 @@ def embedder_back(embedder: str) -> None:
 
 
 def embedder_slow(embedder: str, batch: int, duration_ms: float) -> None:
-    """The embedder took longer than anybody wants to wait for a write."""
+    """The embedder exceeded the warning threshold for one batch."""
     fields = {
         "component": "Embedder",
         "operation": "embed",
@@ -147,17 +146,17 @@ def embedder_slow(embedder: str, batch: int, duration_ms: float) -> None:
 
 
 def handler_failed(event: str, error: BaseException) -> None:
-    """A handler of the application raised."""
+    """An event handler raised."""
     logging.getLogger("recollect.events").error(
         "handler failed for %s",
         event,
         extra={"component": "EventBus", "event": event, "error": type(error).__name__},
-        exc_info=_silenced(error),
+        exc_info=_redacted(error),
     )
 
 
-def _silenced(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
-    """Where it was raised without what it says: a handler's message may quote what it was told, such as a query."""
+def _redacted(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    """The traceback without the message, which may quote the event, for instance a query."""
     kind = type(error)
     mute = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
     return kind, mute(), error.__traceback__

@@ -1,4 +1,4 @@
-"""From a URL to a store and from a name to an embedder: our own by name, others by their entry points."""
+"""Resolves URLs to stores and names to embedders: built-in ones by name, others by entry points."""
 
 import importlib
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "recollect.stores"
 EMBEDDERS = "recollect.embedders"
-# Named here as well as in the entry points, because reading those takes 60 ms.
+# Duplicated from the entry points, because reading those takes 60 ms.
 OWN: Mapping[str, str] = MappingProxyType(
     {
         "sqlite": "recollect.stores.sqlite:SqliteStore",
@@ -27,7 +27,7 @@ OWN: Mapping[str, str] = MappingProxyType(
     }
 )
 AS_STORED = "default"
-"""The embedder that the store was filled with; for a new one, the built-in one."""
+"""The embedder that the stored vectors were made with; for a new store, the built-in one."""
 
 NO_EMBEDDER = "none"
 DEFAULT_EMBEDDER = "static"
@@ -41,11 +41,11 @@ _BY_THEIR_OWN_NAME: Mapping[str, str] = MappingProxyType(
     {"wordllama-l2-supercat-256": DEFAULT_EMBEDDER, "bge-small-en-v1.5-int8": "bge"}
 )
 _HASHING = re.compile(r"hashing-(\d{1,4})")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: "C:" is a drive
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters: "C:" is a drive
 
 
 def open_store(url: str | Path, *, durability: str | None = None) -> Store:
-    """Open the store that a URL or a plain path names.
+    """Open the store of a URL or a plain path.
 
     >>> open_store("ram:").name
     'ram'
@@ -55,9 +55,9 @@ def open_store(url: str | Path, *, durability: str | None = None) -> Store:
 
 
 def configured_store(section: DatabaseSettings, url: str | Path | None, durability: str | None) -> Store:
-    """Open the store that a URL names, or the one of the settings.
+    """Open the store of a URL, by default that of the settings.
 
-    A configured durability is for new databases on a disk: one that exists keeps its own.
+    A configured durability applies to new databases on a disk; an existing one keeps its own.
 
     >>> configured_store(DatabaseSettings(url="ram:", durability="full"), None, None).name
     'ram'
@@ -73,7 +73,7 @@ def configured_store(section: DatabaseSettings, url: str | Path | None, durabili
 
 
 def is_there(url: str | Path) -> bool:
-    """Whether opening a URL would find something, as far as its store can tell without opening.
+    """Whether a store exists at a URL, as far as its class can tell without opening it.
 
     >>> is_there("ram:")
     False
@@ -83,7 +83,7 @@ def is_there(url: str | Path) -> bool:
 
 
 def same_place(one: str | Path, other: str | Path) -> bool:
-    """Whether two URLs name the same files, written differently perhaps.
+    """Whether two URLs refer to the same files, symbolic links resolved.
 
     >>> same_place("notes/memory.db", "sqlite:./notes/../notes/memory.db")
     True
@@ -95,7 +95,7 @@ def same_place(one: str | Path, other: str | Path) -> bool:
 
 
 def _split(url: str | Path) -> tuple[str, str]:
-    """The scheme, and what it names."""
+    """The scheme and the rest of a URL; a plain path is ``sqlite``."""
     _check(url)
     text = str(url)
     match = None if isinstance(url, Path) else _SCHEME.match(text)
@@ -133,7 +133,7 @@ def _store_class(scheme: str) -> type[Store]:
 
 
 def open_embedder(name: str) -> Embedder:
-    """The embedder of a name: what it is registered under, or what its vectors are named after.
+    """Create an embedder by its registered name or by the name stored with its vectors.
 
     >>> open_embedder("hashing-64").dimension
     64
@@ -156,7 +156,7 @@ def open_embedder(name: str) -> Embedder:
 
 
 def configured_embedder(section: EmbedderSettings, given: Embedder | str | None) -> Embedder | str | None:
-    """The embedder that was given, or the one of the settings where it is left to them.
+    """The given embedder, or that of the settings if it is ``"default"``.
 
     >>> configured_embedder(EmbedderSettings(name="none"), "default") is None
     True
@@ -181,7 +181,7 @@ def configured_embedder(section: EmbedderSettings, given: Embedder | str | None)
 
 
 def lexicon_of(embedder: Embedder | None) -> Lexicon | None:
-    """The lexicon to use with an embedder: its own, none if it says so, otherwise the built-in one."""
+    """The lexicon of an embedder: its attribute ``lexicon`` (may be ``None``), otherwise the built-in one."""
     if embedder is None or isinstance(embedder, Lexicon):
         return embedder
     missing = object()

@@ -1,6 +1,6 @@
-"""Metrics through OpenTelemetry: its interface alone, so that the application decides what becomes of them.
+"""Metrics through the OpenTelemetry API; the application chooses SDK and exporter.
 
-Nothing here is imported, and nothing is measured, until :func:`instrument` is called.
+Nothing is measured until :func:`instrument` is called.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from recollect.working import WorkingMemory, WorkingStats
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
 
-_FRESH_S = 1.0  # a collection is over by then
+_FRESH_S = 1.0  # longer than one collection takes
 
 Attributes = Mapping[str, str]
 Figures = Iterator[tuple[float, Attributes]]
@@ -28,11 +28,12 @@ Figures = Iterator[tuple[float, Attributes]]
 def instrument(
     memories: Memories, *, meter_provider: "MeterProvider | None" = None, database: str | None = None
 ) -> Callable[[], None]:
-    """Measure what a database does; the returned function ends it.
+    """Measure the operations of a database; returns a function that stops it.
 
-    Call it when the database was just opened: working memory and contexts are measured of agents that are made after.
-    Without a ``meter_provider`` it is the global one. Where a process has several databases, each needs a name: it
-    becomes the attribute ``database``. ``docs/guides/observability.md`` lists the metrics.
+    Call it right after opening: working memory and contexts are measured only for agents created later. Without a
+    ``meter_provider`` the global one is used. If a process has several databases, each needs a name for the attribute
+    ``database``. ``docs/guides/observability.md`` lists the metrics. Raises ``ConfigurationError`` if OpenTelemetry is
+    not installed.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -54,7 +55,7 @@ def instrument(
             hint="pass what recollect.open returned",
         )
     names = {} if database is None else {"database": database}
-    # A meter of its own for each name: the gauges of the second database would be dropped as duplicates otherwise.
+    # One meter per name: otherwise the gauges of a second database would be dropped as duplicates.
     meter = metrics.get_meter("recollect", meter_provider=meter_provider, attributes=names)
     gauges = _Gauges(memories, names, metrics.Observation)
     gauges.register(meter)
@@ -75,7 +76,7 @@ def instrument(
 
 
 class _Operations:
-    """What watchers are told, as counters and histograms."""
+    """Counters and histograms of operations."""
 
     def __init__(self, meter: "Meter", names: Attributes) -> None:
         self._names = names
@@ -91,7 +92,7 @@ class _Operations:
         self._results = meter.create_histogram(
             "memory.search.results", unit="{memory}", description="Results of a search"
         )
-        # By component and operation: those that the sources name apart.
+        # By component and operation: those with a metric of their own.
         self._apart = {
             ("Embedder", "embed"): meter.create_histogram(
                 "agents.memory.longterm.embedding_time_ms", unit="ms", description="How long a batch of texts took"
@@ -125,7 +126,7 @@ class _Operations:
 
 
 class _Context:
-    """What contexts announce, as counters and histograms."""
+    """Counters and histograms of context windows."""
 
     def __init__(self, meter: "Meter", names: Attributes) -> None:
         self._names = names
@@ -155,7 +156,7 @@ class _Context:
 
 
 class _Sessions:
-    """What sessions announce, as a counter."""
+    """The counter of session compactions."""
 
     def __init__(self, meter: "Meter", names: Attributes) -> None:
         self._names = names
@@ -169,7 +170,7 @@ class _Sessions:
 
 
 class _Gauges:
-    """What is looked up when metrics are collected. Keeps no database alive: OpenTelemetry never lets a callback go."""
+    """Observable gauges. Holds the database weakly: OpenTelemetry never releases a callback."""
 
     def __init__(self, memories: Memories, names: Attributes, observation: "type[Observation]") -> None:
         self._memories: Callable[[], Memories | None] = weakref.ref(memories)
@@ -180,7 +181,7 @@ class _Gauges:
         self._seen: weakref.WeakKeyDictionary[AgentMemory, int] = weakref.WeakKeyDictionary()
 
     def stop(self) -> None:
-        """Have nothing to say from now on."""
+        """Observe nothing from now on."""
         self._memories = lambda: None
 
     def register(self, meter: "Meter") -> None:
@@ -201,19 +202,19 @@ class _Gauges:
         )
 
     def _callback(self, look: Callable[[Memories], Figures]) -> "Callable[[CallbackOptions], Iterable[Observation]]":
-        def observe(options: "CallbackOptions") -> "Iterable[Observation]":  # noqa: ARG001  # its timeout is for others
+        def observe(options: "CallbackOptions") -> "Iterable[Observation]":  # noqa: ARG001  # required by the API
             memories = self._memories()
             if memories is None:
                 return []
             try:
                 return [self._observation(figure, {**self._names, **which}) for figure, which in look(memories)]
             except StoreError:
-                return []  # closed, or in trouble: the operations tell of that
+                return []  # closed or failing: the metrics of operations show that
 
         return observe
 
     def _sizes(self, memories: Memories) -> Figures:
-        # Kept for the other gauge of the same collection: it reads a row for each memory.
+        # Cached for the other gauge of the same collection: the query reads a row for each memory.
         self._sized = time.monotonic(), _sizes(memories)
         for layer, size in self._sized[1].items():
             yield size.active, {"layer": layer.value}
@@ -234,7 +235,7 @@ class _Gauges:
         yield sum(agent.context.tokens_used for agent in memories.agents()), {}
 
     def _fallen_back(self, memories: Memories) -> Figures:
-        """Sums up over agents that come and go: a counter never falls."""
+        """The sum over all agents, past ones included: a counter must not decrease."""
         for agent in memories.agents():
             now = _working(agent).scope_fallbacks
             self._fallbacks += now - self._seen.get(agent, 0)
@@ -242,7 +243,7 @@ class _Gauges:
         yield self._fallbacks, {}
 
 
-# Collecting metrics is no operation that they should count: both look past those who watch.
+# These bypass the instrumentation: collecting metrics must not count as an operation.
 
 
 def _sizes(memories: Memories) -> Mapping[Layer, LayerSize]:

@@ -1,4 +1,4 @@
-"""What a caller may write: each function returns the value in its stored form or names the field that is wrong."""
+"""Validation of input: each function returns the normalised value or raises ``InvalidInput`` with the field."""
 
 import array
 import math
@@ -33,14 +33,14 @@ def _wrong(field: str, what: str, hint: str) -> InvalidInput:
 
 
 def _has_controls(value: str) -> bool:
-    """Whether a text has letters that a terminal or a log would act on."""
+    """Whether a text has control characters or line separators."""
     return not value.isprintable() and any(
         letter < " " or "\x7f" <= letter <= "\x9f" or letter in "\u2028\u2029" for letter in value
     )
 
 
 def _has_surrogates(value: str) -> bool:
-    """Whether a text has halves of letters, which cannot be written in any encoding."""
+    """Whether a text has unpaired surrogates, which cannot be encoded."""
     try:
         return not (value.isascii() or value.encode())
     except UnicodeEncodeError:
@@ -48,11 +48,11 @@ def _has_surrogates(value: str) -> bool:
 
 
 def content(value: object, field: str = "content") -> str:
-    """Text that is not blank, not over-long, and free of NUL."""
+    """A text that is not blank, within the size limit, and free of NUL."""
     if not isinstance(value, str):
         raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
     if not value or value.isspace():
-        raise _wrong(field, "is empty", "pass a text that says something")
+        raise _wrong(field, "is empty", "pass a text that is not blank")
     if "\x00" in value:
         raise _wrong(field, "contains NUL", "remove the NUL characters")
     try:
@@ -69,7 +69,7 @@ def content(value: object, field: str = "content") -> str:
 
 
 def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
-    """One line of text: not empty, no control characters, not over-long."""
+    """One line of text: not empty, no control characters, within the limit."""
     if not isinstance(value, str):
         raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
     if not value:
@@ -82,7 +82,7 @@ def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
 
 
 def text_id(value: object) -> str:
-    """The id of a memory: any text, since an id that nobody has is simply not found."""
+    """The id of a memory. Any encodable text: an unknown id is simply not found."""
     if not isinstance(value, str):
         raise _wrong("id", f"must be text, not {type(value).__name__}", "pass memory.id")
     if _has_surrogates(value):
@@ -91,12 +91,12 @@ def text_id(value: object) -> str:
 
 
 def optional_line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str | None:
-    """One line of text, or nothing."""
+    """One line of text, or ``None``."""
     return None if value is None else line(field, value, limit)
 
 
 def description(value: object) -> str | None:
-    """Longer text, which may have several lines, or nothing."""
+    """A text of several lines, or ``None``."""
     if value is None:
         return None
     if not isinstance(value, str) or "\x00" in value or _has_surrogates(value):
@@ -114,12 +114,12 @@ def unit(field: str, value: object) -> float:
 
 
 def optional_unit(field: str, value: object) -> float | None:
-    """A number from 0 to 1, or nothing."""
+    """A number from 0 to 1, or ``None``."""
     return None if value is None else unit(field, value)
 
 
 def moment(field: str, value: object) -> datetime:
-    """An aware time, in UTC."""
+    """An aware datetime, converted to UTC."""
     if not isinstance(value, datetime):
         raise _wrong(field, f"must be a datetime, not {type(value).__name__}", "pass a datetime")
     if value.tzinfo is None or value.utcoffset() is None:
@@ -131,12 +131,12 @@ def moment(field: str, value: object) -> datetime:
 
 
 def optional_moment(field: str, value: object) -> datetime | None:
-    """An aware time, or nothing."""
+    """An aware datetime in UTC, or ``None``."""
     return None if value is None else moment(field, value)
 
 
 def choice(field: str, kind: type[K], value: object) -> K:
-    """One of an enumeration, given as itself or by its value."""
+    """A member of an enumeration, from the member or its value."""
     if isinstance(value, kind):
         return value
     try:
@@ -147,27 +147,27 @@ def choice(field: str, kind: type[K], value: object) -> K:
 
 
 def named(value: object) -> str:
-    """A name that nobody knows, as an error shows it: the start of a text, the type of anything else."""
+    """An unknown name for error messages: a truncated text, or the type of another value."""
     return repr(value[:40]) if isinstance(value, str) else f"of type {type(value).__name__}"
 
 
 def flag(field: str, value: object) -> bool:
-    """True or false. Anything else is a mistake: the text "no" would count as true."""
+    """A bool, strictly: the text "no" would be truthy."""
     if not isinstance(value, bool):
         raise _wrong(field, f"must be True or False, not {type(value).__name__}", "pass a bool")
     return value
 
 
 def integer(field: str, value: object, low: int, high: int) -> int:
-    """A whole number within bounds."""
+    """An integer within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise _wrong(field, f"must be a whole number from {low} to {high}", "choose one in that range")
     return value
 
 
 def several(field: str, values: object) -> Iterable[Any]:
-    """A list, or something else to iterate over; a text is not one."""
-    if isinstance(values, tuple | list):  # no need to ask whether it can be iterated over, which is slow
+    """Any iterable except a text."""
+    if isinstance(values, tuple | list):  # the common case: the check for Iterable is slow
         return values
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise _wrong(field, f"must be a list, not {type(values).__name__}", f"pass {field}=[...]")
@@ -175,7 +175,7 @@ def several(field: str, values: object) -> Iterable[Any]:
 
 
 def lines(field: str, values: object, most: int) -> tuple[str, ...]:
-    """Several lines of text, each once, in their order."""
+    """Distinct lines of text, in order."""
     unique = tuple(dict.fromkeys(line(field, value, ID_CHARACTERS) for value in several(field, values)))
     if len(unique) > most:
         raise _wrong(field, f"has {len(unique)} entries, the limit is {most}", "use fewer")
@@ -183,24 +183,24 @@ def lines(field: str, values: object, most: int) -> tuple[str, ...]:
 
 
 def tags(values: object, field: str = "tags") -> tuple[str, ...]:
-    """Tags, each once. A dot separates the levels of a hierarchy."""
+    """Distinct tags. A dot separates the levels of a hierarchy."""
     return () if values in (None, ()) else lines(field, values, TAGS)
 
 
 def references(values: object, field: str = "references") -> tuple[str, ...]:
-    """Ids of other memories, each once."""
+    """Distinct ids of other memories."""
     return () if values in (None, ()) else lines(field, values, REFERENCES)
 
 
 def identity(value: Identity) -> Identity:
-    """An identity whose ids are all one line of text or absent."""
+    """An identity whose ids are each a line of text or ``None``."""
     for one in fields(value):
         optional_line(one.name, getattr(value, one.name), ID_CHARACTERS)
     return value
 
 
 def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
-    """A JSON object of modest size and depth, as a copy that shares nothing with the caller's."""
+    """A deep copy of a JSON object, within the limits of size and depth."""
     if not isinstance(value, dict | Mapping):
         raise _wrong(field, "must be a mapping", "pass a dict")
     if not value:
@@ -212,7 +212,7 @@ def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
 
 
 def _is_flat(value: Mapping[Any, Any]) -> bool:
-    """Whether there is nothing in an object to be checked or copied any further: most metadata is like this."""
+    """Whether an object has only plain scalars, which need no further check or copy: most metadata is flat."""
     for name, one in value.items():
         if type(name) is not str or not name.isascii():
             return False
@@ -235,13 +235,13 @@ def _too_large(field: str) -> InvalidInput:
 
 
 def json_value(field: str, value: object) -> Any:
-    """Any JSON value, checked and copied."""
+    """A deep copy of any JSON value, within the limits of size and depth."""
     return _json(field, value, METADATA_DEPTH, [METADATA_BYTES - 1])
 
 
 def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
-    """The copy of a value. ``room`` is what may still come: without it, a small object that holds one list many times
-    on each of its levels would become a copy without end.
+    """Copy a value. ``room`` is the remaining size budget: an object that refers to the same list many times on each
+    level would otherwise expand exponentially.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -257,7 +257,7 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
         return float(value)
     if depth == 0:
         raise _wrong(field, f"is nested deeper than {METADATA_DEPTH} levels", "flatten it")
-    if isinstance(value, dict | Mapping):  # a dict is known at once, and asking for anything else is slow
+    if isinstance(value, dict | Mapping):  # dict first: the check for Mapping is slow
         _take(room, 5 * len(value), field)
         return {_name(field, name): _json(field, one, depth - 1, room) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -269,7 +269,7 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
 def _text(field: str, value: Any) -> str:
     if _has_surrogates(value):
         raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first")
-    return str.__str__(value)  # of an enumeration this is its value, where str() would be its name
+    return str.__str__(value)  # for a str enumeration this is the value, while str() may give the name
 
 
 def _name(field: str, value: object) -> str:
@@ -279,14 +279,14 @@ def _name(field: str, value: object) -> str:
 
 
 def _take(room: list[int], size: int, field: str) -> None:
-    """Count the least that a part adds as JSON: ``0,`` for each value of a list, ``"":0,`` for each of an object."""
+    """Subtract the minimal JSON size of a part: ``0,`` per list value, ``"":0,`` per object member."""
     room[0] -= size or 1
     if room[0] < 0:
         raise _too_large(field)
 
 
 def source(value: object) -> Source | None:
-    """A source, or nothing."""
+    """A source, or ``None``."""
     if value is None:
         return None
     if not isinstance(value, Source):
@@ -296,7 +296,7 @@ def source(value: object) -> Source | None:
 
 
 def pointer(value: object) -> KnowledgePointer | None:
-    """A knowledge pointer, or nothing."""
+    """A knowledge pointer, or ``None``."""
     if value is None:
         return None
     if not isinstance(value, KnowledgePointer):
@@ -310,7 +310,7 @@ def pointer(value: object) -> KnowledgePointer | None:
 
 
 def vector(value: object, embedder: str) -> Vector:
-    """One finite, non-zero vector of 32-bit floats, named after its embedder."""
+    """A finite, non-zero vector of 32-bit floats with the name of its embedder."""
     if isinstance(value, Vector) and value.spans:
         return _passages(value)
     if isinstance(value, Vector):
@@ -323,7 +323,7 @@ def vector(value: object, embedder: str) -> Vector:
     if sys.byteorder == "big":
         numbers.byteswap()
     data = numbers.tobytes()
-    # The last byte of NaN and infinity is 7f or ff. So is that of numbers beyond 1e38, so then each is looked at.
+    # A fast pre-check: the top byte of NaN and infinity is 7f or ff, as is that of finite numbers beyond 1e38.
     exponents = data[3::4]
     if (0x7F in exponents or 0xFF in exponents) and not all(map(math.isfinite, Vector(embedder, data).values)):
         raise _wrong("vector", "contains NaN or infinity", "check the embedder")
@@ -331,7 +331,7 @@ def vector(value: object, embedder: str) -> Vector:
 
 
 def _passages(value: Vector) -> Vector:
-    """The vector of a text in passages: a good row for each."""
+    """Validate a vector with spans: one valid row for each passage."""
     if value.dimension * 4 * len(value.spans) != len(value.data):
         raise _wrong("vector", "has not one row for each of its spans", "pass it as it was read")
     for row in value.rows:
@@ -352,11 +352,11 @@ def _floats(value: object) -> "array.array[float]":
         except TypeError:
             numbers.extend(value)  # type: ignore[arg-type]  # as above
             return numbers
-        # A float32 buffer (numpy, array, torch) is copied as it is; anything else number by number.
+        # A float32 buffer (numpy, array, torch) is copied at once; anything else number by number.
         if view.format == "f" and view.ndim == 1:
             numbers.frombytes(view.tobytes())
         else:
-            # Not view.tolist(): a memoryview knows no half precision and no foreign byte order.
+            # Not view.tolist(): memoryview supports neither half precision nor a foreign byte order.
             numbers.extend(iter(value))  # type: ignore[call-overload]  # as above
     except (TypeError, ValueError, OverflowError):
         raise _wrong("vector", "is not a row of numbers", "pass floats") from None

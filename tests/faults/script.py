@@ -17,11 +17,11 @@ from pathlib import Path
 
 import recollect
 from recollect import logs
-from recollect.memories import comparing
 from recollect.memories.database import Memories
 from recollect.memories.view import View
 from recollect.stores.sqlite import SqliteStore, connections, schema
 from recollect.text import words
+from recollect.transfer import comparison
 
 BATCH = 8
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "kelp", "maple")
@@ -251,12 +251,12 @@ def follow(database: str, prefix: str) -> None:
         with recollect.open(database, embedder=None) as memories:
             view = view_of(memories)
             tell("ready")
-            after, last = 0, False
+            after, last = None, False
             while True:
                 versions = view.changes(after=after, limit=50)
                 for version in versions:
-                    tell("saw", at=[version.sequence, version.memory_id, version.version, version.operation])
-                after = versions[-1].sequence if versions else after
+                    tell("saw", at=[version.stamp, version.memory_id, version.version, version.operation])
+                after = versions.next
                 if last and not versions:
                     break
                 last = ended.is_set()
@@ -311,7 +311,7 @@ def as_nobody(database: str, prefix: str) -> None:
 
 def convert(source: str, target: str) -> None:
     """Convert in small batches, and tell of each step of the way."""
-    comparing.BATCH = 16
+    comparison.BATCH = 16
     report = recollect.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
     tell("converted", versions=report.versions, copied=report.copied)
 

@@ -63,14 +63,17 @@ def _assert_whole_batches(keys: Collection[str | None], note: object) -> None:
 
 
 def _assert_feed(view: View, found: list[recollect.Memory], note: object) -> None:
-    """The feed tells of every memory, in the order of its sequence, and its newest version is the memory."""
-    after = 0
+    """The feed tells of every version once, those of a memory in their order, and the newest is the memory."""
+    after = None
     newest: dict[str, int] = {}
+    stamps: set[str] = set()
     while versions := view.changes(after=after, limit=1_000):
         for version in versions:
-            assert version.sequence > after, note
+            assert version.stamp not in stamps, note
             assert version.version > newest.get(version.memory_id, 0), note
-            after, newest[version.memory_id] = version.sequence, version.version
+            stamps.add(version.stamp)
+            newest[version.memory_id] = version.version
+        after = versions.next
     assert all(newest[memory.id] == memory.version for memory in found), note
 
 

@@ -236,5 +236,5 @@ def test_a_writable_file_in_a_folder_that_is_not(commons: Path) -> None:
     database.chmod(0o600)
     assert_sound(database, known)
     connection = raw(database)
-    assert connection.execute("SELECT count(*) FROM journal WHERE body LIKE '%nobody%'").get == 0
+    assert connection.execute("SELECT count(*) FROM journal WHERE facets LIKE '%nobody%'").get == 0
     connection.close()

@@ -32,14 +32,14 @@ class Damage:
 _OF_VICTIM = "number = (SELECT number FROM keys WHERE key = 'base/5')"
 _SECOND = "version = 2"
 _NEW_HEAD = (
-    "INSERT INTO heads SELECT owner, 999, sequence, state, type, importance, created_at, occurred_at,"
-    f" expires_at, author, source_type, has_pointer, bytes FROM heads WHERE {_OF_VICTIM}"
+    "INSERT INTO heads SELECT owner, 999, place, state, type, importance, created_at, occurred_at,"
+    f" expires_at, author, source_type, has_pointer, bytes, born_at FROM heads WHERE {_OF_VICTIM}"
 )
 _NEW_VECTOR = "INSERT INTO vectors (number, embedder, data) VALUES (999, 'given', zeroblob(32))"
 PROJECTIONS = {
     "head deleted": Damage("heads", f"DELETE FROM heads WHERE {_OF_VICTIM}"),
     "head changed": Damage("heads", f"UPDATE heads SET state = 'forgotten' WHERE {_OF_VICTIM}"),
-    "head points elsewhere": Damage("heads", f"UPDATE heads SET sequence = 1 WHERE {_OF_VICTIM}"),
+    "head points elsewhere": Damage("heads", f"UPDATE heads SET place = 1 WHERE {_OF_VICTIM}"),
     "head too many": Damage("heads", _NEW_HEAD),
     "all heads deleted": Damage("heads", "DELETE FROM heads"),
     "tag deleted": Damage("tags", f"DELETE FROM tags WHERE {_OF_VICTIM}"),
@@ -47,28 +47,35 @@ PROJECTIONS = {
     "key deleted": Damage("keys", "DELETE FROM keys WHERE key = 'base/5'"),
     "key changed": Damage("keys", "UPDATE keys SET key = 'made up' WHERE key = 'base/5'"),
     "keys swapped": Damage("keys", "UPDATE keys SET number = 1 WHERE key = 'base/5'"),
+    "bytes of an owner": Damage("counters", "UPDATE owners SET bytes = bytes + 7"),
+    "memories of an owner": Damage("counters", "UPDATE owners SET memories = 0"),
+    "sequence of an owner": Damage("counters", "UPDATE owners SET seq = 1"),
     "vector without memory": Damage("vectors", _NEW_VECTOR),
 }
 JOURNAL = {
-    "content": Damage("checksums", f"UPDATE journal SET content = 'made up' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
-    "content gone": Damage("checksums", f"UPDATE journal SET content = NULL WHERE {_OF_VICTIM}", lost=(VICTIM,)),
-    "content no text": Damage(
-        "checksums", f"UPDATE journal SET content = CAST(x'ff41fe' AS TEXT) WHERE {_OF_VICTIM}", lost=(VICTIM,)
+    "text": Damage("checksums", f"UPDATE journal SET text = 'made up' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "text gone": Damage("checksums", f"UPDATE journal SET text = NULL WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "text no text": Damage(
+        "checksums", f"UPDATE journal SET text = CAST(x'ff41fe' AS TEXT) WHERE {_OF_VICTIM}", lost=(VICTIM,)
     ),
-    "body": Damage("checksums", f"UPDATE journal SET body = '{{' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
-    "body gone": Damage("checksums", f"UPDATE journal SET body = NULL WHERE {_OF_VICTIM}", lost=(VICTIM,)),
-    "body no memory": Damage(
-        "checksums", f"""UPDATE journal SET body = '{{"type":"nonsense"}}' WHERE {_OF_VICTIM}""", lost=(VICTIM,)
+    "facets": Damage("checksums", f"UPDATE journal SET facets = '{{' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "facets gone": Damage("checksums", f"UPDATE journal SET facets = NULL WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "facets no memory": Damage(
+        "checksums", f"""UPDATE journal SET facets = '{{"type":"nonsense"}}' WHERE {_OF_VICTIM}""", lost=(VICTIM,)
     ),
-    "body no text": Damage(
-        "checksums", f"UPDATE journal SET body = CAST(x'7b22ff' AS TEXT) WHERE {_OF_VICTIM}", lost=(VICTIM,)
+    "facets no text": Damage(
+        "checksums", f"UPDATE journal SET facets = CAST(x'7b22ff' AS TEXT) WHERE {_OF_VICTIM}", lost=(VICTIM,)
     ),
     "operation": Damage("checksums", f"UPDATE journal SET operation = 'addee' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
     "time": Damage("checksums", f"UPDATE journal SET recorded_at = 9e17 WHERE {_OF_VICTIM}", lost=(VICTIM,)),
     "owner": Damage("checksums", f"UPDATE journal SET owner = 999 WHERE {_OF_VICTIM}", lost=(VICTIM,)),
     "id": Damage("checksums", f"UPDATE journal SET id = 'made up' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
     "checksum": Damage("checksums", f"UPDATE journal SET checksum = x'00' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
-    "newest version": Damage("checksums", f"UPDATE journal SET content = 'x' WHERE {_SECOND}", back=(CHANGED,)),
+    "newest version": Damage("checksums", f"UPDATE journal SET text = 'x' WHERE {_SECOND}", back=(CHANGED,)),
+    "payload": Damage("checksums", f"UPDATE journal SET payload = x'00' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "sequence": Damage("checksums", f"UPDATE journal SET seq = 999 WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "stamp": Damage("checksums", f"UPDATE journal SET stamp = 'made up' WHERE {_OF_VICTIM}", lost=(VICTIM,)),
+    "first time": Damage("checksums", f"UPDATE journal SET born_at = 1 WHERE {_OF_VICTIM}", lost=(VICTIM,)),
     "number": Damage("checksums", f"UPDATE journal SET number = 1 WHERE {_OF_VICTIM}", lost=(VICTIM,)),
 }
 DAMAGES = PROJECTIONS | JOURNAL
@@ -139,25 +146,25 @@ def _assert_rest_intact(view: recollect.View, before: dict[str, recollect.Memory
 def test_what_was_set_aside_stays_in_the_file(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     _filled(database)
-    _sql(database, JOURNAL["content"].statement)
+    _sql(database, JOURNAL["text"].statement)
     with recollect.open(database, embedder=None) as memories:
         memories.doctor(repair=True)
     connection = raw(database)
-    assert connection.execute("SELECT content FROM damaged").get == "made up"
+    assert connection.execute("SELECT text FROM damaged").get == "made up"
     connection.close()
 
 
 @pytest.mark.req("L1", "L3")
 def test_a_repair_does_not_turn_the_feed_back(tmp_path: Path) -> None:
-    """Whoever follows the feed has seen the newest version. If it is set aside, its sequence is not given again."""
+    """A follower has seen the newest version. If it is set aside, its sequence is not given again."""
     database = tmp_path / "memory.db"
     known = fill(database)
     last = f"base/{len(known) - 1}"
     with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert view.get(known[last]) is not None
-        seen = view.changes()[-1].sequence
-    _sql(database, f"UPDATE journal SET content = 'made up' WHERE sequence = {seen}")
+        seen = view.changes().next
+    _sql(database, "UPDATE journal SET text = 'made up' WHERE place = (SELECT max(place) FROM journal)")
     with recollect.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert memories.doctor(repair=True).healthy

@@ -70,6 +70,39 @@ def test_a_killed_step(old: int, new: int, tmp_path: Path, strace: Strace, long_
 
 
 @pytest.mark.req("L14")
+def test_a_killed_opening_leaves_a_whole_copy_of_the_older_file_or_none(
+    tmp_path: Path, strace: Strace, long_run: bool
+) -> None:
+    old = schema.LATEST - 1
+    base = tmp_path / "base.db"
+    known = fill(base, count=60)
+    processes.finish("migrate", base, old)
+
+    def strike(call: str, number: int) -> Told:
+        folder = tmp_path / f"{call}{number}"
+        folder.mkdir()
+        return strace.kill(call, number, "checkpoint", copy_database(base, folder / "memory.db"), "")
+
+    calls = strace.calls(tmp_path / "log", "checkpoint", copy_database(base, tmp_path / "traced.db"), "")
+    totals = Counter(call for call, _ in calls if call in processes.WRITES)
+    copied = 0
+    for call, number, told in processes.sweep(totals, strike, every=long_run, points=5):
+        note = f"{call} {number}"
+        database = tmp_path / f"{call}{number}" / "memory.db"
+        copy = database.with_name(f"memory.db.schema-{old}.bak")
+        assert copy.exists() or _version(database) == old or not told.killed, note
+        if copy.exists():
+            copied += 1
+            assert _version(copy) == old, note
+            assert_sound(copy_database(copy, database.with_name("restored.db")), known, note=note)
+        assert_sound(database, known, note=note)
+        assert copy.exists(), note
+        assert copy.stat().st_mode & 0o077 == 0, note
+        assert not list(database.parent.glob("memory.db*.part")), note
+    assert copied > 0
+
+
+@pytest.mark.req("L14")
 def test_many_processes_take_the_same_step(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)

@@ -172,7 +172,7 @@ async def scenario(memories: Any) -> list[Any]:
     told += [[hit.memory.content for hit in await settled(view.search("what tea?", explain=True))]]
     page = await settled(view.list(limit=1, sort_by="oldest"))
     told += [page.total, [memory.content for memory in page], await settled(view.count(filter={"tags": ["drinks"]}))]
-    told += [[(one.sequence, one.operation.value) for one in await settled(view.changes(after=1))]]
+    told += [[(one.version, one.operation.value) for one in await settled(view.changes())]]
     told += [[one.reason for one in await settled(view.history(cake.id))], (await settled(view.stats())).active]
     me = memories.agent("debugger", user="ada", project="api", context_tokens=100)
     me.working.set("step", 3)
@@ -216,7 +216,7 @@ WRONG: list[Callable[[Any], Any]] = [
     lambda memories: memories.view(user="ada").update("nothing", content="x"),
     lambda memories: memories.view(user="ada").search(" "),
     lambda memories: memories.view(user="ada").list(limit=0),
-    lambda memories: memories.view(user="ada").changes(after=-1),
+    lambda memories: memories.view(user="ada").changes(after="-1"),
     lambda memories: memories.view(user="ada").changes(limit="all"),
     lambda memories: memories.view(user="ada").changes(layers=["nowhere"]),
     lambda memories: memories.agent("a", user="ada").restore(None),

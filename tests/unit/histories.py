@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
@@ -149,12 +149,13 @@ def _answers(view: View) -> dict[str, Any]:
     listed = {sort: list(view.list(filter=EVERYTHING, sort_by=sort)) for sort in Sort}
     ids = [version.memory_id for version in changes]
     moments = sorted({version.recorded_at for version in changes})
+    places: list[datetime | str] = [*moments, view.position()]
     return {
         "listed": listed,
         "got": view.get_many(ids, include_vector=True, include_forgotten=True),
         "histories": [plain(view.history(id)) for id in ids],
         "changes": plain(changes),
-        "past": [list(view.list(as_of=moment, filter=EVERYTHING)) for moment in (*moments, view.position())],
+        "past": [list(view.list(as_of=moment, filter=EVERYTHING)) for moment in places],
         "past hits": [_hits(view, as_of=moment) for moment in moments[-3:]],
         "hits": _hits(view, explain=True),
         "stats": replace(view.stats(), embeddings_made=0, average_embedding_ms=0.0),

@@ -1,6 +1,7 @@
 """Memories to test the engine with: short ways to make them, and generated ones."""
 
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from hypothesis import strategies as st
@@ -23,11 +24,13 @@ from recollect.types import (
     Stored,
 )
 
+_NUMBERS = count(1)
+
 
 def memory(content: str = "a memory", whose: Owner | None = None, **given: Any) -> Memory:
     """A memory of ada's, or of somebody else's, with those fields."""
     created = given.pop("created_at", START)
-    known = {"id": "m1", "occurred_at": created, "updated_at": created} | given
+    known = {"id": f"m{next(_NUMBERS)}", "occurred_at": created, "updated_at": created} | given
     return Memory(content=content, owner=whose or owner("ada"), created_at=created, **known)
 
 

@@ -15,7 +15,7 @@ from recollect.errors import Conflict, LimitReached, StoreClosed
 from recollect.events import MemoryStored
 from recollect.memories.agent import AgentMemory, AgentSnapshot
 from recollect.types import SourceType
-from recollect.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, fence
+from recollect.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, memory_block
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_window_items import DAY, memory
 
@@ -187,7 +187,7 @@ def test_what_came_from_a_memory_is_not_stored_again(me: AgentMemory) -> None:
 
 @pytest.mark.req("C3")
 def test_what_was_recalled_is_not_stored_even_from_an_old_snapshot(me: AgentMemory) -> None:
-    block = fence.fenced([fence.entry(memory("Likes tea"))], DAY)
+    block = memory_block.block([memory_block.entry(memory("Likes tea"))], DAY)
     turn = ContextItem(id="1", role=recollect.window.Role.USER, content=block, tokens=1, created_at=DAY)
     mixed = replace(turn, id="2", content=f"{block}\nTea it is.")
     me.context.restore(WindowSnapshot(max_tokens=1_000, items=(turn, mixed)))
@@ -220,7 +220,7 @@ def test_a_window_without_memories_says_that_it_keeps_nothing() -> None:
     window.add("user", "from nowhere", created_at=DAY)
     receipt = window.compact(0).receipt
     assert receipt.memory_ids == {"1": ("m1",)}
-    assert receipt.not_kept == "this window has no memories to keep them in"
+    assert receipt.not_kept == "this window has no long-term memory"
     window.add("user", "from a memory", created_at=DAY, source="m1")
     assert window.compact(0).receipt.not_kept is None
     assert window.compact(0).receipt.memory_ids == {}

@@ -17,7 +17,7 @@ import recollect
 from recollect import aio
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.events import MemoryStored
-from recollect.types import Memory, Results, Version
+from recollect.types import Changes
 
 PATIENCE_S = 60
 
@@ -60,7 +60,7 @@ def test_types_are_those_of_the_synchronous_surface() -> None:
             view = memories.view(user="ada")
             assert_type(await view.add("Likes tea", title="Drinks"), Memory)
             assert_type(await view.search("tea"), Results)
-            assert_type(await view.changes(), list[Version])
+            assert_type(await view.changes(), Changes)
             assert_type(memories.agent("a").long_term, aio.View)
 
     asyncio.run(main())

@@ -153,7 +153,7 @@ def test_a_cancelled_open_closes_what_it_opened(tmp_path: Path) -> None:
                 return []
 
         async def main() -> None:
-            store.set_settings({"embedder": "asked", "dimension": "16"})
+            store.journal.set_settings({"embedder": "asked", "dimension": "16"})
             opening = asyncio.ensure_future(aio.open(store=store, embedder=Asked())._opened())
             await in_thread(asked.wait)
             opening.cancel()

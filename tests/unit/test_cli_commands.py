@@ -198,7 +198,7 @@ def test_changes_are_one_line_each_and_can_be_taken_up_again(terminal: Terminal)
         terminal.add(f"Fact {number}")
     lines = [json.loads(line) for line in terminal("watch", "--once", "--json").out.splitlines()]
     assert [line["result"]["versions"][0]["memory"]["content"] for line in lines] == ["Fact 0", "Fact 1", "Fact 2"]
-    rest = terminal("watch", "--once", "--json", "--after", str(lines[0]["result"]["last"])).out.splitlines()
+    rest = terminal("watch", "--once", "--json", "--after", lines[0]["result"]["next"]).out.splitlines()
     assert [json.loads(line) for line in rest] == lines[1:]
 
 

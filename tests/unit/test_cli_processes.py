@@ -92,7 +92,7 @@ def test_help_and_add_load_nothing_that_they_do_not_need(folder: Path) -> None:
     assert loaded("--help") & {"apsw", "numpy", "rich", "recollect.memories", "recollect.operations.add"} == set()
     assert loaded("add", "--help") & {"apsw", "numpy", "rich", "recollect.operations.search"} == set()
     assert loaded("add", "Likes tea", "--db", "new.db") & {"numpy"} == set()
-    assert loaded("add", "Likes tea") & {"rich", "recollect.memories.searching", "recollect.memories.agent"} == set()
+    assert loaded("add", "Likes tea") & {"rich", "recollect.engine.search"} == set()
 
 
 def test_the_engine_does_not_load_the_command_line(folder: Path) -> None:

@@ -77,6 +77,19 @@ def test_a_copy_whose_memory_others_changed_is_refused_and_keeps_the_change(sour
     assert seen(target) == before
 
 
+def test_a_copy_in_which_others_keep_records_is_refused_and_keeps_them(source: Store, target: Store) -> None:
+    source.records.put(record("monday"))
+    recollect.convert(source, target)
+    target.records.put(record("mine", BOB))
+    before = seen(target)
+    assert "by others" in refused(source, target, NotACopy).message
+    assert seen(target) == before
+    target.records.drop(BOB, "session", "mine")
+    target.records.put(record("monday", version=2))  # as loading a session does
+    recollect.convert(source, target)
+    assert seen(target) == seen(source)
+
+
 def test_a_version_that_is_not_the_same_is_named(source: Store, target: Store) -> None:
     careless = FaultyStore(target)
     append = careless.journal.append

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.lifecycle import decay
-from recollect.testing.builders import START, memory, owner
+from recollect.testing.builders import START, owner
 from recollect.types import DecayPolicy, MemoryType
+from tests.unit.samples import memory
+from tests.unit.test_sealing import sealed
 
 AGES = st.timedeltas(timedelta(0), timedelta(days=400))
 TYPES = st.sampled_from(MemoryType)
@@ -78,7 +80,7 @@ def test_the_worth_of_a_memory_is_the_product_of_its_parts(
     policy = DecayPolicy(enabled=fades, half_life_hours=12.0)
     one = memory(type=kind, importance=importance, last_accessed_at=None if used is None else START + used)
     parts = decay.relevance(one, START + age, policy)
-    assert -decay.irrelevance(START + age, policy)(one) == math.prod(parts.values())
+    assert -decay.irrelevance_of(START + age, {one.owner: policy})(sealed(one)) == math.prod(parts.values())
 
 
 @given(
@@ -99,7 +101,7 @@ def test_a_memory_that_is_left_alone_never_counts_more_later(
 ) -> None:
     last = None if used is None else START + used
     one = memory(type=kind, importance=0.7, decay_factor=left, last_accessed_at=last)
-    first, second = (decay.Irrelevance(START + at, {one.owner: policy})(one) for at in ages)
+    first, second = (decay.irrelevance_of(START + at, {one.owner: policy})(sealed(one)) for at in ages)
     assert first <= second + 1e-12
 
 
@@ -107,7 +109,7 @@ def test_the_memories_of_each_owner_fade_as_its_policy_says() -> None:
     ada, bob = memory(), memory(whose=owner("bob"))
     policies = {ada.owner: DecayPolicy(enabled=False), bob.owner: DecayPolicy(half_life_hours=1)}
     now = START + timedelta(days=1)
-    order = decay.Irrelevance(now, policies)
+    order = decay.irrelevance_of(now, policies)
     for one in (ada, bob):
-        assert -order(one) == math.prod(decay.relevance(one, now, policies[one.owner]).values())
-    assert order(ada) < order(bob)
+        assert -order(sealed(one)) == math.prod(decay.relevance(one, now, policies[one.owner]).values())
+    assert order(sealed(ada)) < order(sealed(bob))

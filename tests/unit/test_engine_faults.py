@@ -74,8 +74,9 @@ def test_a_failed_write_leaves_no_trace_and_can_be_repeated(
 @pytest.mark.req("H10")
 @pytest.mark.parametrize(("operation", "method", "read"), READS)
 def test_a_failed_read_says_so_and_can_be_repeated(
-    store: FaultyStore, faulty: Memories, ada: View, operation: str, method: str, read: Callable[[View, str], object]
+    store: FaultyStore, faulty: Memories, operation: str, method: str, read: Callable[[View, str], object]
 ) -> None:
+    ada = faulty.view(user="ada")
     memory = ada.add("green tea")
     store.fail(method, StoreBusy("locked"))
     with pytest.raises(StoreBusy) as caught:

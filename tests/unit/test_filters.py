@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from recollect import Filter, Memory, MemoryType, filters
 from recollect.errors import InvalidInput
 from recollect.filters import Where
-from recollect.testing import builders, strategies
+from recollect.testing import strategies
 from recollect.testing.builders import START
 from recollect.text import words
 from recollect.types import Sort, SourceType, State
+from tests.unit.samples import drafts, memory
+from tests.unit.test_sealing import sealed
 from tests.unit.test_validation import JSON, refused
 
 TAGS = st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=4).map(".".join)
@@ -24,7 +26,7 @@ TAGS = st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=4).map("."
 
 @st.composite
 def memories(draw: st.DrawFn) -> Memory:
-    return builders.memory(**draw(strategies.drafts()))
+    return memory(**draw(drafts()))
 
 
 def below(tag: str, wanted: str) -> bool:
@@ -58,38 +60,60 @@ PREDICATES: dict[str, Callable[[Memory, Any], bool]] = {
     "source_type": lambda m, w: getattr(m.source, "type", None) == w,
     "has_pointer": lambda m, w: bool(m.pointer) == w,
     "metadata": lambda m, w: {n: plain(m.metadata.get(n, ...)) for n in w} == {n: plain(w[n]) for n in w},
-    "include_forgotten": lambda m, w: True,
+    "states": lambda m, w: w is None or m.state in w,
     "now": lambda m, w: True,
 }
 
 
 @pytest.mark.req("L5", "J5", "H3")
 @given(memories(), strategies.conditions())
-def test_a_memory_matches_if_every_condition_holds(memory: Memory, wanted: dict[str, Any]) -> None:
+def test_a_memory_matches_if_every_condition_holds(what: Memory, wanted: dict[str, Any]) -> None:
     now = wanted.get("now", START)
-    alive = memory.state == "active" and not (memory.expires_at and memory.expires_at <= now)
-    expected = (alive or "include_forgotten" in wanted) and all(
-        PREDICATES[name](memory, value) for name, value in wanted.items()
-    )
-    assert filters.matches(memory, Where(**{"now": START} | wanted)) == expected
+    states = wanted.get("states", {State.ACTIVE})
+    alive = states is None or (what.state in states and not (what.expires_at and what.expires_at <= now))
+    expected = alive and all(PREDICATES[name](what, value) for name, value in wanted.items())
+    assert filters.matches(sealed(what), Where(**{"now": START} | wanted)) == expected
 
 
 @pytest.mark.req("L5", "J5")
-@pytest.mark.parametrize("name", sorted(set(strategies.CONDITIONS) - {"now", "include_forgotten"}))
+@pytest.mark.parametrize("name", sorted(set(strategies.CONDITIONS) - {"now", "states"}))
 @settings(max_examples=40)
 @given(st.data())
 def test_each_condition_decides_alone(name: str, data: st.DataObject) -> None:
     """With everything else out of the way, so that both answers are seen."""
     value = data.draw(strategies.CONDITIONS[name])
-    memory = replace(data.draw(memories()), state=State.ACTIVE, expires_at=None)
-    assert filters.matches(memory, Where(**{"now": START} | {name: value})) == PREDICATES[name](memory, value)
+    what = replace(data.draw(memories()), state=State.ACTIVE, expires_at=None)
+    assert filters.matches(sealed(what), Where(**{"now": START} | {name: value})) == PREDICATES[name](what, value)
+
+
+@pytest.mark.req("L5")
+@given(memories(), st.frozensets(st.sampled_from(State)))
+def test_states_are_a_condition(what: Memory, states: frozenset[State]) -> None:
+    what = replace(what, expires_at=None)
+    assert filters.matches(sealed(what), Where(now=START, states=states)) == (what.state in states)
+    assert filters.matches(sealed(what), Where(now=START)) == (what.state is State.ACTIVE)
+    expired = sealed(replace(what, expires_at=START))
+    assert not filters.matches(expired, Where(now=START, states=states))
+    assert filters.matches(expired, Where(now=START, states=None))
+
+
+def test_a_text_that_is_no_facet_is_left_for_the_engine_to_judge() -> None:
+    """A store cannot read it: it must not leave out what may match."""
+    one = sealed(memory("dark mode"))
+    hidden = one._replace(facets={name: value for name, value in one.facets.items() if name != "text"})
+    for where in (Where(now=START, content_contains="light"), Where(now=START, text=("light",))):
+        assert not filters.matches(one, where)
+        assert filters.matches(hidden, where)
+        assert not filters.matches(hidden, replace(where, min_importance=0.9))
 
 
 def test_ids_are_a_condition() -> None:
-    memory = builders.memory()
-    assert filters.matches(memory, Where(now=START, ids=frozenset({memory.id, "x"})))
-    assert not filters.matches(memory, Where(now=START, ids=frozenset({"x"})))
-    assert not filters.matches(memory, Where(now=START, ids=frozenset()))
+    one = sealed(memory())
+    assert filters.matches(one, Where(now=START, ids=frozenset({one.id, "x"})))
+    assert not filters.matches(one, Where(now=START, ids=frozenset({"x"})))
+    assert not filters.matches(one, Where(now=START, ids=frozenset()))
+    assert filters.matches(one, Where(now=START, without=frozenset({"x"})))
+    assert not filters.matches(one, Where(now=START, without=frozenset({one.id}), ids=frozenset({one.id})))
 
 
 @pytest.mark.req("J5")
@@ -185,8 +209,8 @@ def test_within_counts_from_now(now: datetime, span: timedelta, after: datetime 
 
 @pytest.mark.parametrize("span", ["999999y", timedelta.max])
 def test_a_time_before_all_times_leaves_nothing_out(span: Any) -> None:
-    memory = builders.memory(created_at=datetime(1, 1, 2, tzinfo=START.tzinfo))
-    assert filters.matches(memory, filters.resolve(Filter(within=span), START))
+    one = sealed(memory(created_at=datetime(1, 1, 2, tzinfo=START.tzinfo)))
+    assert filters.matches(one, filters.resolve(Filter(within=span), START))
 
 
 def test_a_resolved_filter_is_checked_and_absolute() -> None:
@@ -227,7 +251,7 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
         source_type=SourceType.MANUAL,
         has_pointer=False,
         metadata={"a": [1]},
-        include_forgotten=True,
+        states=None,
     )
     assert filters.resolve(Filter(), START) == Where(now=START)
 
@@ -268,9 +292,10 @@ def test_every_field_of_a_filter_is_checked() -> None:
 
 
 @given(memories(), strategies.moments())
-def test_visible_is_active_and_not_expired(memory: Memory, now: datetime) -> None:
-    expired = memory.expires_at is not None and not now < memory.expires_at
-    assert filters.visible(memory, now) == (memory.state is State.ACTIVE and not expired)
+def test_visible_is_active_and_not_expired(what: Memory, now: datetime) -> None:
+    expired = what.expires_at is not None and not now < what.expires_at
+    assert filters.visible(what, now) == (what.state is State.ACTIVE and not expired)
+    assert filters.matches(sealed(what), Where(now=now)) == filters.visible(what, now)
 
 
 @pytest.mark.req("L5", "L9")
@@ -278,8 +303,13 @@ def test_visible_is_active_and_not_expired(memory: Memory, now: datetime) -> Non
 @given(st.lists(memories(), max_size=6), st.lists(st.integers(0, 5), min_size=6, max_size=6))
 def test_sort_values_put_the_greatest_first(found: list[Memory], counts: list[int]) -> None:
     touched = [
-        replace(memory, access_count=count, last_accessed_at=START + timedelta(seconds=count) if count else None)
-        for memory, count in zip(found, counts, strict=False)
+        replace(
+            what,
+            id=str(place),
+            access_count=count,
+            last_accessed_at=START + timedelta(seconds=count) if count else None,
+        )
+        for place, (what, count) in enumerate(zip(found, counts, strict=False))
     ]
     never = datetime.min.replace(tzinfo=START.tzinfo)
     for sort, values in (
@@ -287,10 +317,10 @@ def test_sort_values_put_the_greatest_first(found: list[Memory], counts: list[in
         (Sort.MOST_ACCESSED, {m.id: float(m.access_count) for m in touched}),
         (Sort.RECENTLY_ACCESSED, {m.id: ((m.last_accessed_at or never) - never) / timedelta(days=1) for m in touched}),
     ):
-        places = {m.id: filters.sort_value(m, sort) for m in touched}
+        places = {m.id: filters.sort_value(sealed(m), sort) for m in touched}
         ordered = [values[one] for one in sorted(places, key=places.__getitem__)]
         assert ordered == sorted(values.values(), reverse=True)
-    assert {filters.sort_value(m, sort) for m in touched for sort in (Sort.NEWEST, Sort.OLDEST)} <= {0.0}
+    assert {filters.sort_value(sealed(m), sort) for m in touched for sort in (Sort.NEWEST, Sort.OLDEST)} <= {0.0}
 
 
 @pytest.mark.req("J5")

@@ -49,8 +49,6 @@ def test_accessible_layers_follow_from_the_ids(identity: Identity) -> None:
         assert layers.owner_of(identity, owner.layer) == owner
         assert layers.owner_of(identity, owner.layer.value) == owner
         assert layers.owners_of(identity, [owner.layer]) == (owner,)
-    if owners:
-        assert layers.default_layer(identity) is owners[0].layer
 
 
 @pytest.mark.req("H1")

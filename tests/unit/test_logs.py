@@ -11,9 +11,9 @@ import pytest
 
 import recollect
 from recollect import Memories, logs
+from recollect.engine import embedding
 from recollect.errors import StoreBusy, StoreClosed, StoreCorrupt
 from recollect.events import Event, MemoryStored
-from recollect.memories import embedding
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.stand_ins import Opener, Switched

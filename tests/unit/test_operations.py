@@ -41,6 +41,7 @@ VIEW = {
     "stats": "stats",
     "history": "history",
     "changes": "watch",
+    "position": None,  # watch answers with it
     "search": "search",
     "update": "update",
     "forget": "forget",

@@ -21,9 +21,11 @@ from recollect.types import Owner, Position
 from tests.unit.stand_ins import HandClock
 
 ADA, BOB = owner("ada"), owner("bob")
-TIMES = st.datetimes(timezones=st.just(UTC), max_value=datetime(9999, 12, 31)).map(codec.to_micros)
+TIMES = st.integers(codec.to_micros(datetime(1, 1, 1, tzinfo=UTC)), codec.to_micros(datetime(9998, 1, 1, tzinfo=UTC)))
 REACHED = st.builds(Reached, st.integers(1, 2**62 - 1), st.text("0123456789abcdef", max_size=8), TIMES)
 PLACES = st.dictionaries(strategies.owners(), REACHED, max_size=4)
+ODD: list[Any] = [None, 5, "text", [], ["e1"], ["e1", [], []], {"e1": []}, [5, []], [None, []]]
+UNLIKE: list[Any] = [None, 5, {"a": 1}, [5], [[]], [None], ["text"]]
 READERS: dict[str, Callable[[Any], object]] = {
     "decode": lambda text: positions.decode(text, "e1"),
     "decode_feed": lambda text: positions.decode_feed(text, "e1"),
@@ -69,7 +71,7 @@ def test_a_position_of_another_epoch_is_lost(places: dict[Owner, Reached], epoch
 NONSENSE: list[Any] = [
     *(None, 5, 1.5, b"text", ["x"], {}, START),
     *("", " ", "nonsense", "a", "é", "\ud800", "\x00", "====", "a" * 100_000),
-    *(packed(value) for value in (None, 5, "text", [], ["e1"], ["e1", [], []], {"e1": []}, [5, []], [None, []])),
+    *(packed(value) for value in ODD),
     base64.urlsafe_b64encode(b"\xff\xfe").decode(),
     base64.urlsafe_b64encode(b"[" * 5_000 + b"]" * 5_000).decode(),
 ]
@@ -77,7 +79,7 @@ NO_OWNERS = [
     packed(["e1", [[name, 1, "", 0]]]) for name in ("", "ada", "[]", '["moon","x"]', '["user",5]', "{}", None, 5)
 ]
 NO_PLACES: list[Any] = [
-    *(packed(["e1", value]) for value in (None, 5, {"a": 1}, [5], [[]], [None], ["text"])),
+    *(packed(["e1", value]) for value in UNLIKE),
     *(packed(["e1", [['["user","ada"]', *one]]]) for one in ([], [1], [1, ""], [1, "", 0, 0], ["1", "", 0])),
     *(packed(["e1", [['["user","ada"]', *one]]]) for one in ([-1, "", 0], [1.5, "", 0], [1, 5, 0], [1, "", "0"])),
     *(packed(["e1", [['["user","ada"]', *one]]]) for one in ([2**62, "", 0], [1, "", 2**62], [1, None, 0])),

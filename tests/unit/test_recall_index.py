@@ -1,6 +1,6 @@
-"""The index in RAM: however it came about, it answers as one that was made at once."""
+"""The memories of one owner in arrays: however they came about, they answer as if they had been taken in at once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,26 +8,29 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recollect.recall.columns import Array
-from recollect.recall.index import Index
-from recollect.recall.parts import Part
-from recollect.recall.probes import Candidates
-from recollect.recall.search import candidates
-from recollect.testing.agreement import check_same
 
-from recollect.recall import index as indexing
+from recollect.filters import Where
+from recollect.recall import image, owner_index, quantized, ranking, signals
+from recollect.recall.arrays import Ids, packed, unpacked
+from recollect.recall.candidates import Candidates, joined, none, unlinked
 from recollect.recall.conversations import NOBODY, PAUSE_S
 from recollect.recall.entries import ASKS, SAID_BY_USER, SPOKEN, Entry
-from recollect.testing.builders import probe, vector
+from recollect.recall.owner_index import OwnerIndex, Scored
+from recollect.recall.signals import Question
+from recollect.testing.builders import START, owner, vector
 from recollect.text import query_text, words
 
+ADA, BOB = owner("ada"), owner("bob")
 DIMENSION = 2
 WORDS = ("dark", "mode", "tea", "paris", "tabs", "rome")
 AUTHORS = (None, "ada", "bob")
 MINUTE = 60.0
+NOW = Where(now=START)
 ENTRIES = st.builds(
     lambda terms, session, marks, author, minutes, expires, importance, rows: Entry(
-        number=0,
+        id="",
+        born=0,
+        born_at=0,
         terms=words.pack(words.terms(" ".join(terms))),
         session=session,
         marks=marks,
@@ -36,6 +39,7 @@ ENTRIES = st.builds(
         expires=expires,
         importance=importance,
         vector=np.array(rows, "<f4").tobytes() if rows else None,
+        dimension=DIMENSION if rows else 0,
         pieces=np.arange(1, len(terms) + 1).astype("<u2").tobytes(),
     ),
     terms=st.lists(st.sampled_from(WORDS), max_size=4),
@@ -43,7 +47,7 @@ ENTRIES = st.builds(
     marks=st.sampled_from([0, SPOKEN, SPOKEN | SAID_BY_USER, ASKS]),
     author=st.sampled_from(AUTHORS),
     minutes=st.integers(0, 100),
-    expires=st.sampled_from([None, None, 10.0]),
+    expires=st.sampled_from([None, None, 10.0, START.timestamp() + 10]),
     importance=st.sampled_from([0.25, 0.5]),
     rows=st.lists(st.tuples(*[st.integers(-2, 2).map(float)] * DIMENSION), max_size=3),
 )
@@ -52,92 +56,119 @@ STEPS = st.lists(
     min_size=1,
     max_size=12,
 )
-QUESTIONS = (
-    probe("dark tea ada", vector(1, 2)),
-    probe('"dark mode" tea'),
-    probe(near=vector(2, 1)),
-)
+Values = dict[str, Any]
 
 
-def fresh(entries: Mapping[int, Entry]) -> Index:
+def name(number: int) -> str:
+    return f"m{number}"
+
+
+def numbered(entry: Entry, number: int) -> Entry:
+    return replace(entry, id=name(number), born=number, born_at=number * 1_000)
+
+
+def fresh(entries: Mapping[int, Entry], dimension: int = DIMENSION) -> OwnerIndex:
     """An index made at once, in the order of recording."""
-    index = Index(DIMENSION)
+    index = OwnerIndex(ADA, dimension)
     index.add(entries[number] for number in sorted(entries))
     index.settle()
     return index
 
 
-def answers(index: Index, entries: Mapping[int, Entry]) -> list[Candidates]:
-    """What it says to some questions, some of which are for a part of the memories only."""
-    stored = {number: entry.vector for number, entry in entries.items()}
-
-    def exact(numbers: Array) -> list[bytes]:
-        return [stored[number] or b"" for number in numbers.tolist()]
-
-    wild = [np.array(sorted(entries)[::2], np.int64)]
-    allowed = np.array(sorted(entries)[::3], np.int64)
-    parts = [Part(index=index), Part(index=index, allowed=allowed)]
-    found = [candidates([part], asked, 5.0, exact) for part in parts for asked in QUESTIONS]
-    beginning = replace(QUESTIONS[0], asked=query_text.parse("dark te*"))
-    return [*found, candidates([Part(index=index, wild=wild)], beginning, 20.0, exact)]
+def by_id(index: OwnerIndex, found: Scored) -> dict[str, float]:
+    return dict(zip(index.ids.of(found.rows), found.scores.tolist(), strict=True))
 
 
-def neighbours(index: Index) -> dict[int, tuple[int, int, int, int]]:
-    """For each memory those before and after it, and the first and the number of those in its conversation."""
-    number = [*index["number"].tolist(), 0]  # the last stands for nobody
-    alive = np.flatnonzero(index["alive"]).tolist()
-    firsts: dict[int, int] = {}
-    for row in sorted(alive, key=lambda row: number[row]):
-        firsts.setdefault(int(index.conversation[row]), number[row])
+def gathered(index: OwnerIndex, ids: Iterable[str] | None = None) -> Candidates:
+    """The candidates of some memories, or of all."""
+    rows = np.flatnonzero(index["alive"]) if ids is None else index.rows(list(ids))
+    return index.candidates(rows, rows[:0])
+
+
+def values_of(found: Candidates, question: Question) -> dict[str, Values]:
+    """Every signal of each candidate, by its id."""
+    weights = signals.weigh(question.asked, 10, 30, [3] * (len(question.asked.terms) + len(question.asked.prefixes)))
+    measured = signals.measure(found, question, weights, pool=99, kept=99, first=ranking.WITH_VECTORS.first)
+    columns = {key: values.tolist() for key, values in measured.values.items()}
+    columns["passage"] = measured.passages.tolist()
     return {
-        number[row]: (
-            number[index.before[row]],
-            number[index.after[row]],
-            firsts[int(index.conversation[row])],
-            int(index.sizes[index.conversation[row]]),
+        found.key(row)[1]: {key: values[place] for key, values in columns.items()}
+        for place, row in enumerate(measured.rows.tolist())
+    }
+
+
+def answers(index: OwnerIndex, known: Iterable[int]) -> list[dict[str, Any]]:
+    """What it says to some questions, some of which are for a part of the memories only."""
+    asked = query_text.parse("dark tea ada")
+    weights = dict.fromkeys(asked.terms, 0.5)
+    some = frozenset(name(number) for number in sorted(known)[::3])
+    near = quantized.question(vector(1, 2).data)
+    found: list[dict[str, Any]] = []
+    for where in (NOW, replace(NOW, ids=some), replace(NOW, without=some)):
+        found.append(by_id(index, index.nearest(near, where, 99, exact=True)))
+        found.append(by_id(index, index.worded(where, weights, 3.0, 99, ())))
+        found.append(by_id(index, index.worded(where, weights, 3.0, 99, words.terms("dark"))))
+    found.append({str(term): len(rows) for term, (rows, _) in zip(asked.terms, index.having(asked.terms), strict=True)})
+    if index.alive:
+        found.append({"span": index.span()})
+        found.append(values_of(gathered(index), Question(asked=asked, vector=vector(1, 2))))
+    return found
+
+
+def neighbours(index: OwnerIndex) -> dict[int, tuple[int, int, int, int]]:
+    """For each memory those before and after it, and the first and the number of those in its conversation."""
+    born = [*index["born"].tolist(), 0]  # the last stands for nobody
+    alive = np.flatnonzero(index["alive"]).tolist()
+    linked = index.conversations
+    firsts: dict[int, int] = {}
+    for row in sorted(alive, key=lambda row: born[row]):
+        firsts.setdefault(int(linked.of.rows[row]), born[row])
+    return {
+        born[row]: (
+            born[linked.before.rows[row]],
+            born[linked.after.rows[row]],
+            firsts[int(linked.of.rows[row])],
+            int(linked.sizes.rows[linked.of.rows[row]]),
         )
         for row in alive
     }
 
 
-def check_as_fresh(index: Index, entries: Mapping[int, Entry]) -> None:
+def check_as_fresh(index: OwnerIndex, entries: Mapping[int, Entry]) -> None:
     """Settled once or twice, it says what a new one says."""
     expected = fresh(entries)
-    index.settle()
-    _check_as(index, expected, entries)
-    index.settle()
-    _check_as(index, expected, entries)
+    for _ in range(2):
+        index.settle()
+        assert (index.alive, index.words) == (expected.alive, expected.words)
+        assert neighbours(index) == neighbours(expected)
+        for ours, theirs in zip(answers(index, entries), answers(expected, entries), strict=True):
+            assert ours.keys() == theirs.keys()
+            for key, value in theirs.items():
+                assert ours[key] == pytest.approx(value, abs=1e-4)
 
 
-def _check_as(index: Index, expected: Index, entries: Mapping[int, Entry]) -> None:
-    assert (index.alive, index.words) == (expected.alive, expected.words)
-    assert neighbours(index) == neighbours(expected)
-    for ours, theirs in zip(answers(index, entries), answers(expected, entries), strict=True):
-        check_same(ours, theirs, 1e-4)
-
-
-def image_of(index: Index) -> Index:
-    """The index as it is read from its image: its arrays are bytes on the way."""
-    arrays, authors = index.parts()
-    read = {name: np.frombuffer(bytearray(array.tobytes()), array.dtype) for name, array in arrays.items()}
-    return Index.restored(read, index.dimension, authors)
+def image_of(index: OwnerIndex) -> OwnerIndex:
+    """The index as it is read from its image."""
+    read = image.from_parts(index.owner, image.to_parts(index))
+    assert read is not None
+    return read
 
 
 @given(steps=STEPS, drawn=st.lists(ENTRIES, min_size=1, max_size=12), few=st.sampled_from([0, 3, 256]))
 def test_every_way_leads_to_the_same_index(steps: list[tuple[str, list[int]]], drawn: list[Entry], few: int) -> None:
     """Added, replaced, let go, taken back, sorted in, written and read: the answers are those of a new one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexing, "_FEW", few)  # how many rows are left unsorted
-        index, entries = Index(DIMENSION), dict[int, Entry]()
+        patch.setattr(owner_index, "_FEW", few)  # how many rows are left unsorted
+        index, entries = OwnerIndex(ADA, DIMENSION), dict[int, Entry]()
         turn = 0
         for step, numbers in steps:
             if step == "add":
                 turn += 1
-                taken = {number: replace(drawn[(number * turn) % len(drawn)], number=number) for number in numbers}
+                taken = {number: numbered(drawn[(number * turn) % len(drawn)], number) for number in numbers}
                 index.add(taken[number] for number in sorted(taken))
                 entries |= taken
             elif step == "remove":
-                index.remove(numbers)
+                index.remove([name(number) for number in numbers])
                 entries = {number: entry for number, entry in entries.items() if number not in numbers}
             elif step == "settle":
                 index.settle()
@@ -148,27 +179,47 @@ def test_every_way_leads_to_the_same_index(steps: list[tuple[str, list[int]]], d
 
 @given(drawn=st.lists(ENTRIES, max_size=8), gone=st.sets(st.integers(1, 8)))
 def test_an_image_is_the_index(drawn: list[Entry], gone: set[int]) -> None:
-    entries = {number: replace(entry, number=number) for number, entry in enumerate(drawn, 1)}
+    entries = {number: numbered(entry, number) for number, entry in enumerate(drawn, 1)}
     index = fresh(entries)
-    index.remove(gone)
+    index.remove([name(number) for number in gone])
     entries = {number: entry for number, entry in entries.items() if number not in gone}
     check_as_fresh(image_of(index), entries)
-    again, _ = image_of(index).parts()
-    first, _ = index.parts()
-    assert {name: array.tolist() for name, array in again.items()} == {
-        name: array.tolist() for name, array in first.items()
-    }
+    assert image.to_parts(image_of(index)) == image.to_parts(index)
 
 
 @given(drawn=st.lists(ENTRIES, max_size=8), more=st.lists(ENTRIES, max_size=4))
 def test_an_index_goes_on_from_its_image(drawn: list[Entry], more: list[Entry]) -> None:
-    entries = {number: replace(entry, number=number) for number, entry in enumerate(drawn, 1)}
+    entries = {number: numbered(entry, number) for number, entry in enumerate(drawn, 1)}
     index = image_of(fresh(entries))
-    later = {number: replace(entry, number=number) for number, entry in enumerate(more, len(drawn) + 1)}
+    later = {number: numbered(entry, number) for number, entry in enumerate(more, len(drawn) + 1)}
     for entry in later.values():
         index.add([entry])
         index.settle()
     check_as_fresh(index, entries | later)
+
+
+@given(
+    ids=st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1), max_size=9),
+    sorted_after=st.integers(0, 9),
+)
+def test_the_newest_row_of_an_id_is_found(ids: list[str], sorted_after: int) -> None:
+    table = Ids()
+    for place, one in enumerate(ids):
+        if place == sorted_after:
+            table.sort()
+        table.extend([one])
+    newest = {one: row for row, one in enumerate(ids)}
+    asked = [*newest, "nothing of the kind", "\u00e9" * 200]
+    assert table.rows(asked).tolist() == [newest.get(one, -1) for one in asked]
+    assert table.of(np.arange(len(ids))) == ids == unpacked(packed(ids))
+
+
+def test_ids_whose_hashes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.recall.arrays._hashes", lambda names: np.zeros(len(names), np.uint64))
+    table = Ids()
+    table.extend(["a", "b", "c", "a"])
+    table.sort()
+    assert table.rows(["a", "b", "c", "d"]).tolist() == [3, 1, 2, -1]
 
 
 def said(number: int, text: str, **fields: Any) -> Entry:
@@ -180,18 +231,13 @@ def said(number: int, text: str, **fields: Any) -> Entry:
         "occurred": 0.0,
         "expires": None,
         "importance": 0.5,
-        "vector": None,
-        "pieces": None,
+        "dimension": DIMENSION if fields.get("vector") else 0,
     }
-    return Entry(number=number, terms=words.pack(words.terms(text)), **(given | fields))
+    terms = words.pack(words.terms(text))
+    return Entry(id=name(number), born=number, born_at=number, terms=terms, **(given | fields))
 
 
-def raw(index: Index) -> bytes:
-    """All that an image of the index would hold."""
-    arrays, authors = index.parts()
-    return b"".join(array.tobytes() for array in arrays.values()) + repr(authors).encode()
-
-
+@pytest.mark.req("L7")
 def test_nothing_of_what_was_removed_is_in_an_image() -> None:
     one = said(1, "kept words", author="ada", vector=np.array([1, 0], "<f4").tobytes())
     secret = said(
@@ -202,36 +248,40 @@ def test_nothing_of_what_was_removed_is_in_an_image() -> None:
         vector=np.array([0.6, 0.8], "<f4").tobytes(),
         pieces=np.array([4711, 4712], "<u2").tobytes(),
     )
-    index = Index(DIMENSION)
+    index = OwnerIndex(ADA, DIMENSION)
     index.add([one, secret])
+
+    def raw() -> bytes:
+        return b"".join(image.to_parts(index).values())
+
     [first, second] = words.terms("zeppelin hangar")
     marks = [
+        b"m2",
         first.to_bytes(4, "little"),
         second.to_bytes(4, "little"),
         b"secret author",
         (123_456_789_012).to_bytes(8, "little"),
         (4711).to_bytes(2, "little") + (4712).to_bytes(2, "little"),
+        np.array([0.6, 0.8], "<f4").tobytes(),
     ]
-    vectors = index.parts()[0]["vectors"].tobytes()
-    assert all(mark in raw(index) for mark in marks)
-    index.remove([2])
-    assert [mark for mark in marks if mark in raw(index)] == []
-    assert index.parts()[0]["vectors"].tobytes() == vectors[: len(vectors) // 2]
-    index.add([replace(secret, number=3)])
+    assert all(mark in raw() for mark in marks)
+    index.remove(["m2"])
+    assert [mark for mark in marks if mark in raw()] == []
+    index.add([replace(secret, id="m3", born=3)])
     index.add([said(3, "harmless", author="bob")])
-    assert [mark for mark in marks if mark in raw(index)] == []
+    assert [mark for mark in marks if mark in raw()] == []
 
 
 def conversations(*entries: Entry) -> list[list[int]]:
     """The numbers of memories that belong together, when they came one by one."""
-    index = Index(DIMENSION)
+    index = OwnerIndex(ADA, DIMENSION)
     for entry in entries:
         index.add([entry])
         index.settle()
     together: dict[int, list[int]] = {}
     for number, (_, _, first, _) in sorted(neighbours(index).items()):
         together.setdefault(first, []).append(number)
-    assert neighbours(index) == neighbours(fresh({entry.number: entry for entry in entries}))
+    assert neighbours(index) == neighbours(fresh({entry.born: entry for entry in entries}))
     return list(together.values())
 
 
@@ -276,10 +326,10 @@ def test_a_conversation_goes_on_behind_an_aside(after_an_image: bool) -> None:
 def test_neighbours_close_up_when_one_goes_and_part_when_the_pause_is_too_long() -> None:
     entries = {n: said(n, "x", occurred=MINUTE * minute) for n, minute in enumerate([0, 10, 20, 45], 1)}
     index = fresh(entries)
-    index.remove([2])
+    index.remove(["m2"])
     index.settle()
     assert neighbours(index) == {1: (0, 3, 1, 3), 3: (1, 4, 1, 3), 4: (3, 0, 1, 3)}
-    index.remove([3])
+    index.remove(["m3"])
     index.settle()
     assert neighbours(index) == {1: (0, 0, 1, 1), 4: (0, 0, 4, 1)}
     index.add([entries[3]])
@@ -292,7 +342,7 @@ def test_what_comes_back_stands_where_it_stood(first: str) -> None:
     """One by one, and not behind what was recorded after it."""
     entries = {number: said(number, f"word{number}", session=5) for number in range(1, 21)}
     index = fresh(entries)
-    index.remove([4, 8])
+    index.remove(["m4", "m8"])
     index.settle()
     index.add([entries[4] if first == "restored" else entries[2]])
     index.settle()
@@ -309,11 +359,12 @@ def test_sorting_terms_in_changes_no_score(times: int, monkeypatch: pytest.Monke
     index = fresh(entries)
     before = answers(index, entries)
     assert index.recent.since == 0
-    monkeypatch.setattr(indexing, "_FEW", 0)
+    monkeypatch.setattr(owner_index, "_FEW", 0)
     index.settle()
     assert index.recent.since == len(index)
     for ours, theirs in zip(answers(index, entries), before, strict=True):
-        check_same(ours, theirs, 1e-6)
+        for key, value in theirs.items():
+            assert ours[key] == pytest.approx(value, abs=1e-6)
 
 
 def test_a_phrase_stands_at_the_border_of_a_term() -> None:
@@ -323,62 +374,109 @@ def test_a_phrase_stands_at_the_border_of_a_term() -> None:
     swapped = [phrase[1], phrase[0]]
     texts = {1: [*across, *swapped], 2: [*across, *phrase], 3: swapped, 4: list(phrase)}
     assert words.pack(phrase) in words.pack(across)
-    index = Index(0)
-    index.add(replace(said(number, ""), terms=words.pack(terms)) for number, terms in texts.items())
-    index.settle()
-    both = query_text.Asked(terms=phrase, words=("a", "b"), phrases=(phrase,), prefixes=(), names=())
-    asked = replace(probe("x"), asked=both)
-    found = candidates([Part(index=index)], asked, 0.0, lambda _: [])
-    assert sorted(found.numbers.tolist()) == [2, 4]
+    index = fresh({n: replace(said(n, ""), terms=words.pack(terms)) for n, terms in texts.items()}, 0)
+    assert set(by_id(index, index.worded(NOW, {}, 3.0, 9, phrase))) == {"m1", "m2", "m3", "m4"}
+    found = gathered(index)
+    has = signals.with_phrases(found, [phrase])
+    assert [one for one, fits in zip(found.ids, has, strict=True) if fits] == ["m2", "m4"]
 
 
 def test_a_removed_row_is_nobody() -> None:
-    """It is found neither by its number, nor by its words, nor by its vector, nor as a neighbour."""
+    """It is found neither by its id, nor by its words, nor by its vector, nor as a neighbour."""
     near = np.array([1, 0], "<f4").tobytes()
-    entries = {n: said(n, f"word{n}", vector=near) for n in (1, 2, 3)}
-    index = fresh(entries)
-    index.remove([2, 2, 99])
-    assert index.rows(np.array([1, 2, 3, 99])).tolist() == [0, 2]
+    index = fresh({n: said(n, f"word{n}", vector=near) for n in (1, 2, 3)})
+    index.remove(["m2", "m2", "m99"])
+    assert index.rows(["m1", "m2", "m3", "m99"]).tolist() == [0, 2]
     index.settle()
-    assert index.after[0] == 2
-    assert index.before[2] == 0
-    assert index.before[0] == index.after[2] == NOBODY
-    found = candidates([Part(index=index)], probe("word2", vector(1, 0)), 0.0, lambda n: [near] * len(n))
-    assert sorted(found.numbers.tolist()) == [1, 3]
-    assert found.signals["keyword"].tolist() == [0, 0]
+    assert index.conversations.after.rows[0] == 2
+    assert index.conversations.before.rows[2] == 0
+    assert index.conversations.before.rows[0] == index.conversations.after.rows[2] == NOBODY
+    assert by_id(index, index.worded(NOW, dict.fromkeys(words.terms("word2"), 1.0), 3.0, 9, ())) == {}
+    assert set(by_id(index, index.nearest(quantized.question(near), NOW, 9))) == {"m1", "m3"}
 
 
 def test_an_empty_index_answers_with_nothing() -> None:
-    index = Index(0)
+    index = OwnerIndex(ADA, 0)
     index.add([])
-    index.remove([1])
+    index.remove(["m1"])
     index.settle()
     assert len(image_of(index)) == 0
-    assert sum(map(len, answers(index, {}))) == 0
+    assert sum(map(len, answers(index, ()))) == len(query_text.parse("dark tea ada").terms)
+    assert len(gathered(index)) == len(none()) == len(joined([none(), gathered(index)])) == 0
+    assert values_of(none(), Question(asked=query_text.parse("dark"), vector=vector(1, 2))) == {}
+
+
+def test_the_first_vector_decides_on_the_dimension_and_others_are_left_out() -> None:
+    """An index that was loaded before there were vectors; and one that follows before it hears of another embedder."""
+    index = fresh({1: said(1, "x")}, 0)
+    index.add([said(2, "y", vector=np.array([1, 0], "<f4").tobytes())])
+    index.add([said(3, "z", vector=np.array([1, 0, 0], "<f4").tobytes(), dimension=3)])
+    index.settle()
+    assert set(by_id(index, index.nearest(quantized.question(vector(1, 0).data), NOW, 9))) == {"m2"}
+
+
+@pytest.mark.parametrize("few", [2, 256])
+def test_candidates_bring_their_neighbours(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner_index, "_FEW", few)
+    index = fresh({n: said(n, f"word{n}", session=1 + n % 2, author="ada") for n in range(1, 10)})
+    rows = index.rows(["m3", "m4"])
+    found = index.candidates(rows, rows[:0])
+    ids = found.ids
+    assert ids[: found.count] == ["m3", "m4"]
+    assert {ids[row] for row in found.before[:2]} == {"m1", "m2"}
+    assert {ids[row] for row in found.after[:2]} == {"m5", "m6"}
+    assert (found.before[2:] == NOBODY).all()
+    near = index.candidates(rows[:1], rows[1:])
+    assert near.ids[: near.count] == ["m2", "m3", "m6"]
+    apart = unlinked(found, {"m1", "m6"})
+    assert [int(apart.before[0]), int(apart.after[1])] == [NOBODY, NOBODY]
+    assert [ids[apart.after[0]], ids[apart.before[1]]] == ["m5", "m2"]
+
+
+@given(ours=st.lists(ENTRIES, min_size=1, max_size=6), theirs=st.lists(ENTRIES, min_size=1, max_size=6))
+def test_owners_together_have_the_signals_that_each_has_alone(ours: list[Entry], theirs: list[Entry]) -> None:
+    question = Question(asked=query_text.parse("dark tea ada bob"), vector=vector(1, 2))
+    parts, alone = [], dict[tuple[Any, str], Values]()
+    for whose, drawn in ((ADA, ours), (BOB, theirs)):
+        index = OwnerIndex(whose, DIMENSION)
+        index.add(numbered(entry, number) for number, entry in enumerate(drawn, 1))
+        index.settle()
+        picked = index.rows([name(number) for number in range(1, len(drawn) + 1, 2)])
+        parts.append(index.candidates(picked, picked[:0]))
+        alone |= {(whose, one): values for one, values in values_of(parts[-1], question).items()}
+    found = joined(parts)
+    weights = signals.weigh(question.asked, 10, 30, [3] * len(question.asked.terms))
+    together = signals.measure(found, question, weights, pool=99, kept=99, first={})
+    assert {found.key(row) for row in together.rows.tolist()} == set(alone)
+    for place, row in enumerate(together.rows.tolist()):
+        values = alone[found.key(row)]
+        assert together.passages[place] == values["passage"]
+        assert {key: column[place] for key, column in together.values.items()} == pytest.approx(
+            {key: value for key, value in values.items() if key != "passage"}, abs=1e-5
+        )
 
 
 def test_more_vectors_than_are_compared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With very many, signs choose first; the nearest must still be among them."""
     chance = np.random.default_rng(5)
     rows = chance.normal(size=(3_000, 64)).astype("<f4")
-    index = Index(64)
-    index.add(said(n, "x", vector=row.tobytes(), marks=0) for n, row in enumerate(rows, 1))
-    index.settle()
-    asked = probe(near=vector(*(rows[1234] + 0.1 * rows[7]).tolist()), pool=5)
+    entries = {n: said(n, "x", vector=row.tobytes(), marks=0, dimension=64) for n, row in enumerate(rows, 1)}
+    index = fresh(entries, 64)
+    asked = quantized.question((rows[1234] + 0.1 * rows[7]).astype("<f4").tobytes())
 
-    def nearest() -> list[int]:
-        found = candidates([Part(index=index)], asked, 0.0, lambda n: [rows[one - 1].tobytes() for one in n])
-        best: int = int(found.numbers[int(np.argmax(found.signals["similarity"]))])
-        return [best, len(found)]
+    def nearest() -> dict[str, float]:
+        return by_id(index, index.nearest(asked, NOW, 5))
 
     before = nearest()
-    monkeypatch.setattr("recollect.recall.quantized.MANY", 100)
-    monkeypatch.setattr("recollect.recall.quantized._FEWEST", 50)
-    assert nearest() == before == [1235, 5]
-    index.remove([1235])
-    index.add([said(5_000, "x", vector=rows[1234].tobytes(), marks=0)])
-    index.remove(range(1, 1_000))
+    monkeypatch.setattr(quantized, "MANY", 100)
+    monkeypatch.setattr(quantized, "_FEWEST", 50)
+    after = nearest()
+    assert max(after, key=after.__getitem__) == max(before, key=before.__getitem__) == "m1235"
+    assert len(after) == len(before) == 5
+    index.remove(["m1235"])
+    index.add([replace(entries[1235], id="m5000", born=5_000)])
+    index.remove([name(number) for number in range(1, 1_000)])
     index.settle()
-    left = candidates([Part(index=index)], asked, 0.0, lambda n: [rows[one % 5_000].tobytes() for one in n])
-    assert 5_000 in left.numbers.tolist()
-    assert min(left.numbers.tolist()) >= 1_000
+    left = nearest()
+    assert "m5000" in left
+    assert min(int(one[1:]) for one in left) >= 1_000

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recollect.recall.columns import Array
-from recollect.recall.index import Index
-from recollect.recall.parts import Part, best
-from recollect.recall.probes import Candidates
-from recollect.recall.search import candidates
 
-from recollect.recall import index as indexing
-from recollect.recall import quantized
+from recollect.filters import Where
+from recollect.recall import owner_index, quantized, signals
+from recollect.recall.arrays import Array, best
 from recollect.recall.entries import Entry
-from recollect.testing.builders import probe, vector
-from recollect.text import words
+from recollect.recall.owner_index import OwnerIndex, Scored
+from recollect.testing.builders import START, owner, vector
+from recollect.text import query_text, words
 
+NOW = Where(now=START)
 DIMENSION = 48
 
 
@@ -30,12 +28,14 @@ def cosines(left: Array, right: Array) -> Array:
     return np.asarray(wide[0] @ wide[1].T)
 
 
-def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> Index:
-    """An index of plain facts, some of which have several passages."""
-    index = Index(DIMENSION)
+def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> OwnerIndex:
+    """An index of plain facts, some of which have several passages; their ids are their places."""
+    index = OwnerIndex(owner("ada"), DIMENSION)
     index.add(
         Entry(
-            number=number,
+            id=str(place),
+            born=place + 1,
+            born_at=place,
             terms=words.pack(words.terms(text)),
             session=0,
             marks=0,
@@ -44,12 +44,18 @@ def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> Index:
             expires=None,
             importance=0.5,
             vector=passages.tobytes() or None,
-            pieces=None,
+            dimension=DIMENSION,
         )
-        for number, (text, passages) in enumerate(zip(texts, vectors, strict=True), start=1)
+        for place, (text, passages) in enumerate(zip(texts, vectors, strict=True))
     )
     index.settle()
     return index
+
+
+def first(found: Scored) -> tuple[int, float]:
+    """The row that comes first, and its score."""
+    place = int(np.argmax(found.scores))
+    return int(found.rows[place]), float(found.scores[place])
 
 
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 40))
@@ -83,37 +89,35 @@ def test_of_very_many_passages_signs_choose_and_their_memories_are_found(monkeyp
     flat = rows(5, 3_000)
     spread = [flat[start : start + size] for start, size in zip(range(0, 2_990, 2), [2, 0, 1] * 499, strict=False)]
     index = indexed(["x"] * len(spread), spread)
-    asked = probe(near=vector(*(spread[900][1] + 0.1 * flat[7]).tolist()), pool=5)
-
-    def nearest() -> Candidates:
-        return candidates([Part(index=index)], asked, 0.0, lambda n: [spread[one - 1].tobytes() for one in n])
-
-    before = nearest()
+    wanted = vector(*(spread[900][1] + 0.1 * flat[7]).tolist())
+    asked = quantized.question(wanted.data)
+    before = first(index.nearest(asked, NOW, 5))
     monkeypatch.setattr(quantized, "MANY", 100)
     monkeypatch.setattr(quantized, "_FEWEST", 50)
-    after = nearest()
-    first = int(np.argmax(after.signals["similarity"]))
-    assert (int(after.numbers[first]), int(after.passages[first])) == (901, 1)
-    assert after.signals["similarity"].max() == before.signals["similarity"].max()
+    after = first(index.nearest(asked, NOW, 5))
+    assert after == before
+    assert after[0] == 900
+    found = index.candidates(np.array([900]), np.zeros(0, np.int64))
+    assert signals.nearest_passages(found, np.array([0]), wanted).tolist() == [1]
 
 
 def test_among_very_many_what_is_found_by_its_words_keeps_its_similarity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its signs did not choose it, but it is compared as soon as its words did."""
+    monkeypatch.setattr(quantized, "MANY", 100)
+    monkeypatch.setattr(quantized, "_FEWEST", 20)
     flat = rows(6, 400)
     flat[17] = -flat[3]
     texts = ["x"] * len(flat)
     texts[17] = "zeppelin"
     index = indexed(texts, list(flat[:, None, :]))
-    asked = probe("zeppelin", vector(*flat[3].tolist()))
-
-    def similarity() -> float:
-        found = candidates([Part(index=index)], asked, 0.0, lambda _: [])
-        return float(found.signals["similarity"][found.numbers.tolist().index(18)])
-
-    before = similarity()
-    monkeypatch.setattr(quantized, "MANY", 100)
-    monkeypatch.setattr(quantized, "_FEWEST", 20)
-    assert similarity() == before == pytest.approx(-1, abs=0.02)
+    asked = vector(*flat[3].tolist())
+    assert 17 not in index.nearest(quantized.question(asked.data), NOW, 200).rows.tolist()
+    [row] = index.worded(NOW, dict.fromkeys(words.terms("zeppelin"), 1.0), 1.0, 200, ()).rows.tolist()
+    found = index.candidates(np.array([row]), np.zeros(0, np.int64))
+    parsed = query_text.parse("zeppelin")
+    question = signals.Question(asked=parsed, vector=asked)
+    measured = signals.measure(found, question, signals.weigh(parsed, 400, 400, [1]), pool=9, kept=9, first={})
+    assert measured.values["similarity"].tolist() == pytest.approx([-1], abs=0.02)
 
 
 def test_nothing_is_compared_with_nothing() -> None:
@@ -123,16 +127,14 @@ def test_nothing_is_compared_with_nothing() -> None:
     assert quantized.between(none, none).shape == (0, 0)
 
 
-def test_where_vectors_are_crowded_the_nearest_are_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_vectors_are_crowded_the_nearest_are_among_three_times_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """In 8 bits some cannot be told apart; of those too many to keep, more are read and compared than asked for."""
-    monkeypatch.setattr(indexing, "EXACT", 10)
+    monkeypatch.setattr(owner_index, "EXACT", 10)
     flat = (rows(8, 1) + 0.5 * rows(9, 600)).astype("<f4")
     index = indexed(["x"] * len(flat), list(flat[:, None, :]))
     missed = 0
     for asked in rows(8, 1) + 0.5 * rows(10, 20):
-        wanted = probe(near=vector(*asked.tolist()), pool=10)
-        found = candidates([Part(index=index)], wanted, 0.0, lambda n: [flat[one - 1].tobytes() for one in n])
-        assert len(found) == 10
-        truly = np.argsort(-cosines(asked[None, :].astype("<f4"), flat)[0])[:10] + 1
-        missed += len(set(truly.tolist()) - set(found.numbers.tolist()))
+        found = index.nearest(quantized.question(asked.astype("<f4").tobytes()), NOW, 30).rows.tolist()
+        truly = np.argsort(-cosines(asked[None, :].astype("<f4"), flat)[0])[:10]
+        missed += len(set(truly.tolist()) - set(found))
     assert missed == 0

@@ -47,7 +47,7 @@ def stored(what: Memory, facets: Any, payload: bytes) -> Stored:
         born_at=codec.to_micros(what.created_at),
         recorded_at=codec.to_micros(what.updated_at),
         operation=Operation.ADDED,
-        stamp=Stamp("00060a24181e40000000-9d2e8b7a6c5d.000000"),
+        stamp=Stamp("060a24181e4000000000-9d2e8b7a6c5d.000000"),
         replaced=None,
         reason=None,
         facets=facets,

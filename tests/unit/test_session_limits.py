@@ -7,6 +7,7 @@ import pytest
 
 import recollect
 from recollect import Memories
+from recollect.engine.core import ATTEMPTS
 from recollect.errors import Conflict, QuotaExceeded, StoreBusy
 from recollect.memories import Session
 from recollect.sessions import limits
@@ -103,7 +104,7 @@ def test_a_record_that_keeps_changing_is_read_again_up_to_an_end() -> None:
             store.fail("append", moved, call=call)
         session.view.add("a memory")
         assert session.view.count() == 1
-        for call in range(1, limits.ATTEMPTS + 1):
+        for call in range(1, ATTEMPTS + 1):
             store.fail("append", moved, call=call)
         with pytest.raises(Conflict) as caught:
             session.view.add("another")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recollect.cli.names import DATABASE_VARIABLE, IDS, variable_of
 
 import recollect
 from recollect import settings
+from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
 from recollect.embedders.http import HttpEmbedder
 from recollect.errors import ConfigurationError, InvalidInput, LimitReached
 from recollect.lifecycle import decay
@@ -319,7 +319,7 @@ def test_limits_hold_for_working_memory_and_an_agent_can_have_its_own() -> None:
         own = memories.agent("b", limits=Limits(entries=2, entry_bytes=3)).working
         own.set("x", 1)
         own.set("y", 2)
-        with pytest.raises(recollect.ContentTooLong):
+        with pytest.raises(recollect.errors.ContentTooLong):
             own.set("x", "long")
         with pytest.raises(InvalidInput):
             memories.agent("c", limits=7)  # type: ignore[arg-type]
@@ -369,13 +369,13 @@ def test_the_database_is_opened_as_settings_say(tmp_path: Path) -> None:
         memories.view(user="ada").add("Likes tea")
         assert memories.settings()["durability"] == "relaxed"
         assert memories.settings()["embedder"] == "hashing-64"
-        assert memories.plan is recollect.Plan.TEAMS
+        assert memories.plan is recollect.entitlements.Plan.TEAMS
     full = {**chosen, "database": {**place, "durability": "full"}}
     with recollect.open(settings=full) as memories:
         assert memories.settings()["durability"] == "relaxed", "a database that exists keeps its own"
     with recollect.open("ram:", embedder=None, settings=full, plan="enterprise") as memories:
         assert memories.settings() == {}
-        assert memories.plan is recollect.Plan.ENTERPRISE
+        assert memories.plan is recollect.entitlements.Plan.ENTERPRISE
 
 
 def test_an_embedding_server_is_configured_by_settings() -> None:

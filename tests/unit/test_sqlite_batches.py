@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import Conflict
-from recollect.stores.sqlite import SqliteStore, journal
-from recollect.testing.builders import added, erased, memory, put, updated
+from recollect.stores.sqlite import SqliteStore, transaction
+from recollect.testing.builders import Writer, owner, put
 
-ADA = memory().owner
-COUNT = 2 * journal._MANY
+ADA, BOB = owner("ada"), owner("bob")
+COUNT = 2 * transaction._MANY
 
 
 @pytest.fixture
@@ -22,22 +22,28 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.mark.parametrize("id", ["plain", "größe", "nul\x00id", "line\nbreak", '"quoted"'])
 @pytest.mark.parametrize("gone", [False, True], ids=["stored", "erased"])
-def test_an_id_is_used_once(store: SqliteStore, id: str, gone: bool) -> None:
-    first = memory("first", id=id)
+def test_an_id_is_used_once_by_an_owner(store: SqliteStore, id: str, gone: bool) -> None:
+    writes = Writer()
+    first = writes.add(ADA, "first", id=id)
     put(store, first)
     if gone:
-        store.apply([erased(first)])
-    before = store.sequence()
+        put(store, writes.erase(first))
+    before = store.journal.position({ADA, BOB})
+    many = [writes.add(ADA, f"number {number}") for number in range(COUNT)]
     with pytest.raises(Conflict):
-        put(store, *(memory(f"number {number}") for number in range(COUNT)), memory("second", id=id))
-    assert store.sequence() == before
-    assert len(list(store.scan({ADA}))) == (0 if gone else 1)
+        put(store, *many, writes.add(ADA, "second", id=id))
+    assert store.journal.position({ADA, BOB}) == before
+    assert len(list(store.journal.scan({ADA}))) == (0 if gone else 1)
+    put(store, *many, writes.add(BOB, "another owner's", id=id))
+    assert [one.facets["text"] for one in store.journal.get({BOB}, [id])] == ["another owner's"]
 
 
 def test_new_and_old_ids_mix(store: SqliteStore) -> None:
-    old = memory("old")
+    writes = Writer()
+    old = writes.add(ADA, "old")
     put(store, old)
-    news = [memory(f"number {number}") for number in range(COUNT)]
-    store.apply([*map(added, news), updated(old, content="changed"), updated(news[0], content="twice")])
-    contents = [stored.memory.content for stored in store.scan({ADA})]
+    news = [writes.add(ADA, f"number {number}") for number in range(COUNT)]
+    put(store, *news, writes.update(old, "changed"), writes.update(news[0], "twice"))
+    contents = [one.facets["text"] for one in store.journal.scan({ADA})]
     assert contents == ["changed", "twice", *(f"number {number}" for number in range(1, COUNT))]
+    assert store.check().findings == ()

@@ -226,13 +226,14 @@ def followed(journal: Journal, owners: frozenset[Owner], limit: int | None) -> d
             return found
 
 
-def feed_of(journal: Journal, limit: int | None) -> list[Stored]:
-    """The whole feed, page by page."""
-    found: list[Stored] = []
+def feed_of(journal: Journal, limit: int | None) -> dict[Owner, list[Stored]]:
+    """The whole feed, page by page, per owner: stores may mix owners as they like."""
+    found: dict[Owner, list[Stored]] = {}
     after: Position | None = None
     while True:
         page = journal.feed(after=after, limit=limit)
-        found += page.items
+        for one in page:
+            found.setdefault(one.owner, []).append(one)
         after = page.next
         if not page.more:
             return found

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory, MemoryType, codec, statistics
-from recollect.testing import builders
-from recollect.testing.builders import START
+from recollect import Memory, MemoryType, statistics
+from recollect.testing.builders import START, vector
 from recollect.types import State, Stats, TagUsage
-from tests.unit.test_filters import memories
+from tests.unit.samples import memory
+from tests.unit.test_sealing import memories, sealed
 
 
 @pytest.mark.req("L8")
 @settings(max_examples=30)
 @given(st.lists(memories(), max_size=5))
 def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
-    stats = statistics.tally(iter(found), START)
+    stats = statistics.tally(map(sealed, found), START)
     active = [m for m in found if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > START)]
     assert stats.active == len(active)
     assert stats.forgotten == len(found) - len(active)
@@ -26,7 +26,7 @@ def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
     assert {usage.tag: usage.count for usage in stats.top_tags} == Counter(tag for m in active for tag in m.tags)
     assert stats.oldest == min((m.created_at for m in active), default=None)
     assert stats.newest == max((m.created_at for m in active), default=None)
-    assert stats.bytes_used == sum(map(statistics.footprint, found))
+    assert stats.bytes_used == sum(statistics.footprint(sealed(m)) for m in found)
 
 
 @pytest.mark.req("L8")
@@ -44,13 +44,10 @@ def test_the_most_used_tags_come_first(counts: dict[str, int]) -> None:
     ]
 
 
-def test_bytes_are_content_fields_and_vector() -> None:
-    bare = builders.memory("tea")
-    fields = len(codec.encode_body(bare))
-    assert statistics.footprint(bare) == len("tea") + fields
-    assert statistics.footprint(builders.memory("Tee für 2")) == len("Tee für 2".encode()) + fields
-    assert statistics.footprint(builders.memory("tea", vector=builders.vector(1, 2, 3))) == len("tea") + fields + 12
-    assert statistics.footprint(builders.memory("tea", tags=("ui",))) == len("tea") + fields + len('"tags":["ui"]')
+def test_bytes_are_those_of_the_memory_and_of_its_vector() -> None:
+    bare = sealed(memory("tea"))
+    assert statistics.footprint(bare) == bare.facets["bytes"]
+    assert statistics.footprint(bare._replace(vector=vector(1, 2, 3))) == bare.facets["bytes"] + 12
 
 
 def test_usage_is_a_share_of_the_limit() -> None:
@@ -59,6 +56,6 @@ def test_usage_is_a_share_of_the_limit() -> None:
 
 
 def test_expiry_is_judged_by_the_time_given() -> None:
-    memory = builders.memory(expires_at=START)
-    assert statistics.tally([memory], START).active == 0
-    assert statistics.tally([memory], START - timedelta(microseconds=1)).active == 1
+    one = sealed(memory(expires_at=START))
+    assert statistics.tally([one], START).active == 0
+    assert statistics.tally([one], START - timedelta(microseconds=1)).active == 1

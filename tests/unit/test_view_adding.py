@@ -185,8 +185,8 @@ def test_add_many_takes_texts_and_new_memories_in_order(view: View) -> None:
         ("two", "project"),
         ("three", "user"),
     ]
-    for layer, contents in (("user", ["one", "three"]), ("project", ["two"])):
-        assert [memory.content for memory in view.list(sort_by="oldest", layers=layer)] == contents
+    for layer, contents in ((Layer.USER, ["one", "three"]), (Layer.PROJECT, ["two"])):
+        assert [memory.content for memory in view.list(sort_by="oldest", layers=[layer])] == contents
     assert view.add_many([]) == []
 
 

@@ -1,6 +1,7 @@
 """Forgetting for a while, for good, and taking it back."""
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -87,7 +88,8 @@ def test_erased_memories_are_gone_for_good(opener: Opener, clock: HandClock, for
 
     assert view.get(memory.id, include_forgotten=True) is None
     assert view.get_many([memory.id], include_forgotten=True) == {}
-    for as_of in (*before, view.position(), clock.time):
+    moments: list[datetime | str] = [*before, view.position(), clock.time]
+    for as_of in moments:
         assert view.get(memory.id, as_of=as_of, include_forgotten=True) is None
         assert [m.id for m in view.list(as_of=as_of, filter={"include_forgotten": True})] in ([], [other.id])
         assert [hit.memory.id for hit in view.search("secret tea", as_of=as_of)] in ([], [other.id])

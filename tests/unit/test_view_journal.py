@@ -10,6 +10,7 @@ from recollect import Layer, Memories, MemoryType, NewMemory, View, statistics
 from recollect.errors import InvalidInput
 from recollect.testing.builders import START
 from recollect.types import TagUsage, Version
+from tests.unit.samples import stored
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
 
 
@@ -115,7 +116,7 @@ def test_statistics_by_hand(opener: Opener, clock: HandClock) -> None:
     assert stats.top_tags == (TagUsage(tag="a", count=3), TagUsage(tag="b", count=1), TagUsage(tag="c", count=1))
     assert (stats.oldest, stats.newest) == (START, latest - (latest - START) / 2)
     kept = [*view.list(), *(m for m in (view.get(id, include_forgotten=True) for id in (gone.id, expired.id)) if m)]
-    assert stats.bytes_used == sum(map(statistics.footprint, kept)) + 5 * 4 * 16
+    assert stats.bytes_used == sum(statistics.footprint(stored(one)) for one in kept) + 5 * 4 * 16
     assert (stats.bytes_limit, stats.percent_used) == (None, 0.0)
     assert stats.embeddings_made == 7
     assert view.stats(layers=["team"]).active == view.stats(layers=[Layer.TEAM]).active == 1

@@ -169,17 +169,16 @@ def test_garbage_is_no_cursor(view: View, page: Page, hostile: Any) -> None:
 
 
 @pytest.mark.req("H3")
-@pytest.mark.parametrize("number", [-1, 2**63, 10**30, -(10**30)])
-@pytest.mark.parametrize("place", [2, 3])
+@pytest.mark.parametrize("number", [-(2**62), 2**63, 2**64 - 1, -(2**63)])
+@pytest.mark.parametrize("place", ["born", "born_at"])
 @pytest.mark.parametrize("sort", ["newest", "important", "relevance"])
-def test_a_forged_position_is_refused(view: View, sort: SortName, place: int, number: int) -> None:
+def test_a_forged_position_is_refused(view: View, sort: SortName, place: str, number: int) -> None:
     view.add_many(["one", "two", "three"])
     cursor = view.list(limit=1, sort_by=sort).next_cursor
     assert cursor is not None
-    forged: list[Any] = list(codec.decode_cursor(cursor))
-    forged[place] = number
+    forged = msgspec.structs.replace(codec.decode_cursor(cursor), **{place: number})
     with pytest.raises(InvalidInput) as caught:
-        view.list(limit=1, sort_by=sort, cursor=codec.encode_cursor(*forged))
+        view.list(limit=1, sort_by=sort, cursor=codec.encode_cursor(forged))
     assert caught.value.details["field"] == "cursor"
 
 

@@ -19,8 +19,8 @@ from recollect.window import (
     asummarised_by,
     compact,
     extractive_summary,
-    fence,
     least_important_first,
+    memory_block,
     oldest_first,
     summarised_by,
     summary,
@@ -153,7 +153,7 @@ def test_a_turn_that_looks_like_a_summary_puts_no_words_into_other_mouths() -> N
 
 
 def test_recalled_memories_are_not_summed_up_as_if_somebody_had_said_them() -> None:
-    block = fence.fenced([fence.entry(memory("Green tea green tea."))], DAY)
+    block = memory_block.block([memory_block.entry(memory("Green tea green tea."))], DAY)
     done = extractive_summary([item(f"{block}\nComing home late.", "1", tokens=200), item("Hi", "2", tokens=1)], 60)
     assert done.items[0].content == "Summary of earlier turns:\n- user: Coming home late."
 

@@ -64,7 +64,7 @@ def test_the_next_entry_over_the_limit_is_refused_until_there_is_room(clock: Han
     working.set("b", 1, ttl=timedelta(minutes=1))
     scope.set("c", 1)
     for full in (working, scope):
-        with pytest.raises(LimitReached, match=r"no room for 'd'.* has 3 entries, the limit is 3") as caught:
+        with pytest.raises(LimitReached, match=r"cannot add 'd'.* has 3 entries, the limit is 3") as caught:
             full.set("d", 1)
         assert caught.value.details == {"field": "key", "key": "d", "entries": 3, "limit": 3}
     with pytest.raises(LimitReached):
@@ -83,7 +83,7 @@ def test_the_next_entry_over_the_limit_is_refused_until_there_is_room(clock: Han
 def test_the_default_limit_of_entries_holds(working: WorkingMemory) -> None:
     for number in range(10_000):
         working.set(f"k{number}", number)
-    with pytest.raises(LimitReached, match="no room for 'one more'") as caught:
+    with pytest.raises(LimitReached, match="cannot add 'one more'") as caught:
         working.set("one more", 1)
     assert caught.value.details == {"field": "key", "key": "one more", "entries": 10_000, "limit": 10_000}
     assert (len(working), working.stats().entries) == (10_000, 10_000)

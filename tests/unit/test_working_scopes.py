@@ -177,7 +177,7 @@ def test_merging_into_a_parent_that_is_gone_is_an_error_and_brings_nothing_back(
     inner = outer.create_scope("inner")
     inner.set("a", 1)
     outer.dispose()
-    with pytest.raises(ScopeDisposed, match="'inner' was disposed, or one around it"):
+    with pytest.raises(ScopeDisposed, match="'inner' was disposed, itself or with an enclosing scope"):
         inner.merge_to_parent()
     assert (len(working), working.stats().entries, working.active_scopes()) == (0, 0, ())
 

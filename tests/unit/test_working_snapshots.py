@@ -164,5 +164,5 @@ def test_a_bad_snapshot_changes_nothing(
 @pytest.mark.req("W1")
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"agent_id": 3}', b"\xff", "[" * 5_000, None, 3])
 def test_other_texts_are_no_snapshots(text: Any) -> None:
-    with pytest.raises(InvalidInput, match="the snapshot is not JSON of a snapshot"):
+    with pytest.raises(InvalidInput, match="the snapshot is not the JSON form of a snapshot"):
         WorkingSnapshot.from_json(text)

@@ -35,7 +35,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 def waiting(working: WorkingMemory) -> int:
-    return len(working._agent.flights._waiting)
+    return len(working._agent.single_flight._waiting)
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -44,7 +44,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 def idle(working: WorkingMemory) -> bool:
-    return working._agent.flights._waiting == working._agent.flights._flying == {}
+    return working._agent.single_flight._waiting == working._agent.single_flight._calls == {}
 
 
 @pytest.mark.req("W2", "W7")
@@ -69,21 +69,21 @@ def test_one_factory_runs_whatever_the_number_of_tasks(working: WorkingMemory) -
 def test_tasks_of_several_loops_and_threads_share_one_factory(working: WorkingMemory, first: str) -> None:
     scope = working.create_scope("task")
     made: list[str] = []
-    flying = threading.Event()
+    calls = threading.Event()
 
     def all_wait() -> bool:
         return waiting(working) == 3 * MANY
 
     def in_thread() -> str:
         made.append("thread")
-        flying.set()
+        calls.set()
         while not all_wait():
             working.set("other", "not blocked")
         return "made"
 
     async def in_task() -> str:
         made.append("task")
-        flying.set()
+        calls.set()
         await until(all_wait)
         return "made"
 
@@ -92,7 +92,7 @@ def test_tasks_of_several_loops_and_threads_share_one_factory(working: WorkingMe
 
     with ThreadPoolExecutor(MANY + 3) as pool:
         begin = pool.submit(run, tasks(1)) if first == "task" else pool.submit(scope.get_or_set, "key", in_thread)
-        assert flying.wait(PATIENCE_S)
+        assert calls.wait(PATIENCE_S)
         loops = [pool.submit(run, tasks(MANY)) for _ in range(2)]
         threads = [pool.submit(scope.get_or_set, "key", in_thread) for _ in range(MANY)]
         assert begin.result(PATIENCE_S) in ("made", ["made"])
@@ -161,7 +161,7 @@ def test_when_the_task_that_makes_it_is_cancelled_another_takes_over(working: Wo
 
     async def work() -> Any:
         maker = asyncio.create_task(working.aget_or_set("key", forever))
-        await until(lambda: len(working._agent.flights._flying) == 1)
+        await until(lambda: len(working._agent.single_flight._calls) == 1)
         if successor == "task":
             other: asyncio.Future[Any] = asyncio.create_task(working.aget_or_set("key", lambda: "mine"))
         else:
@@ -246,7 +246,7 @@ async def blocking_its_own_loop(working: WorkingMemory) -> Any:
         await until(lambda: False)
 
     maker = asyncio.create_task(working.aget_or_set("key", factory))
-    await until(lambda: len(working._agent.flights._flying) == 1)
+    await until(lambda: len(working._agent.single_flight._calls) == 1)
     try:
         return working.get_or_set("key", lambda: 1)
     finally:
@@ -272,14 +272,14 @@ def test_waiting_for_oneself_is_an_error(
 @pytest.mark.parametrize("other", ["task", "thread"])
 def test_factories_that_need_each_other_do_not_wait_forever(working: WorkingMemory, other: str) -> None:
     async def work() -> list[Any]:
-        flying = working._agent.flights._flying
+        calls = working._agent.single_flight._calls
 
         async def by_task(need: str) -> Any:
-            await until(lambda: len(flying) == 2)
+            await until(lambda: len(calls) == 2)
             return [await working.aget_or_set(need, lambda: "alone")]
 
         def by_thread() -> Any:
-            while len(flying) < 2:
+            while len(calls) < 2:
                 pass
             return [working.get_or_set("a", lambda: "alone")]
 
@@ -299,7 +299,7 @@ def test_factories_that_need_each_other_do_not_wait_forever(working: WorkingMemo
 @pytest.mark.req("W7")
 def test_who_waits_in_the_same_loop_for_something_else_is_in_nobodys_way(working: WorkingMemory) -> None:
     """A task waits for b; another task of its loop makes a, which the factory of b needs: no circle."""
-    flying = working._agent.flights._flying
+    calls = working._agent.single_flight._calls
     b_waits = threading.Event()
 
     def b() -> Any:
@@ -314,7 +314,7 @@ def test_who_waits_in_the_same_loop_for_something_else_is_in_nobodys_way(working
 
     async def work() -> list[Any]:
         thread = asyncio.get_running_loop().run_in_executor(None, working.get_or_set, "b", b)
-        await until(lambda: len(flying) == 1)
+        await until(lambda: len(calls) == 1)
         task = asyncio.create_task(working.aget_or_set("b", lambda: "never asked"))
         await until(lambda: waiting(working) == 1)
         return [working.get_or_set("a", a), await task, await thread]

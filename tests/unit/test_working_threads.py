@@ -68,12 +68,12 @@ def test_all_others_wait_for_the_factory_that_runs(working: WorkingMemory) -> No
 
     def factory() -> int:
         made.append(1)
-        while len(working._agent.flights._waiting) < THREADS - 1:
+        while len(working._agent.single_flight._waiting) < THREADS - 1:
             working.set("other", "not blocked")
         return len(made)
 
     assert together(lambda _: working.get_or_set("key", factory)) == [1] * THREADS
-    assert working._agent.flights._waiting == working._agent.flights._flying == {}
+    assert working._agent.single_flight._waiting == working._agent.single_flight._calls == {}
 
 
 @pytest.mark.req("W2", "W7")

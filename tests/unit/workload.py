@@ -80,6 +80,7 @@ def _view(view: View) -> None:
     view.forget(memory.id, reason=PLANTED)
     view.restore(memory.id)
     view.history(memory.id)
+    view.position()
     view.changes()
     view.forget_many(filter={"tags": [PLANTED]}, reason=PLANTED)
 
@@ -129,9 +130,9 @@ def _view_badly(view: View, store: FaultyStore, embedder: Talkative) -> None:
     fails(view.search, PLANTED, ranking=PLANTED)
     fails(view.update, PLANTED, content=PLANTED)
     fails(view.forget, PLANTED, reason=f"{PLANTED}\n")
-    for method, error in (("apply", StoreBusy(f"at {PLANTED}")), ("get", StoreCorrupt(f"in {PLANTED}"))):
+    for method, error in (("append", StoreBusy(f"at {PLANTED}")), ("get", StoreCorrupt(f"in {PLANTED}"))):
         store.fail(method, error)
-        fails(view.add if method == "apply" else view.get, PLANTED)
+        fails(view.add if method == "append" else view.get, PLANTED)
     embedder.broken = True
     view.add(f"Without a vector, {PLANTED}")
     view.search(PLANTED)

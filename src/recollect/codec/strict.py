@@ -76,6 +76,7 @@ def _bounded(hint: Any, bounds: Bounds, model: Callable[[type], Any]) -> Any:
     """A type with its bounds, as msgspec writes them."""
     each = bounds.each or UNBOUNDED
     length = msgspec.Meta(max_length=bounds.max_length) if bounds.max_length is not None else None
+    hint = getattr(hint, "__supertype__", hint)  # a NewType is bounded as what it stands for
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if _is_union(hint):
         parts = tuple(part for part in parts if part is not datetime) if _is_time_or_text(hint) else parts

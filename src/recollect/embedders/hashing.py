@@ -1,4 +1,4 @@
-"""A deterministic embedder without a model: words hashed into a vector. For tests, and where nothing else may run."""
+"""Feature hashing: a deterministic embedder without a model, for tests and minimal installations."""
 
 import hashlib
 import math
@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEmbedder:
-    """Texts that share words get similar vectors; it knows nothing of meaning.
+    """Hashes words into a vector: texts that share words are similar; synonyms are not.
 
     >>> embedder = HashingEmbedder(dimension=64)
     >>> first, second = embedder.embed(["dark mode", "dark mode"])
@@ -28,7 +28,7 @@ class HashingEmbedder:
         self.name = f"hashing-{dimension}"
 
     def embed(self, texts: Sequence[str]) -> list["array[float]"]:
-        """One unit vector per text; a text without words points in a direction of its own."""
+        """One unit vector per text; a text without words is hashed as a whole."""
         return [self._embed(text) for text in texts]
 
     def _embed(self, text: str) -> "array[float]":
@@ -38,6 +38,6 @@ class HashingEmbedder:
             value = int.from_bytes(digest, "big")
             row[value % self.dimension] += 1.0 if value >> 63 else -1.0
         length = math.sqrt(sum(number * number for number in row))
-        if length == 0:  # opposite signs met in the same places
+        if length == 0:  # opposite signs cancelled out
             row[0] = length = 1.0
         return array("f", (number / length for number in row))

@@ -1,9 +1,9 @@
-"""Vectors from any server that speaks the OpenAI form of ``POST .../embeddings``; needs the extra ``http`` (httpx).
+"""An embedder for servers with an OpenAI-compatible ``POST .../embeddings``; needs the extra ``http`` (httpx).
 
-Texts leave this machine here, so the host must be allowed by name, the connection must be encrypted unless it stays on
-this machine, and no redirect is followed. Connections are kept alive. Proxies are those of the environment
-(``HTTPS_PROXY``, ``NO_PROXY``), and none for requests to this machine. Errors tell host, model and status; never a
-text, a key, or what the server wrote about them.
+Texts leave this machine here: the host must be on an allow-list, TLS is required except for loopback addresses, and
+redirects are not followed. Connections are kept alive. Proxies come from the environment (``HTTPS_PROXY``,
+``NO_PROXY``), and none is used for loopback. Errors name host, model and status; never a text, a key, or the body of
+a response.
 """
 
 import ipaddress
@@ -43,23 +43,23 @@ WELL_KNOWN_HOSTS = frozenset(
         "openrouter.ai",
     }
 )
-"""Hosts that may be used without being named in ``allowed_hosts``: public providers with an ``/embeddings``."""
+"""The default of ``allowed_hosts``: public providers with an ``/embeddings`` endpoint."""
 
 FIRST_WAIT_S = 0.5
-"""The pause before the second attempt; it doubles from attempt to attempt."""
+"""The backoff before the first retry; it doubles with each retry."""
 
 LONGEST_WAIT_S = 30.0
-"""No pause is longer, whatever the server asks for: somebody is waiting for this call."""
+"""The longest backoff, whatever ``Retry-After`` says: a caller is waiting."""
 
 INSTALL = "pip install 'recollect[http]'"
 
-_AGAIN = frozenset({408, 409})  # the server was too slow or changed its mind; 429 has an error of its own
-_BYTES_PER_TEXT = 1 << 20  # a row of the longest vectors as JSON; nobody answers with more by accident
+_RETRYABLE = frozenset({408, 409})  # 429 has an error of its own
+_BYTES_PER_TEXT = 1 << 20  # more than the longest vectors take as JSON
 
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """Where requests go. The host is kept apart: errors show it, and nothing else of the url."""
+    """Where requests go. Errors show the host and nothing else of the URL."""
 
     host: str
     url: str
@@ -67,7 +67,7 @@ class _Address:
 
 
 class _Key:
-    """An API key that does not show when it is printed, logged or looked at in a debugger."""
+    """An API key whose ``repr`` is masked."""
 
     __slots__ = ("_value",)
 
@@ -86,12 +86,13 @@ def _now() -> datetime:
 
 
 class HttpEmbedder:
-    """An embedder behind HTTP: a provider's, or a server of your own.
+    """An embedder behind HTTP: a provider's, or a server of your own. Retries with exponential backoff and jitter.
 
-    ``url`` is the address up to ``/embeddings``, with or without it. ``dimension`` asks the server for shorter vectors
-    than the model's own; leave it out for models that cannot. The key is given, or read from the environment variable
-    that ``key_variable`` names. ``allowed_hosts`` replaces the list of well-known hosts; this machine is allowed
-    anyway. ``timeout_s`` holds for each attempt, and ``attempts`` for each batch of at most ``batch`` texts.
+    ``url`` is the base address, with or without ``/embeddings``. ``dimension`` requests shortened vectors; leave it out
+    for models without that feature. The key is given, or read from the environment variable ``key_variable``.
+    ``allowed_hosts`` replaces ``WELL_KNOWN_HOSTS``; loopback is always allowed. ``timeout_s`` applies per attempt,
+    ``attempts`` per batch of at most ``batch`` texts. ``embed`` raises ``EmbeddingFailed`` or ``RateLimited`` after the
+    last attempt, ``ConfigurationError`` where a retry cannot help.
 
     >>> embedder = HttpEmbedder("http://127.0.0.1:8080/v1", "bge-m3", dimension=512)
     >>> embedder.name, embedder.dimension
@@ -136,18 +137,18 @@ class HttpEmbedder:
 
     @property
     def name(self) -> str:
-        """The model and, if one was asked for, the dimension. Not the host: the same model may move to another."""
+        """The model and the requested dimension. Not the host: the same model may move to another."""
         return f"http:{self._model}" if self._requested is None else f"http:{self._model}@{self._requested}"
 
     @property
     def dimension(self) -> int:
-        """As asked for, or as the server answers: then the first look at it may need a call."""
+        """As requested, or as the server answers: then the first access may send a request."""
         if self._dimension is None:
             self._dimension = len(self.embed(["dimension"])[0])
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> list["array[float]"]:
-        """One row per text, in order, in as many requests as the batch size demands."""
+        """One vector per text, in order, in batches."""
         rows: list[array[float]] = []
         for start in range(0, len(texts), self._batch):
             rows += self._embed(texts[start : start + self._batch])
@@ -157,35 +158,35 @@ class HttpEmbedder:
         body: dict[str, Any] = {"model": self._model, "input": list(texts)}
         if self._requested is not None:
             body["dimensions"] = self._requested
-        rows = self._rows(self._persist(json.dumps(body).encode(), len(texts)), len(texts))
+        rows = self._rows(self._request_with_retries(json.dumps(body).encode(), len(texts)), len(texts))
         if self._dimension is None:
             self._dimension = len(rows[0])
         if any(len(row) != self._dimension for row in rows):
             raise self._error(
                 ConfigurationError,
-                f"answered with vectors that have not {self._dimension} dimensions",
+                f"returned vectors without {self._dimension} dimensions",
                 "the model was replaced, or cannot shorten its vectors: check model and dimension",
             )
         return rows
 
-    # -- asking -----------------------------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------------------
 
-    def _persist(self, body: bytes, count: int) -> bytes:
-        """Ask until there is an answer, the attempts are used up, or asking again is of no use."""
+    def _request_with_retries(self, body: bytes, count: int) -> bytes:
+        """Retry with exponential backoff; errors that a retry cannot fix propagate at once."""
         failures = 0
         while True:
             try:
-                return self._ask(body, count)
+                return self._request(body, count)
             except (EmbeddingFailed, RateLimited) as error:
                 failures += 1
                 if failures == self._attempts:
                     raise
-                told_s = error.details.get("retry_after_ms", 0) / 1000
-            # Half of the pause is left to chance, so that many clients do not come back at the same moment.
-            pause_s = FIRST_WAIT_S * 2 ** (failures - 1) * (1 + self._chance()) / 2
-            self._sleep(min(LONGEST_WAIT_S, max(pause_s, told_s)))
+                retry_after_s = error.details.get("retry_after_ms", 0) / 1000
+            # Jitter over half of the backoff, so that many clients do not retry at the same moment.
+            backoff_s = FIRST_WAIT_S * 2 ** (failures - 1) * (1 + self._chance()) / 2
+            self._sleep(min(LONGEST_WAIT_S, max(backoff_s, retry_after_s)))
 
-    def _ask(self, body: bytes, count: int) -> bytes:
+    def _request(self, body: bytes, count: int) -> bytes:
         client = self._connected()
         import httpx  # lazy: an extra, and heavy
 
@@ -202,18 +203,18 @@ class HttpEmbedder:
                 ) from error
             raise self._error(
                 EmbeddingFailed,
-                f"could not be asked ({type(error).__name__})",
-                "nothing is wrong with the texts; check the network and try again",
+                f"could not be reached ({type(error).__name__})",
+                "check the network and try again",
             ) from error
         if 200 <= status < 300:
             return answer
         raise self._refusal(status, headers)
 
     def _exchange(self, client: "httpx.Client", body: bytes, count: int) -> tuple[int, Mapping[str, str], bytes]:
-        """One request and its answer."""
+        """Send one request; returns status, headers and body."""
         deadline, most, answer = time.monotonic() + self._timeout_s, (count + 1) * _BYTES_PER_TEXT, bytearray()
         with client.stream("POST", self._address.url, content=body, headers=self._headers()) as response:
-            # Piece by piece: httpx allows the time-out to each read anew, and a slow trickle must end as well.
+            # Streamed: the timeout of httpx applies to each read, and a slow trickle must end as well.
             for part in response.iter_bytes():
                 answer += part
                 if time.monotonic() > deadline:
@@ -225,7 +226,7 @@ class HttpEmbedder:
             return response.status_code, response.headers, bytes(answer)
 
     def _connected(self) -> "httpx.Client":
-        """The client, which threads share. Processes do not: after a fork, the child makes its own."""
+        """The client, shared by threads. After a fork, the child process creates its own."""
         with self._lock:
             if self._client is None or self._process != os.getpid():
                 self._client, self._process = self._new_client(), os.getpid()
@@ -240,7 +241,7 @@ class HttpEmbedder:
                 "the package 'httpx' is not installed", details={"package": "httpx"}, hint=INSTALL
             ) from None
         system = ssl.create_default_context()
-        with suppress(ImportError, ValueError, httpx.InvalidURL):  # these quote the proxy, and it may have a password
+        with suppress(ImportError, ValueError, httpx.InvalidURL):  # they quote the proxy, maybe a password
             return httpx.Client(verify=system, timeout=self._timeout_s, trust_env=not self._address.local)
         raise self._error(
             ConfigurationError,
@@ -252,13 +253,13 @@ class HttpEmbedder:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         return headers | (self._key.headers() if self._key else {})
 
-    # -- reading the answer -----------------------------------------------------------------------------------
+    # -- responses --------------------------------------------------------------------------------------------
 
     def _rows(self, answer: bytes, count: int) -> list["array[float]"]:
         try:
             found = {item["index"]: array("f", item["embedding"]) for item in json.loads(answer)["data"]}
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            found = None  # the exception would quote the answer
+            found = None  # the exception would quote the response
         if found is None:
             raise self._error(
                 EmbeddingFailed, "answered with something else than embeddings", "check that the url is right"
@@ -273,13 +274,13 @@ class HttpEmbedder:
         return rows
 
     def _refusal(self, status: int, headers: Mapping[str, str]) -> RecollectError:
-        """What a status other than success means for the caller."""
+        """The error for a status other than success."""
         details: dict[str, Any] = {"status": status}
         if (pause_s := _retry_after(headers.get("retry-after", ""), self._clock())) is not None:
             details["retry_after_ms"] = round(1000 * pause_s)
         if status == 429:
-            return self._error(RateLimited, "asked for a pause", "send fewer texts at a time, or wait", details)
-        if status in _AGAIN or status >= 500:
+            return self._error(RateLimited, "rate-limited the request", "wait, or send smaller batches", details)
+        if status in _RETRYABLE or status >= 500:
             return self._error(EmbeddingFailed, f"answered with status {status}", "try again later", details)
         if status in (401, 403):
             return self._error(
@@ -311,14 +312,14 @@ class HttpEmbedder:
 
 
 def _is_untrusted(error: BaseException | None) -> bool:
-    """Whether a certificate was refused: httpx and httpcore wrap that error, each once."""
+    """Whether the cause is a rejected certificate: httpx and httpcore each wrap that error once."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def _retry_after(value: str, now: datetime) -> float | None:
-    """The pause in seconds that a Retry-After header asks for, if it says so: as a number or as a date."""
+    """The seconds of a Retry-After header, a number or a date; ``None`` if it is neither."""
     try:
         pause_s = float(value)
     except ValueError:
@@ -330,7 +331,7 @@ def _retry_after(value: str, now: datetime) -> float | None:
     return max(0.0, pause_s) if math.isfinite(pause_s) else None
 
 
-# -- checking the settings ------------------------------------------------------------------------------------
+# -- validation of the arguments ------------------------------------------------------------------------------
 
 
 def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
@@ -338,7 +339,7 @@ def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
 
 
 def _address(url: object, allowed_hosts: Collection[str], *, allow_http: bool) -> _Address:
-    # No message shows the url: it may hold a password.
+    # No message shows the URL: it may contain a password.
     if isinstance(allowed_hosts, str):
         raise _wrong("allowed_hosts", "must be a list of host names", "pass allowed_hosts=['host']")
     parts, port = _split(url)
@@ -399,7 +400,7 @@ def _key(key: str | None, variable: str | None) -> _Key | None:
             raise _wrong(field, f"names {variable!r}, which is not set", "set it in the environment, or pass key")
     if key is None:
         return None
-    # A line break at the end comes with reading a file. Anything else that is odd would end up in a header.
+    # A trailing line break is common in keys read from files. Any other odd character could inject a header.
     key = key.strip()
     if not (key and key.isascii() and key.isprintable() and " " not in key):
         raise _wrong(field, "does not hold a usable key", "a key is one word of ASCII characters")

@@ -1,8 +1,7 @@
-"""The built-in embedder: a table of word-piece vectors that comes inside a package, so nothing is downloaded.
+"""The built-in embedder: static word-piece vectors from an installed package, so nothing is downloaded.
 
-A text is the mean of the vectors of its pieces. That is fast enough to call for every word an agent says, and together
-with the other signals of recall it finds what larger models find. Only the two data files of the package `wordllama`
-are read, none of its code.
+The vector of a text is the normalised mean of the vectors of its pieces. Fast enough to embed every message of an
+agent. Only two data files of the package `wordllama` are read; its code is not imported.
 """
 
 import array
@@ -28,19 +27,19 @@ if TYPE_CHECKING:  # numpy takes 100 ms, and opening a database needs none
 
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
-_SPACE = "\u2581"  # what the tokenizer writes for a space
-_LONGEST = 64  # letters: joining the pieces of a word takes time that grows with the square of its length
+_SPACE = "\u2581"  # the tokenizer's symbol for a space
+_LONGEST = 64  # letters: byte-pair merging is quadratic in the length of a word
 _WORD = re.compile(f"{_SPACE}*[^{_SPACE}]{{1,{_LONGEST}}}|{_SPACE}{{1,{_LONGEST}}}")
-_KEPT = 65_536  # words whose pieces are remembered
+_KEPT = 65_536  # the size of the caches
 
-_NONE = 1 << 30  # no piece has this number
-_FEW = 1_000  # pieces that are summed up sooner than numpy is loaded
+_NONE = 1 << 30  # above all piece numbers
+_FEW = 1_000  # pieces: summing these in Python is faster than importing numpy
 
 FLOOR = 0.25
-"""The cosine of two words that have nothing to do with each other."""
+"""The cosine of two unrelated words."""
 
 MEANT = 0.95
-"""What a word of the same meaning counts at most: less than the word itself."""
+"""The maximum weight of a synonym: less than that of the word itself."""
 
 
 class _Model(TypedDict):
@@ -48,13 +47,13 @@ class _Model(TypedDict):
 
 
 class _Tokenizer(TypedDict):
-    """The part of the tokenizer's file that is needed; the rest is passed over, which takes a fifth of the time."""
+    """The part of the tokenizer's file that is decoded; skipping the rest is five times as fast."""
 
     model: _Model
 
 
 class StaticEmbedder:
-    """Vectors of 256 numbers at some ten thousand texts a second, on any processor.
+    """Vectors of 256 dimensions, at some ten thousand texts per second on any CPU.
 
     >>> embedder = StaticEmbedder()
     >>> first, second, third = embedder.embed(["I like tea", "She enjoys coffee", "The build is broken"])
@@ -64,16 +63,16 @@ class StaticEmbedder:
 
     name = "wordllama-l2-supercat-256"
     dimension = 256
-    batch = 256  # texts: their pieces are held as numbers of 32 bits until they are summed up
+    batch = 256  # texts: bounds the memory for their piece vectors
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _package_folder()
         self._known: dict[str, tuple[int, ...]] = {}
-        self._asked: dict[str, Any] = {}  # the codes of words that questions had
+        self._asked: dict[str, Any] = {}  # quantised vectors of query words
 
     @property
     def calibration(self) -> Calibration:
-        """What its cosines mean."""
+        """The cosines of unrelated and of equivalent texts."""
         return Calibration(low=0.0, high=0.6)
 
     def embed(self, texts: Sequence[str]) -> Any:
@@ -81,10 +80,10 @@ class StaticEmbedder:
         return self._embedded([self._pieces(text) for text in texts])
 
     def embed_soon(self, texts: Sequence[str]) -> Any:
-        """As ``embed``, but a process that has not loaded numpy gets few vectors as arrays, without waiting for it.
+        """``embed`` without importing numpy for a few short texts, if the process has not imported it yet.
 
-        Sums of halves are exact in doubles, so both ways lead to the same numbers; where the sum of 256 squares is
-        rounded otherwise, to neighbours.
+        Sums of half-precision numbers are exact in doubles, so both ways give the same vectors up to the rounding of
+        the norm.
 
         >>> [len(row) for row in StaticEmbedder().embed_soon(["I like tea"])]
         [256]
@@ -120,7 +119,7 @@ class StaticEmbedder:
         return found
 
     def pieces(self, said: Sequence[str]) -> bytes:
-        """For each word the piece that says most of it, in two bytes; 0 for words that say nothing by themselves.
+        """The number of the longest piece of each word, in two bytes; 0 for stop words.
 
         >>> len(StaticEmbedder().pieces(["the", "indentation"]))
         4
@@ -128,14 +127,14 @@ class StaticEmbedder:
         return b"".join([self._longest[word] for word in said])
 
     def kin(self, asked: Sequence[str]) -> "Callable[[Array], Array]":
-        """How near in meaning words are to pieces: a function from pieces to a matrix, a row for each word."""
+        """The similarity of query words to pieces: a function from pieces to a matrix with a row for each word."""
         import numpy as np  # lazy: as above
 
         from recollect.recall import quantized  # lazy: as above
 
         if len(self._asked) >= _KEPT:
             self._asked = {}
-        known = self._asked  # another thread may put an empty one in its place
+        known = self._asked  # another thread may replace it
         new = [word for word in asked if word not in known]
         if new:
             known.update(zip(new, quantized.encode(self.embed(new)), strict=True))
@@ -173,7 +172,7 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> Any:
-        """The vectors, mapped into memory: only what is used is read."""
+        """The piece vectors, memory-mapped: only the pages used are read."""
         import numpy as np  # lazy: as above
 
         start, width = self._layout
@@ -183,7 +182,7 @@ class StaticEmbedder:
 
     @cached_property
     def _layout(self) -> tuple[int, int]:
-        """Where the vectors begin in their file, and how long each is. It is a header and one array of halves."""
+        """Offset and dimension of the vectors in their safetensors file: a header and one half-precision matrix."""
         with (self._folder / _WEIGHTS).open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header = codec.decode_json(file.read(size))["embedding.weight"]
@@ -191,11 +190,11 @@ class StaticEmbedder:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The number of each piece. Pieces that were joined first in training have the lower numbers."""
+        """The number of each piece. Lower numbers were merged earlier in training."""
         return codec.decode_as((self._folder / _TOKENIZER).read_bytes(), _Tokenizer)["model"]["vocab"]
 
     def _pieces(self, text: str) -> list[int]:
-        """The numbers of the pieces that a text is made of; never none."""
+        """The numbers of a text's pieces; never empty."""
         found: list[int] = []
         for word in _WORD.findall(_SPACE + _SPACE.join(text.split())):
             known = self._known.get(word)
@@ -208,7 +207,7 @@ class StaticEmbedder:
         return found
 
     def longest(self, word: str) -> bytes:
-        """The number of the longest piece of a word, in two bytes."""
+        """The number of a word's longest piece, in two bytes."""
         names = [name for part in _WORD.findall(_SPACE + word) for name in self._named(part)]
         return self._numbers[max(names, key=len)].to_bytes(2, "little")
 
@@ -216,7 +215,7 @@ class StaticEmbedder:
         return tuple(self._numbers[name] for name in self._named(word))
 
     def _named(self, word: str) -> list[str]:
-        """Byte-pair encoding: join the neighbours that make the piece of the lowest number, until none make any."""
+        """Byte-pair encoding: merge the adjacent pair with the lowest piece number until no pair is a piece."""
         numbers = self._numbers
         parts = list(word)
         while len(parts) > 1:
@@ -230,13 +229,13 @@ class StaticEmbedder:
         for part in parts:
             if part in numbers:
                 named.append(part)
-            else:  # a letter that the vocabulary does not have is its bytes
+            else:  # byte fallback for characters outside the vocabulary
                 named += [f"<0x{byte:02X}>" for byte in part.encode()]
         return named
 
 
 class _Longest(dict[str, bytes]):
-    """The longest pieces of words met before."""
+    """A cache from word to its longest piece."""
 
     def __init__(self, embedder: StaticEmbedder) -> None:
         self._embedder = embedder
@@ -249,7 +248,7 @@ class _Longest(dict[str, bytes]):
 
 
 def _package_folder() -> Path:
-    spec = importlib.util.find_spec("wordllama")  # finds the package without running it
+    spec = importlib.util.find_spec("wordllama")  # without importing it
     if spec is None or not spec.submodule_search_locations:
         raise ConfigurationError(
             "the package 'wordllama', which carries the vectors of the built-in embedder, is not installed",

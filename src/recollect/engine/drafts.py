@@ -10,7 +10,7 @@ from typing import Any
 from recollect import codec, filters, validation
 from recollect.errors import InvalidInput
 from recollect.fields import CHANGEABLE, COMPARED, SETTABLE
-from recollect.text import recalled
+from recollect.text import recall_markers
 from recollect.types import ChangedFields, Memory, MemoryType, NewMemory, Owner
 
 _REMOVED = 1_000
@@ -26,7 +26,7 @@ _NOTHING = _optional_of(NewMemory(content=""))
 _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
         **{name: check for name, check in CHANGEABLE.items() if name not in ("tags", "metadata")},
-        "content": lambda value: validation.content(recalled.own_words(value)),
+        "content": lambda value: validation.content(recall_markers.own_words(value)),
     }
 )
 """The fields that an update sets; tags and metadata are merged instead."""
@@ -34,7 +34,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 def in_own_words(new: NewMemory) -> NewMemory:
     """A new memory without what was recalled into its content."""
-    content = recalled.own_words(new.content)
+    content = recall_markers.own_words(new.content)
     return new if content is new.content else replace(new, content=content)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from heapq import nlargest
 from itertools import islice
 
 import numpy as np
@@ -22,11 +21,12 @@ from recollect.ports import Corpus, Index, Near, Query, check_vector
 from recollect.ports.index import Key
 from recollect.recall import candidates as gathered
 from recollect.recall import quantized, ranking, signals
-from recollect.recall.arrays import Array
+from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
 from recollect.recall.signals import Question, Weights
 from recollect.text import dates, query_text
 from recollect.text.dates import DateRange
+from recollect.text.query_text import Asked
 from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored
 
 QUERY_CHARACTERS = 32_768
@@ -37,6 +37,7 @@ _RESULTS = 1_000
 _CROWDED = 3  # where there are many vectors, more of them are too near to each other to be told apart in 8 bits
 _PHRASED = 5_000  # memories that have all words of a phrase and are looked at for their order
 _BEGINNING = 1_000  # memories that have a word for a prefix and are looked at
+_NO_WORDS = Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 _AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
@@ -146,16 +147,19 @@ def _question(engine: Engine, asked: Search) -> Question:
     if asked.ranking is Ranking.SIMILARITY:
         engine.require(Feature.SEMANTIC_SEARCH)
     vector = embedding.question(engine, asked.text) if engine.allows(Feature.SEMANTIC_SEARCH) else None
-    parsed = query_text.parse(asked.text)
     if vector is None:
-        return Question(asked=parsed, asks_when=dates.asks_when(asked.text))
+        return Question(asked=query_text.parse(asked.text), asks_when=dates.asks_when(asked.text))
     settings = engine.journal.settings()
     if "embedder" in settings:
         check_vector(vector, settings["embedder"], int(settings["dimension"]))
+    scale = embedding.scale(engine)
+    if asked.ranking is Ranking.SIMILARITY:
+        return Question(asked=_NO_WORDS, vector=vector, calibration=scale)
+    parsed = query_text.parse(asked.text)
     return Question(
         asked=parsed,
         vector=vector,
-        calibration=embedding.scale(engine),
+        calibration=scale,
         asks_when=dates.asks_when(asked.text),
         kin=None if engine.lexicon is None else engine.lexicon.kin(parsed.words),
     )
@@ -347,8 +351,10 @@ def _order(engine: Engine, asked: Search, found: Candidates, rows: Array, scores
         least = 0.0
     enough = np.flatnonzero(scores.values >= least)
     those = rows[enough]
-    names = sorted(range(len(found.owners)), key=lambda place: codec.encode_owner(found.owners[place]))
-    by_name = np.argsort(np.array(names, np.int64))[found.owner[those]]
+    by_name = found.owner[those]
+    if len(found.owners) > 1:
+        names = sorted(range(len(found.owners)), key=lambda place: codec.encode_owner(found.owners[place]))
+        by_name = np.argsort(np.array(names, np.int64))[by_name]
     return enough[np.lexsort((-found.born[those], -by_name, -found.born_at[those], -scores.values[enough]))]
 
 
@@ -366,20 +372,22 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
     """Rank by the cosines of the stored vectors, exactly, and by nothing else."""
     assert question.vector is not None  # noqa: S101  # said by the caller, for the type checker
     pool = asked.limit + SPARE
-    cosines: dict[Key, float] = {}
-    parts = []
+    parts, cosines = [], []
     for source in scope.sources:
         near = source.index.nearest(source.owners, source.where, question.vector, pool * _CROWDED, exact=True)
-        exactly = {(one.owner, one.id): one.score for one in near.found}
+        scores_of = _by_owner(near.found)
         if not near.exact:
-            exactly = _exactly(engine, scope, exactly, quantized.direction(question.vector.data))
-        first = dict(nlargest(pool, exactly.items(), key=lambda pair: pair[1]))
-        parts.append(source.index.candidates(list(first)))
-        cosines |= first
-    found = gathered.joined(parts)
-    rows = np.arange(found.count)
-    values = np.array([cosines[found.key(row)] for row in range(found.count)])
-    scores = ranking.similarity({"similarity": signals.calibrated(values, question.calibration)})
+            scores_of = _exactly(engine, scope, scores_of, quantized.direction(question.vector.data))
+        part = source.index.candidates(near.found)
+        by_place = [scores_of.get(owner, {}) for owner in part.owners]
+        cosines += [
+            by_place[place].get(one, -np.inf) for place, one in zip(part.owner.tolist(), part.ids, strict=True)
+        ][: part.count]
+        parts.append(part)
+    found, values = gathered.joined(parts), np.array(cosines)
+    rows = best(values, pool)
+    rows = rows[values[rows] > -np.inf]
+    scores = ranking.similarity({"similarity": signals.calibrated(values[rows], question.calibration)})
     return Ranked(
         found=found,
         rows=rows,
@@ -389,12 +397,29 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
     )
 
 
-def _exactly(engine: Engine, scope: _Scope, keys: Iterable[Key], unit: Array) -> dict[Key, float]:
-    """Cosines by the vectors as they are stored."""
-    wanted = set(keys)
-    exactly = {}
-    for one in engine.journal.get(scope.shown.owners, {key[1] for key in wanted}, payload=False, vectors=True):
-        if (key := (one.owner, one.id)) in wanted and one.vector is not None:
-            vectors = np.frombuffer(one.vector.data, "<f4").reshape(-1, len(unit))
-            exactly[key] = float(quantized.exact(vectors, unit).max())
-    return exactly
+_Scores = dict[Owner, dict[str, float]]
+"""A number for each memory, by owner and id: the hash of an owner takes a microsecond, and there may be thousands."""
+
+
+def _by_owner(found: Iterable[Near]) -> _Scores:
+    grouped: _Scores = {}
+    last, scores = None, dict[str, float]()
+    for owner, memory_id, score in found:
+        if owner is not last:
+            last, scores = owner, grouped.setdefault(owner, {})
+        scores[memory_id] = score
+    return grouped
+
+
+def _exactly(engine: Engine, scope: _Scope, rough: _Scores, unit: Array) -> _Scores:
+    """Cosines by the vectors as they are stored; of several passages, the best one's."""
+    ids = {memory_id for scores in rough.values() for memory_id in scores}
+    read = engine.journal.get(scope.shown.owners, ids, payload=False, vectors=True)
+    having = [one for one in read if one.vector is not None and one.vector.dimension == len(unit)]
+    data = [one.vector.data for one in having if one.vector is not None]
+    if not data:
+        return {}
+    cosines = quantized.exact(np.frombuffer(b"".join(data), "<f4").reshape(-1, len(unit)), unit)
+    counts = np.array([len(one) // (4 * len(unit)) for one in data])
+    highest = np.maximum.reduceat(cosines, np.cumsum(counts) - counts).tolist()
+    return _by_owner(Near(one.owner, one.id, cosine) for one, cosine in zip(having, highest, strict=True))

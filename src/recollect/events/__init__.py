@@ -1,7 +1,7 @@
-"""What happened, as typed values (``kinds``), and the bus that tells those who asked (``bus``)."""
+"""Typed events (``event_types``) and the synchronous bus that delivers them (``bus``)."""
 
 from recollect.events.bus import EventBus
-from recollect.events.kinds import (
+from recollect.events.event_types import (
     ContextCompacted,
     ContextComposed,
     Event,

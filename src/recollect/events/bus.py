@@ -1,4 +1,4 @@
-"""The synchronous bus: who asked to be told of what, and telling them."""
+"""The synchronous event bus: handlers of events and watchers of operations."""
 
 import threading
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from recollect import logs
 from recollect.errors import InvalidInput
-from recollect.events.kinds import Event
+from recollect.events.event_types import Event
 from recollect.types import OperationCompleted
 
 E = TypeVar("E", bound=Event)
@@ -15,7 +15,7 @@ Watcher = Callable[[OperationCompleted], None]
 
 
 def _check(kind: object, handler: object) -> None:
-    """Refuse here what would fail every write later."""
+    """Refuse a wrong registration now: it would fail at every event."""
     known = isinstance(kind, type) and issubclass(kind, Event)
     if not known or not callable(handler):
         raise InvalidInput(
@@ -37,10 +37,10 @@ def _check_watcher(watcher: object) -> None:
 
 
 class EventBus:
-    """Calls the handlers of an event, in the order they asked, in the thread of the caller.
+    """Calls event handlers in registration order, in the thread of the caller.
 
-    A handler that raises is reported to the log ``recollect.events`` and counted; it fails neither the write that
-    it was told of nor the other handlers. Watchers are told of operations, reads and failures too; see
+    An exception in a handler is logged to ``recollect.events`` and counted; it affects neither the write nor other
+    handlers. Watchers are called after every operation, including reads and failures; see
     :mod:`recollect.instrument`.
 
     >>> from recollect.events import Event, MemoryStored
@@ -55,13 +55,13 @@ class EventBus:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Replaced as a whole on every change, so that emitting needs no lock.
+        # Copy-on-write: emit needs no lock.
         self.handlers: tuple[tuple[type[Event], Handler], ...] = ()
         self.watchers: tuple[Watcher, ...] = ()
         self.failures = 0
 
     def on(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
-        """Call ``handler`` for each event of that kind; the returned function ends it."""
+        """Call ``handler`` for each event of ``kind`` or a subclass; returns a function that unsubscribes."""
         _check(kind, handler)
         entry = (kind, handler)
         with self._lock:
@@ -74,7 +74,7 @@ class EventBus:
         return stop
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call ``watcher`` after each operation, once however often it asks; the returned function ends it."""
+        """Call ``watcher`` after each operation, once even if registered twice; returns an unsubscribe function."""
         _check_watcher(watcher)
         with self._lock:
             self.watchers = (*(kept for kept in self.watchers if kept != watcher), watcher)
@@ -86,28 +86,28 @@ class EventBus:
         return stop
 
     def wants(self, kind: type[Event]) -> bool:
-        """Whether anybody listens, so that an event need not be built for nobody."""
+        """Whether there is a handler for this kind of event. Checked before an event is built."""
         return bool(self.handlers) and any(issubclass(kind, wanted) for wanted, _ in self.handlers)
 
     def emit(self, event: Event) -> None:
-        """Tell everybody who asked for this kind of event."""
+        """Call all handlers of this kind of event."""
         for wanted, handler in self.handlers:
             if isinstance(event, wanted):
-                self._tell(handler, event)
+                self._call(handler, event)
 
     def report(self, done: OperationCompleted) -> None:
-        """Tell all watchers how an operation went."""
+        """Call all watchers with the outcome of an operation."""
         for watcher in self.watchers:
-            self._tell(watcher, done)
+            self._call(watcher, done)
 
-    def _tell(self, handler: Handler, told: Event | OperationCompleted) -> None:
+    def _call(self, handler: Handler, event: Event | OperationCompleted) -> None:
         try:
-            handler(told)
-        except Exception as error:  # noqa: BLE001  # reason: a listener must never fail the write it is told of
-            self.failed(told, error)
+            handler(event)
+        except Exception as error:  # noqa: BLE001  # reason: a handler must never fail the write
+            self.failed(event, error)
 
-    def failed(self, told: Event | OperationCompleted, error: Exception) -> None:
-        """Count and report an error that a handler raised over something it was told."""
+    def failed(self, event: Event | OperationCompleted, error: Exception) -> None:
+        """Count and log an exception of a handler."""
         with self._lock:
             self.failures += 1
-        logs.handler_failed(type(told).__name__, error)
+        logs.handler_failed(type(event).__name__, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +32,9 @@ IMAGE_ROWS = 2_000
 IDLE_S = 10.0
 """An owner that was used so lately is not dropped: a search asks several times, and must get one answer."""
 
-_AT_ONCE = 5_000  # rows take many times the room of what is kept of them
+_AT_ONCE = 1_000  # rows take many times the room of what is kept of them, and adding them holds up other threads
 _YIELDED = 50  # memories, about a millisecond
+_YIELD_S = 0.000_05  # nothing at all would give the interpreter back before another thread woke up
 
 
 class _Held:
@@ -119,8 +121,17 @@ class RamIndex(Index):
         self._rows = rows
         self._image_rows = image_rows
         self._clock = clock
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()  # of the dictionary alone, held for microseconds
         self._held: dict[Owner, _Held] = {}
+
+    def _check_process(self) -> None:
+        """In a forked child, a lock that another thread of the parent held would be held for ever."""
+        if os.getpid() != self._process:
+            self._start()
 
     # -- following --------------------------------------------------------------------------------------------
 
@@ -153,7 +164,7 @@ class RamIndex(Index):
             entries = []
             for start in range(0, len(some), _YIELDED):
                 entries += [entry_of(one) for one in some[start : start + _YIELDED]]
-                time.sleep(0)  # other threads wait for the interpreter, each time for as long as this one runs
+                time.sleep(_YIELD_S)  # searches of other owners wait for the interpreter
             made.add(entries)
         made.settle()
         held = self._of(owner)
@@ -192,6 +203,7 @@ class RamIndex(Index):
 
     def drop(self, owners: Iterable[Owner] | None = None) -> None:
         """Forget what was loaded; images are the store's."""
+        self._check_process()
         with self._lock:
             if owners is None:
                 self._held = {}
@@ -200,6 +212,7 @@ class RamIndex(Index):
                     self._held.pop(owner, None)
 
     def _of(self, owner: Owner) -> _Held:
+        self._check_process()
         now = self._clock()
         with self._lock:
             held = self._held.get(owner)
@@ -210,6 +223,7 @@ class RamIndex(Index):
 
     def _loaded(self, owners: Iterable[Owner]) -> Iterator[OwnerIndex]:
         """The indexes of owners that have anything, one after the other, each while its lock is held."""
+        self._check_process()
         for owner in owners:
             held = self._held.get(owner)  # one step, so that it needs no lock
             if held is None:

@@ -1,1 +1,1 @@
-"""How memories age: pure functions over values, with the time as an argument."""
+"""The ageing of memories: pure functions with ``now`` as an argument."""

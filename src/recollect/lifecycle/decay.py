@@ -1,4 +1,4 @@
-"""How much a memory still counts: it fades by half in a time that depends on its type, and never below a floor."""
+"""Exponential decay with a half-life per memory type and a floor, and the relevance derived from it."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from recollect import codec
 from recollect.types import DecayPolicy, Memory, MemoryType, Owner, Stored
 
 USUAL = DecayPolicy()
-"""How memories fade unless their session says otherwise."""
+"""The default policy, unless a session has its own."""
 
 HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
     {
@@ -23,7 +23,7 @@ HALF_LIVES: Mapping[MemoryType, timedelta | None] = MappingProxyType(
         MemoryType.PREFERENCE: None,
     }
 )
-"""The time in which a memory fades by half; what people prefer, and what they corrected, does not fade."""
+"""The half-life of each type; ``None``: preferences and corrections do not decay."""
 
 
 _HALF_LIFE_SECONDS = MappingProxyType({kind: span.total_seconds() for kind, span in HALF_LIVES.items() if span})
@@ -33,7 +33,7 @@ _SECOND = 1_000_000  # microseconds
 
 
 def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
-    """What is left of a memory, from the policy's floor to 1. A factor that the memory was given itself stands.
+    """The decay factor of a memory, from the policy's floor to 1. The memory's own ``decay_factor`` takes precedence.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -51,7 +51,7 @@ def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
 
 
 def _seconds(kind: MemoryType, policy: DecayPolicy) -> float | None:
-    """The half-life of a type; none if it never fades."""
+    """The half-life of a type in seconds; ``None`` if it does not decay."""
     if kind in policy.by_type_hours:
         own = policy.by_type_hours[kind]
         seconds = None if own is None else _HOUR_SECONDS * own
@@ -63,7 +63,7 @@ def _seconds(kind: MemoryType, policy: DecayPolicy) -> float | None:
 
 
 def recency(memory: Memory, now: datetime) -> float:
-    """A bonus for what was used lately, from 1.5 down to 1: half of it is gone after a day.
+    """A bonus for recent use: from 1.5 down to 1, with a half-life of one day.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -76,17 +76,15 @@ def recency(memory: Memory, now: datetime) -> float:
 
 
 def _since(moment: datetime, now: datetime) -> float:
-    """Whole seconds, which take a third of the time to tell; none if the clock went back."""
+    """Whole seconds (three times as fast as ``total_seconds``); 0 if the clock went back."""
     age = now - moment
     return age.days * _DAY_SECONDS + age.seconds if age.days >= 0 else 0.0
 
 
 def irrelevance_of(now: datetime, policies: Mapping[Owner, DecayPolicy]) -> Callable[[Stored], float]:
-    """What an order by relevance goes by where nothing was asked, for thousands of stored memories: smaller for the
-    relevant. Memories decay as the policy of their owner says.
+    """The sort key of a listing by relevance: the negative relevance, under the decay policy of each owner.
 
     >>> import recollect
-    >>> from recollect.engine.sealing import seal
     >>> with recollect.open("ram:", embedder=None) as memories:
     ...     memory = memories.view(user="ada").add("Likes tea", importance=0.8)
     ...     [stored] = memories._engine.journal.scan({memory.owner})
@@ -96,7 +94,7 @@ def irrelevance_of(now: datetime, policies: Mapping[Owner, DecayPolicy]) -> Call
     True
     """
     by_owner = {owner: _irrelevance(codec.to_micros(now), policy) for owner, policy in policies.items()}
-    if len({id(policy) for policy in policies.values()}) == 1:  # as in most views
+    if len({id(policy) for policy in policies.values()}) == 1:  # the common case
         return next(iter(by_owner.values()))
     return lambda stored: by_owner[stored.owner](stored)
 
@@ -105,14 +103,14 @@ def _irrelevance(now: int, policy: DecayPolicy) -> Callable[[Stored], float]:
     half_lives = {kind.value: _seconds(kind, policy) if policy.enabled else None for kind in MemoryType}
     floor, power = policy.min_decay_factor, math.pow
 
-    def value(stored: Stored) -> float:  # in one piece: calls would take longer than all the rest
+    def value(stored: Stored) -> float:  # inlined: function calls would dominate the cost
         facets = stored.facets
         since = (now - facets["created_at"]) // _SECOND
         left: float | None = facets.get("decay_factor")
         if left is None:
             half_life = half_lives[facets["type"]]
             left = 1.0 if half_life is None else power(0.5, max(0, since) / half_life)
-            if left < floor:  # noqa: PLR1730  # a call takes as long as the power
+            if left < floor:  # noqa: PLR1730  # a call of max() costs as much as the power
                 left = floor
         if stored.last_accessed_at is not None:
             since = (now - stored.last_accessed_at) // _SECOND
@@ -123,9 +121,9 @@ def _irrelevance(now: int, policy: DecayPolicy) -> Callable[[Stored], float]:
 
 
 def relevance(memory: Memory, now: datetime, policy: DecayPolicy = USUAL, *, match: float = 1.0) -> dict[str, float]:
-    """The factors of a memory's relevance; their product is the relevance itself, up to 1.5.
+    """The factors of a memory's relevance; the relevance is their product, at most 1.5.
 
-    ``match`` is how well it fits what was asked: 1 where nothing was.
+    ``match`` is the quality of the match with the query, 1 without a query.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:

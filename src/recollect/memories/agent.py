@@ -24,7 +24,7 @@ from recollect.window import (
     Strategy,
     WindowSnapshot,
 )
-from recollect.window.keeping import unkept
+from recollect.window.offload import unkept
 from recollect.working import Limits, WorkingMemory, WorkingSnapshot
 
 CONTEXT_TOKENS = 8_000

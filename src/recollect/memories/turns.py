@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from recollect import codec, layers
 from recollect.engine.core import Engine
 from recollect.memories.view import View
-from recollect.text.recalled import strip_recalled
+from recollect.text.recall_markers import strip_recalled
 from recollect.types import Identity, Layer, MemoryType, NewMemory, Source, SourceType
 from recollect.window import ContextItem, Role
-from recollect.window.keeping import Kept, remembered
+from recollect.window.offload import Kept, remembered
 
 
 def keep(engine: Engine, view: View, items: Sequence[ContextItem]) -> Kept:

@@ -30,6 +30,8 @@ FAILURES: Mapping[type[RecollectError], Failure] = MappingProxyType(
         errors.NotFound: Failure(3, 404),
         errors.Conflict: Failure(4, 409),
         errors.NotACopy: Failure(4, 409),
+        errors.PositionLost: Failure(4, 410),
+        errors.Unsupported: Failure(6, 501),
         errors.Unauthorized: Failure(5, 403),
         errors.PlanRestriction: Failure(5, 402),
         errors.QuotaExceeded: Failure(9, 507),

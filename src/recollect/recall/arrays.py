@@ -204,7 +204,7 @@ class Ids:
 
 def _hashes(names: Array) -> Array:
     """A number of 64 bits for each id, the same in every process."""
-    parts = np.ascontiguousarray(names).view(np.uint64).reshape(len(names), -1)
+    parts = np.ascontiguousarray(names).view(np.uint64).reshape(len(names), names.dtype.itemsize // _WORD)
     mixed = np.zeros(len(names), np.uint64)
     for place in range(parts.shape[1]):
         mixed ^= parts[:, place]

@@ -1,1 +1,1 @@
-"""Rerankers: a second, slower look at the best candidates of a search. Each reads the question and a text together."""
+"""Rerankers: rescore the best candidates of a search with a model that reads query and text together."""

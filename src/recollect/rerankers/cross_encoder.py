@@ -1,4 +1,4 @@
-"""The local reranker: ms-marco-MiniLM-L-12, 8 bits, on the processor. Needs ``recollect[local]``."""
+"""The local reranker: ms-marco-MiniLM-L-12, quantised to 8 bits, on the CPU. Needs ``recollect[local]``."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,10 +7,10 @@ from recollect.embedders.bge import LocalModel
 
 
 class CrossEncoder:
-    """How well texts answer a question, judged by a model that reads both at once.
+    """A cross-encoder: scores how well each text answers a query.
 
-    It sees more than a comparison of vectors does, and costs as much as embedding every text anew: 20 to 30 ms for
-    each on one core. So it is for the best few dozen. The model is loaded at the first question.
+    More accurate than comparing vectors, at 20 to 30 ms per text on one core: for the best few dozen candidates. The
+    model is loaded at the first query.
 
     >>> CrossEncoder.name
     'ms-marco-MiniLM-L-12-v2-int8'
@@ -28,5 +28,5 @@ class CrossEncoder:
         self._model = LocalModel("reranker_en", self.files, threads=threads, batch=batch)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The model's raw verdict on each text, in order: a logit, about -11 for unrelated and 11 for a sure answer."""
+        """The logit of each text, in order: about -11 for unrelated, 11 for a certain answer."""
         return [float(number) for number in self._model.run([(query, text) for text in texts])]

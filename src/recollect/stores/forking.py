@@ -1,9 +1,9 @@
-"""Open stores and fork.
+"""Open stores and ``fork``.
 
-A forked child inherits what a store holds, but not the threads that were using it. SQLite, besides, keeps in memory
-which locks its process holds: the parent, or any other process, could take itself for the last user of the file and
-delete the write-ahead log that the child writes to. So every open store is told before a fork, lets its threads come
-to an end and closes what must not cross; and is told again on both sides.
+A forked child inherits the memory of its parent, but not the threads that were using it, and SQLite keeps in memory
+which file locks its process holds: the parent, or any other process, could take itself for the last user of the file
+and delete the write-ahead log that the child writes to. So every open store is notified before a fork, waits for its
+running transactions and closes its connections; and is notified again in both processes afterwards.
 """
 
 import os
@@ -14,17 +14,17 @@ from typing import Protocol
 
 
 class Forkable(Protocol):
-    """Something that holds connections."""
+    """A store that holds connections."""
 
     def before_fork(self) -> None:
-        """Wait for what is going on, close all connections, and let nothing begin."""
+        """Wait for running transactions, close all connections, and start nothing until ``after_fork``."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on; in a child without what belongs to the threads of its parent."""
+        """Resume; in the child without the state of the parent's threads."""
 
 
 class Forks:
-    """Tells all open stores of each fork of the process."""
+    """Notifies all open stores of each fork of the process."""
 
     def __init__(self) -> None:
         self._members: weakref.WeakSet[Forkable] = weakref.WeakSet()
@@ -36,7 +36,7 @@ class Forks:
             )
 
     def tell(self, member: Forkable) -> None:
-        """Tell this one of forks, as long as it lives."""
+        """Notify a store of forks, as long as it lives."""
         self._members.add(member)
 
     def _before(self) -> None:
@@ -58,5 +58,5 @@ class Forks:
 
 @cache
 def forks() -> Forks:
-    """The one of this process, made when the first store is opened: forks are told per process and cannot be untold."""
+    """The registry of this process, made when the first store is opened: ``register_at_fork`` cannot be undone."""
     return Forks()

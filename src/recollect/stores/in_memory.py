@@ -292,13 +292,7 @@ class InMemoryJournal(Journal):
             ]
 
     def _dressed(self, one: Stored, *, payload: bool = True, vectors: bool = False) -> Stored:
-        """A memory as it is given away: with its accesses and, if wanted, its vector."""
-        accesses = self._accesses.get((one.owner, one.id))
-        if accesses is not None:
-            one = one._replace(access_count=accesses.times, last_accessed_at=accesses.last_at)
-        if vectors:
-            one = one._replace(vector=self._vectors.get((one.owner, one.id)))
-        return one if payload else one._replace(payload=b"")
+        return _dressed(one, self._accesses, self._vectors if vectors else None, payload=payload)
 
     def keyed(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
         """Look each key up."""
@@ -309,19 +303,19 @@ class InMemoryJournal(Journal):
     def scan(
         self, owners: Owners, *, at: Position | None = None, payload: bool = True, vectors: bool = False
     ) -> Iterator[Stored]:
-        """Copied under the lock, so that the answer is one state and not a mixture."""
+        """Copied under the lock, so that the answer is one state and not a mixture. Only what is quick to copy: nobody
+        waits until the last memory was read.
+        """
         with self._reading():
             if at is not None:
                 return iter(self._past(owners, at, payload=payload, vectors=vectors))
             logs = sorted((self._logs[owner] for owner in owners if owner in self._logs), key=attrgetter("name"))
-            heads = merge(*(list(log.heads.values()) for log in logs), key=attrgetter("born_at"))
-            return iter(
-                [
-                    self._dressed(one, payload=payload, vectors=vectors)
-                    for one in heads
-                    if one.operation is not Operation.ERASED
-                ]
-            )
+            copied = [list(log.heads.values()) for log in logs]
+            accesses, kept = dict(self._accesses), dict(self._vectors) if vectors else None
+        heads = copied[0] if len(copied) == 1 else merge(*copied, key=attrgetter("born_at"))
+        return (
+            _dressed(one, accesses, kept, payload=payload) for one in heads if one.operation is not Operation.ERASED
+        )
 
     def _past(self, owners: Owners, at: Position, *, payload: bool, vectors: bool) -> list[Stored]:
         reached = self._reached(at, owners, "as_of")
@@ -443,6 +437,22 @@ class InMemoryJournal(Journal):
     def _has_vector(self, one: Stored, embedder: str) -> bool:
         having = (kept.get((one.owner, one.id)) for kept in (self._vectors, self._renewed))
         return any(vector is not None and vector.embedder == embedder for vector in having)
+
+
+def _dressed(
+    one: Stored,
+    accesses: Mapping[tuple[Owner, str], Accesses],
+    vectors: Mapping[tuple[Owner, str], Vector] | None,
+    *,
+    payload: bool,
+) -> Stored:
+    """A memory as it is given away: with its accesses and, if wanted, its vector."""
+    read = accesses.get((one.owner, one.id)) if accesses else None
+    if read is not None:
+        one = one._replace(access_count=read.times, last_accessed_at=read.last_at)
+    if vectors is not None:
+        one = one._replace(vector=vectors.get((one.owner, one.id)))
+    return one if payload else one._replace(payload=b"")
 
 
 def _stored(step: Step) -> Stored:

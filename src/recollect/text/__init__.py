@@ -1,1 +1,1 @@
-"""Text as recall, filters and prompts read it: words and stems, chunks, tokens, dates, questions."""
+"""Text processing for recall, filters and prompts: stems, chunks, token counts, dates, query syntax."""

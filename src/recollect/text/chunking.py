@@ -1,4 +1,4 @@
-"""Long texts as passages: pieces short enough for one vector each to say what they are about."""
+"""Chunking: split long texts into passages, each short enough for one vector to represent it."""
 
 import re
 import unicodedata
@@ -11,17 +11,17 @@ _CHARACTER = 16
 
 
 def split(text: str, size: int = 800) -> tuple[tuple[int, int], ...]:
-    """Where the passages of a text start and end: in order, at most ``size`` characters each, none of them blank.
+    """The spans of a text's passages: in order, at most ``size`` characters each, none of them blank.
 
-    A passage takes in as many whole paragraphs as fit. Only a paragraph that is too long for any passage is broken:
-    after a sentence, else at a space, else anywhere. Each character is looked at a few times, however long the text.
+    A passage holds as many whole paragraphs as fit. A paragraph longer than ``size`` is split after a sentence, else
+    at a space, else between characters. Runs in linear time.
 
     >>> text = "Tea. Ada drinks it. Coffee."
     >>> [text[start:end] for start, end in split(text, 20)], split(text)
     (['Tea. Ada drinks it.', 'Coffee.'], ((0, 27),))
     """
     if size < 1:
-        raise ValueError("a passage has at least one character")
+        raise ValueError("size must be at least 1")
     if len(text) <= size:
         return ((0, len(text)),) if text.strip() else ()
     spans = []
@@ -34,13 +34,13 @@ def split(text: str, size: int = 800) -> tuple[tuple[int, int], ...]:
 
 
 def _skip(text: str, start: int) -> int:
-    """Where the space from ``start`` on ends."""
+    """The position of the first non-space character from ``start``."""
     match = _TEXT.search(text, start)
     return match.start() if match else len(text)
 
 
 def _border(text: str, start: int, size: int) -> int:
-    """Where the passage that begins at ``start`` ends, some space after it included."""
+    """The end of the passage that begins at ``start``, possibly with trailing space."""
     limit = start + size
     if limit >= len(text):
         return len(text)
@@ -55,20 +55,20 @@ def _border(text: str, start: int, size: int) -> int:
 
 
 def _fits(text: str, start: int, size: int) -> bool:
-    """Whether the paragraph that begins at ``start`` is short enough to stay whole."""
+    """Whether the paragraph that begins at ``start`` fits into one passage."""
     return len(text) - start <= size or text.find("\n", start, start + size + 1) >= 0
 
 
 def _between_words(text: str, start: int, limit: int) -> int:
-    """The last space up to ``limit``; without one, a place between two characters."""
+    """The last space up to ``limit``, else a boundary between two characters."""
     if text[limit].isspace():
         return limit
-    whole = text[start : limit + 1].rsplit(None, 1)  # in a tenth of the time that a pattern takes
+    whole = text[start : limit + 1].rsplit(None, 1)  # ten times as fast as a pattern
     return start + len(whole[0]) if len(whole) > 1 else _between_characters(text, start, limit)
 
 
 def _between_characters(text: str, start: int, limit: int) -> int:
-    """The last place up to ``limit`` that tears no accent or emoji apart; ``limit`` if none is near."""
+    """The last grapheme boundary up to ``limit``; ``limit`` if none is near."""
     for at in range(limit, max(start, limit - _CHARACTER), -1):
         if not _continues(text, at):
             return at
@@ -76,10 +76,10 @@ def _between_characters(text: str, start: int, limit: int) -> int:
 
 
 def _continues(text: str, at: int) -> bool:
-    """Whether the code point at ``at`` belongs to what the reader sees as the character before it."""
+    """Whether the code point at ``at`` belongs to the same grapheme as the one before it."""
     return (
         unicodedata.category(text[at]) in _MARKS
         or _JOINER in text[at - 1 : at + 1]
-        or "\U0001f3fb" <= text[at] <= "\U0001f3ff"  # the colour of a skin
-        or "\udc00" <= text[at] <= "\udfff"  # the second half of a pair
+        or "\U0001f3fb" <= text[at] <= "\U0001f3ff"  # skin tone modifiers
+        or "\udc00" <= text[at] <= "\udfff"  # low surrogates
     )

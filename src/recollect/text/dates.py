@@ -1,4 +1,4 @@
-"""Which dates a question names, and how near to them something happened."""
+"""Dates in questions: extract the date ranges that a question names, and score times by their distance."""
 
 import math
 import re
@@ -12,11 +12,11 @@ from typing import NamedTuple
 from recollect.text import words
 
 RANGES = 64
-"""How many ranges a question can have; more name nothing in particular."""
+"""The maximum number of ranges per question."""
 
 NAMED = 1.0
 RELATIVE = 0.3
-"""What a date counts that is reckoned from the day of asking: people are rarely exact about those."""
+"""The weight of dates relative to the time of asking, which are rarely exact."""
 
 _DAY = timedelta(days=1)
 _SLACK = 31 * _DAY
@@ -56,7 +56,7 @@ _LATELY = MappingProxyType({"weekend": 8 * _DAY, "week": 10 * _DAY, "month": 45 
 
 
 class DateRange(NamedTuple):
-    """A stretch of time that a question names, in seconds since the epoch, and how much it counts.
+    """A date range named by a question, in seconds since the epoch, and its weight.
 
     >>> DateRange(0.0, 86_400.0, NAMED).weight
     1.0
@@ -68,10 +68,10 @@ class DateRange(NamedTuple):
 
 
 def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: datetime) -> list[DateRange]:
-    """The stretches of time that a question names, each once, at most ``RANGES``.
+    """The distinct date ranges that a question names, at most ``RANGES``.
 
-    A date without a year means each year in which it fits what there is, ``first`` to ``last``. Dates such as "two
-    weeks ago" need to know when the question was asked.
+    A date without a year yields a range for each year from ``first`` to ``last``, the times of the stored memories.
+    Relative dates such as "two weeks ago" need ``asked_at``.
 
     >>> start, end = datetime(2022, 1, 20, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC)
     >>> [found] = ranges("What did Ada paint on May 7th, 2023?", asked_at=None, first=start, last=end)
@@ -82,7 +82,7 @@ def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: d
     >>> len(ranges("And two weeks ago?", asked_at=end, first=start, last=end))
     1
     """
-    if not _names_time(question):  # most do not, and the patterns take a while
+    if not _names_time(question):  # most questions name none, and the patterns are slow
         return []
     text = " ".join(question.lower().split())  # single spaces keep the patterns simple, and their time linear
     named = list(islice(_named(text, first, last), RANGES)) or _years(text)
@@ -97,14 +97,14 @@ def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: d
 
 
 def _names_time(question: str) -> bool:
-    """Whether a question can name a date at all: nothing is found without a number or one of these words."""
+    """A fast pre-check: no date is found without a digit or one of these words."""
     return _digit().search(question) is not None or not _DATE_WORDS.isdisjoint(words.words(question))
 
 
 def nearness(moment: float, ranges: Iterable[DateRange]) -> float:
-    """How near a moment is to the nearest of the dates, from 0 to 1; seconds since the epoch.
+    """The proximity of a time (seconds since the epoch) to the nearest range, from 0 to 1.
 
-    What lies outside a range fades, more slowly the less exact the range is.
+    Decays exponentially with the distance, more slowly for longer ranges.
 
     >>> week = DateRange(0.0, 7 * 86_400.0, NAMED)
     >>> [round(nearness(days * 86_400.0, [week]), 2) for days in (3, 8, 30)]
@@ -114,12 +114,12 @@ def nearness(moment: float, ranges: Iterable[DateRange]) -> float:
 
 
 def tell_time(said: Sequence[bytes]) -> bool:
-    """Whether ``words.folded`` say anything about when: a date, a weekday, a number, a word such as "recently".
+    """Whether ``words.folded`` contain a time expression: a date, a weekday, a number, a word such as "recently".
 
     >>> tell_time([b"ada", b"moved", b"last", b"week"]), tell_time([b"in", b"2023"]), tell_time([b"ada", b"moved"])
     (True, True, False)
     """
-    # A look at a set takes a fifth of the time of a pattern with as many words.
+    # A set lookup takes a fifth of the time of an equivalent pattern.
     return not _TIME_WORDS.isdisjoint(said) or any(len(word) <= 4 for word in filter(bytes.isdigit, said))
 
 
@@ -140,24 +140,24 @@ def _scale(one: DateRange) -> float:
     return max(one.end - one.start, _DAY.total_seconds()) / 2 + _BLUR_SECONDS
 
 
-# --- dates with a name ----------------------------------------------------------------------------
+# --- absolute dates -------------------------------------------------------------------------------
 
 
 def _named(text: str, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """The days and months that a text names, newest year first."""
+    """The days and months that a text names; without a year, one range per possible year, newest first."""
     for year, month, day in dict.fromkeys(_iso_days().findall(text)):
         yield from _day_or_month(int(year), int(month), int(day))
     early, late = _shift(first, -_SLACK), _shift(last, _SLACK)
     for day, month, year in _mentions(text):
         if year:
             yield from _day_or_month(year, month, day)
-        elif any(_day_or_month(2000, month, day)):  # a leap year: what is no date there is none in any year
+        elif any(_day_or_month(2000, month, day)):  # 2000 is a leap year: a date invalid there is invalid in every year
             for guess in range(late.year, early.year - 1, -1):
                 yield from (span for span in _day_or_month(guess, month, day) if span[0] <= late and span[1] >= early)
 
 
 def _mentions(text: str) -> Iterable[tuple[int, int, int]]:
-    """Day, month and year of each date in words, with 0 for what is left open."""
+    """Day, month and year of each date with a month name; 0 for a missing part."""
     return dict.fromkeys(
         (int(day or later_day or 0), _MONTHS[name], int(year or 0))
         for day, evidence, name, later_day, year in _days_and_months().findall(text)
@@ -166,7 +166,7 @@ def _mentions(text: str) -> Iterable[tuple[int, int, int]]:
 
 
 def _day_or_month(year: int, month: int, day: int) -> list[tuple[datetime, datetime]]:
-    """The day, or the whole month if the day is 0; nothing if there is no such date."""
+    """The range of a day, or of the whole month if ``day`` is 0; empty for an invalid date."""
     try:
         start = datetime(year, month, day or 1, tzinfo=UTC)
     except ValueError:
@@ -180,11 +180,11 @@ def _years(text: str) -> list[tuple[datetime, datetime]]:
     return [(datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)) for year in years]
 
 
-# --- dates reckoned from the day of asking --------------------------------------------------------
+# --- relative dates -------------------------------------------------------------------------------
 
 
 def _relative(text: str, asked_at: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """The stretches of time that a text describes from where it stands, generously."""
+    """The ranges of relative dates, with generous margins."""
     for number, unit in dict.fromkeys(_ago().findall(text)):
         middle, blur = _shift(asked_at, -_count(number) * _UNITS[unit]), max(_DAY, _UNITS[unit] / 2)
         yield _shift(middle, -blur), _shift(middle, blur)
@@ -195,7 +195,7 @@ def _relative(text: str, asked_at: datetime) -> Iterator[tuple[datetime, datetim
     for unit in dict.fromkeys(_lately().findall(text)):
         yield _shift(asked_at, -_LATELY[unit]), asked_at
     for name in dict.fromkeys(_last_weekday().findall(text)):
-        back = (asked_at.weekday() - _WEEKDAYS.index(name) - 1) % 7 + 1  # on a Tuesday, that of the week before
+        back = (asked_at.weekday() - _WEEKDAYS.index(name) - 1) % 7 + 1  # "last Tuesday" on a Tuesday is a week ago
         start = _shift(asked_at.replace(hour=0, minute=0, second=0, microsecond=0), -back * _DAY)
         yield start, _shift(start, _DAY)
 
@@ -205,19 +205,19 @@ def _count(number: str) -> int:
 
 
 def _shift(moment: datetime, span: timedelta) -> datetime:
-    """A moment moved, at most to an end of the calendar."""
+    """``moment + span``, clamped to the calendar."""
     try:
         return moment + span
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC) if span > timedelta() else datetime.min.replace(tzinfo=UTC)
 
 
-# --- patterns: compiled on first use, because that takes longer than importing all the rest -------
+# --- patterns: compiled on first use, because compiling them takes longer than the whole import ---
 
 
 @cache
 def _days_and_months() -> re.Pattern[str]:
-    """A month with what stands beside it: a day, a word that shows that "may" is a month, a year."""
+    """A month name with an optional day, year, and a word that shows that "may" is a month."""
     shows = "in|during|of|since|on|last|this|next|early|late|mid|from|until|before|after|by"
     return re.compile(
         rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?|({shows})[ -])?({'|'.join(_MONTHS)})\b\.?"

@@ -1,6 +1,6 @@
-"""What a search text asks for: words, "quoted phrases", beginnings such as secur*, and names.
+"""The query parser: words, "quoted phrases", prefixes such as secur*, and names.
 
-There is no syntax that a text could get wrong. What is none of these is text, and counts by its words.
+Every text is a valid query: anything that is not part of the syntax counts as words.
 """
 
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from recollect.text import words
 
-# A mark after a letter or digit closes or measures (5" nails), it opens nothing. Stars on both sides of a word, or in
-# the middle of one, are no request either.
+# A quotation mark after a letter or digit opens no phrase (5" nails). A star makes a prefix only at the end of a word,
+# and not on both sides (*emphasis*).
 _SYNTAX = re.compile(
     r"""
     (?<!\w) ["\u201c\u201d] (?P<quoted> [^"\u201c\u201d]* ) ["\u201c\u201d]
@@ -24,10 +24,10 @@ _SENTENCES = re.compile(r"""(?P<end> [.!?\u2026] ["\u201d')\]]* (?=\s) | \n ) | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The parts of a search text, each without repetitions and in its order.
+    """A parsed query; each part in query order, without duplicates.
 
-    ``words`` are the folded words behind ``terms``, one for each. ``names`` are among the terms; so are those of
-    ``phrases``, if they tell anything. ``prefixes`` are folded beginnings of words, and no terms.
+    ``words`` are the folded words of ``terms``, one for each. ``names`` are a subset of the terms, and so are the terms
+    of ``phrases`` that are not stop words. ``prefixes`` are folded and not among the terms.
     """
 
     terms: tuple[int, ...]
@@ -38,7 +38,7 @@ class Asked:
 
 
 def parse(text: str) -> Asked:
-    """What a search text asks for. Every text is a good one.
+    """Parse a query. Never fails.
 
     >>> asked = parse('What did Ada say about "dark mode" and secur*?')
     >>> asked.words, asked.prefixes
@@ -46,9 +46,9 @@ def parse(text: str) -> Asked:
     >>> asked.phrases == ((words.term("dark"), words.term("mode")),), asked.names == (words.term("ada"),)
     (True, True)
     """
-    bare = words.unmarked(text)  # an accent must not end a word
+    bare = words.unmarked(text)  # a combining accent must not end a word
     plain, quoted, prefixes = _read(bare)
-    behind = _telling(words.words(plain), also=bool(prefixes))
+    behind = _content_terms(words.words(plain), has_prefixes=bool(prefixes))
     phrases = (tuple(words.terms(part)) for part in quoted)
     return Asked(
         terms=tuple(behind),
@@ -60,8 +60,8 @@ def parse(text: str) -> Asked:
 
 
 def _read(text: str) -> tuple[str, list[str], list[str]]:
-    """The text without its prefixes, its quoted parts, and its prefixes. A star in quotes is text."""
-    if _MARKS.search(text) is None:  # most are just words
+    """The text without prefixes, the quoted phrases, and the prefixes. A star within quotes is text."""
+    if _MARKS.search(text) is None:  # most queries are plain words
         return text, [], []
     plain, quoted, prefixes, at = [], [], [], 0
     for match in _SYNTAX.finditer(text):
@@ -76,18 +76,18 @@ def _read(text: str) -> tuple[str, list[str], list[str]]:
     return " ".join([*plain, text[at:]]), quoted, prefixes
 
 
-def _telling(found: Iterable[str], *, also: bool) -> dict[int, str]:
-    """The terms of words and the first word of each; stop words only if there is nothing else to go by."""
+def _content_terms(found: Iterable[str], *, has_prefixes: bool) -> dict[int, str]:
+    """The terms of words with the first word of each; stop words only if there are no other words and no prefixes."""
     found = list(found)
-    telling = [word for word in found if not words.is_stop(word)]
+    content_words = [word for word in found if not words.is_stop(word)]
     behind: dict[int, str] = {}
-    for word in telling if telling or also else found:
+    for word in content_words if content_words or has_prefixes else found:
         behind.setdefault(words.term(word), word)
     return behind
 
 
 def _names(text: str) -> Iterator[str]:
-    """The folded words with a capital that no beginning of a sentence asks for, except stop words such as "I"."""
+    """The folded capitalised words that do not begin a sentence, without stop words such as "I"."""
     begins = True
     for match in _SENTENCES.finditer(text):
         word = match["word"]

@@ -1,7 +1,7 @@
-"""How many tokens a text has, counted without a network.
+"""Token counters, without a network.
 
-A counter is any callable from a text to a whole number. Which one is right depends on the model that reads the text:
-the default needs nothing, and the exact ones need ``recollect[tokens]``.
+A counter is any callable from a text to an integer. Which one is right depends on the model: the default is an
+estimate, exact ones need ``recollect[tokens]``.
 """
 
 import importlib
@@ -15,7 +15,7 @@ PACKAGE = "splintr"
 
 
 class TokenCounter(Protocol):
-    """Whatever counts: a function, a bound method, an object that can be called.
+    """Any callable from a text to its number of tokens.
 
     >>> counter: TokenCounter = len
     >>> counter("tea")
@@ -28,10 +28,10 @@ class TokenCounter(Protocol):
 
 
 def by_characters(text: str, /) -> int:
-    """A token for every four characters, rounded up: the fallback that needs no vocabulary.
+    """Estimate one token per four characters, rounded up. Needs no vocabulary.
 
-    English has rather more characters in a token, so this counts about a fifth too many there. Of other scripts it may
-    count too few: use the counter of the model where the limit is the model's own.
+    About a fifth too high for English; may be too low for other scripts. Use the model's own counter where the limit
+    is the model's.
 
     >>> by_characters(""), by_characters("tea"), by_characters("green tea")
     (0, 1, 3)
@@ -40,10 +40,11 @@ def by_characters(text: str, /) -> int:
 
 
 def bpe_counter(encoding: str = "o200k_base") -> TokenCounter:
-    """The counter of a vocabulary, such as ``o200k_base``, ``cl100k_base``, ``llama3`` or ``qwen3``.
+    """The byte-pair counter of a vocabulary, such as ``o200k_base``, ``cl100k_base``, ``llama3`` or ``qwen3``.
 
-    The vocabularies come inside the package, so nothing is downloaded. Markers such as ``<|endoftext|>`` are counted as
-    the text that they are: what a user wrote is never a marker. Loading takes about 50 ms and happens here.
+    The vocabularies are part of the package: nothing is downloaded. Special tokens such as ``<|endoftext|>`` are
+    counted as ordinary text. Loads the vocabulary, about 50 ms. Raises ``ConfigurationError`` if the package or the
+    vocabulary is missing.
 
     >>> bpe_counter("no such vocabulary")
     Traceback (most recent call last):
@@ -65,7 +66,7 @@ def bpe_counter(encoding: str = "o200k_base") -> TokenCounter:
 
 def _tokenizer(encoding: str) -> Any:
     try:
-        # By name: it is optional and large, and mypy need not know whether it is installed.
+        # Imported by name: optional, and mypy must pass without it.
         package = importlib.import_module(PACKAGE)
     except ImportError:
         raise ConfigurationError(
@@ -84,10 +85,9 @@ def _tokenizer(encoding: str) -> Any:
 
 
 class Meter:
-    """A counter that is asked once for each text, and held to its word: what it answers must be a number of tokens.
+    """A counter with a cache and a check of its results. Raises ``ConfigurationError`` if a result is not a count.
 
-    It remembers every text that it saw, so it is made for one piece of work and not kept. ``known`` are texts that the
-    same counter has counted before.
+    The cache is unbounded: create one per operation. ``known`` are counts that the same counter made before.
 
     >>> meter = Meter(len, known={"a long text": 3})
     >>> meter("tea"), meter(""), meter("a long text")
@@ -104,7 +104,7 @@ class Meter:
                 hint="pass a function from a text to its number of tokens",
             )
         self._counter = counter
-        self._counts = {**(known or {}), "": 0}  # what is not sent costs nothing, whatever the counter says
+        self._counts = {**(known or {}), "": 0}  # an empty text is not sent, so it costs nothing
 
     def __call__(self, text: str, /) -> int:
         known = self._counts.get(text)
@@ -119,6 +119,6 @@ def _checked(count: object) -> int:
         raise ConfigurationError(
             f"the token counter returned {kind}, not a number of tokens",
             details={"field": "counter"},
-            hint="let it return a whole number from 0 up",
+            hint="return an integer, 0 or more",
         )
     return count

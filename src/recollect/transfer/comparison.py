@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
 from itertools import chain, zip_longest
 
 from recollect import codec
@@ -71,7 +70,7 @@ def compare(source: Journal, target: Journal, upto: Position | None, seen: Calla
     """
     digest = hashlib.blake2b(digest_size=16)
     counts: dict[Owner, int] = {}
-    late = cache(partial(_stamps, source, upto))  # asked for only where the two differ
+    late = _Late(source, upto)
     for owner in sorted({*source.owners(), *target.owners()}, key=codec.encode_owner):
         for told in _both(source, target, owner, late):
             digest.update(len(told).to_bytes(8, "big") + told)
@@ -80,7 +79,7 @@ def compare(source: Journal, target: Journal, upto: Position | None, seen: Calla
     return Sameness(versions=sum(counts.values()), owners=len(counts), checksum=digest.hexdigest())
 
 
-def _both(source: Journal, target: Journal, owner: Owner, late: Callable[[], set[str]]) -> Iterator[bytes]:
+def _both(source: Journal, target: Journal, owner: Owner, late: "_Late") -> Iterator[bytes]:
     """The versions of an owner, which both must have; but for those at the end that were written since."""
     known, copied = (chain.from_iterable(pages_of(journal, owner)) for journal in (source, target))
     for one, copy in zip_longest(known, copied):
@@ -88,7 +87,7 @@ def _both(source: Journal, target: Journal, owner: Owner, late: Callable[[], set
             raise _differs(copy, "only in the target")
         told = encoded(one)
         if copy is None:
-            if one.stamp not in late():
+            if one.stamp not in late:
                 raise _differs(one, "not in the target")
         elif encoded(copy) != told:
             raise _differs(one, "not the same in the target")
@@ -96,8 +95,25 @@ def _both(source: Journal, target: Journal, owner: Owner, late: Callable[[], set
             yield told
 
 
-def _stamps(source: Journal, after: Position | None) -> set[str]:
-    return {one.stamp for page in pages(source, after) for one in page}
+class _Late:
+    """The stamps of versions behind a position of the feed. It is read only where it is asked for, and further each
+    time: others may still be writing.
+    """
+
+    def __init__(self, journal: Journal, after: Position | None) -> None:
+        self._journal = journal
+        self._after = after
+        self._stamps: set[str] = set()
+
+    def __contains__(self, stamp: str) -> bool:
+        if stamp in self._stamps:
+            return True
+        for page in pages(self._journal, self._after):
+            self._stamps.update(one.stamp for one in page)
+            self._after = page.next
+            if stamp in self._stamps:
+                return True
+        return False
 
 
 def _differs(one: Stored, how: str) -> NotACopy:

@@ -22,6 +22,7 @@ CONVERSION = "conversion"
 """The setting in which a target remembers how far it is."""
 
 _UNREADABLE = "the setting that says how far it is cannot be read"
+_OTHERS = "it was written to by others"
 _PATIENCE = 3  # rounds in which the source changed while it was copied
 # How a store writes is its own; which embedder it has is said with its vectors.
 _NOT_COPIED = frozenset({CONVERSION, "durability", "embedder", "dimension", "origin", "epoch"})
@@ -104,14 +105,15 @@ def _target(given: str | Path | Store, opened: ExitStack) -> Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """How far a target is: the origin of its source, the place in the source's feed behind what was taken, and the
-    place in its own feed behind what was written.
+    """How far a target is: the origin of its source, the place in the source's feed behind what was taken, the place
+    in its own feed behind what was written, and once it is finished, a checksum of the names of its records.
     """
 
     source: str
     after: Position | None = None
     reached: Position | None = None
     finished: bool = False
+    records: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -142,7 +144,7 @@ class _Conversion:
             place = self._copy_journal(place)
             self._copy_beside()
             same = self._compare(place, last_try=rounds == _PATIENCE)
-        self._note(replace(place, finished=True))
+        self._note(replace(place, finished=True, records=_names(self._stores[1])))
         self._tell(finished=True)
         return ConversionReport(
             copied=self._copied,
@@ -184,8 +186,12 @@ class _Conversion:
             raise _no_copy(_UNREADABLE) from None
         # A conversion stopped between a batch and the note of it left one batch more than the note says.
         if len(more) > comparison.BATCH or not all(self._has(one) for one in more):
-            raise _no_copy("it was written to by others")
-        return replace(place, reached=more.next)
+            raise _no_copy(_OTHERS)
+        if place.finished:
+            if place.records != _names(self._stores[1]):
+                raise _no_copy(_OTHERS)
+            self._note(replace(place, finished=False))
+        return replace(place, reached=more.next, finished=False)
 
     def _begun(self, origin: str) -> _Place:
         if self._target.feed(limit=1) or self._stores[1].records.list(None, limit=1):
@@ -230,7 +236,7 @@ class _Conversion:
                 if batch:
                     self._target.append(batch)
         except Conflict as error:
-            raise _no_copy("it was written to by others", **error.details) from error
+            raise _no_copy(_OTHERS, **error.details) from error
 
     def _writes(self, page: Iterable[Stored], embedder: str | None) -> list[Write]:
         """The versions of a page that the target lacks, each as it was written, the newest with its vector."""
@@ -319,6 +325,12 @@ class _Conversion:
 def _length(journal: Journal) -> int:
     """About how many versions there are: those of erased memories are counted too."""
     return sum(mark.seq for mark in journal.marks(set(journal.owners())).values())
+
+
+def _names(store: Store) -> str:
+    """A checksum of which records there are. What they say is not part of it: loading a session changes that."""
+    names = sorted((codec.encode_owner(one.owner), one.kind, one.name) for one in store.records.list(None))
+    return codec.checksum(codec.encode_json(names).decode()).hex()
 
 
 def copy_records(source: Store, target: Store) -> None:

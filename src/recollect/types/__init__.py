@@ -1,4 +1,4 @@
-"""The public values: frozen, slotted, and free of any third-party type."""
+"""The public value types: frozen, slotted, without third-party types."""
 
 from recollect.types.grants import Grant, Need
 from recollect.types.hits import Hit, Results

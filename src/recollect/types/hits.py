@@ -1,4 +1,4 @@
-"""What a search answers."""
+"""The results of a search."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ _EXCERPT = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that search found. ``score`` is between 0 and 1, ``rank`` counts from 1.
+    """A memory found by a search. ``score`` is between 0 and 1, ``rank`` counts from 1.
 
-    ``reasons`` are filled when asked for (``explain=True``): what each signal added to the score or took from it.
-    With the ranking ``best`` they are in log-odds and their sum gives the score, ``1 / (1 + exp(-sum))``; with
-    ``relevance`` they are the factors of the score. ``passage`` is the part of a long content that came nearest, from
-    which character to which. ``overrides`` names the memories of less specific layers that this one stands before,
-    ``duplicates`` those that say the same and were left out.
+    ``reasons`` (with ``explain=True``) are the contributions of the signals to the score. With the ranking ``best``
+    they are in log-odds: the score is ``1 / (1 + exp(-sum))``; with ``relevance`` they are the factors of the score.
+    ``passage`` is the character span of the best-matching part of a long content. ``overrides`` has the ids of
+    memories of less specific layers that this one takes precedence over, ``duplicates`` those of near-identical
+    memories that were left out.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -39,10 +39,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """What a search answers: iterable over its hits, the best first.
+    """The hits of a search, best first; iterable.
 
-    ``total`` counts the candidates that passed the threshold, before the limit was applied. ``semantic`` tells whether
-    meaning took part, or words alone: there is no embedder, or it did not answer.
+    ``total`` counts the candidates above the threshold, before the limit was applied. ``semantic`` is false if the
+    search used keywords alone, because there is no embedder or it failed.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -68,5 +68,5 @@ class Results:
 
 
 def _excerpt(content: str) -> str:
-    """The beginning of a content in one line; never the whole of it, because values are written into logs."""
+    """The beginning of a content in one line; never the whole content, because values end up in logs."""
     return " ".join(content[: min(_EXCERPT, len(content) // 2)].split()) + "…"

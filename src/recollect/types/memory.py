@@ -1,4 +1,4 @@
-"""The memory itself, and its parts."""
+"""The memory and its parts."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Any
 from recollect.types.owners import Layer, Owner
 
 DEFAULT_IMPORTANCE = 0.5
-"""What a memory counts for when nobody says otherwise."""
+"""The importance of a memory unless given."""
 
 
 class MemoryType(StrEnum):
-    """What kind of thing is remembered.
+    """The type of a memory; it determines the half-life.
 
     >>> MemoryType("decision") is MemoryType.DECISION
     True
@@ -31,7 +31,7 @@ class MemoryType(StrEnum):
 
 
 class State(StrEnum):
-    """Whether a memory takes part in recall: only active ones do. Erased memories leave a tombstone in the journal.
+    """The state of a memory; only active ones are recalled. Erased memories leave a tombstone in the journal.
 
     >>> State.FORGOTTEN.value
     'forgotten'
@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 class SourceType(StrEnum):
-    """Where a memory came from.
+    """The kind of source that a memory came from.
 
     >>> SourceType("tool_result").name
     'TOOL_RESULT'
@@ -57,7 +57,7 @@ class SourceType(StrEnum):
 
 
 class PointerType(StrEnum):
-    """The kinds of documents a memory can point at.
+    """The kinds of documents that a memory can point to.
 
     >>> PointerType("adr").value
     'adr'
@@ -71,7 +71,7 @@ class PointerType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a memory came from: a type and, if known, the message, call or file it came in.
+    """Where a memory came from: a type and, if known, a reference to the message, call or file.
 
     >>> Source(type=SourceType.CONVERSATION, reference="msg-7").reference
     'msg-7'
@@ -83,7 +83,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgePointer:
-    """The document that a memory summarises, and its state when it was read.
+    """The document that a memory summarises, with its hash at the time of reading.
 
     >>> from datetime import UTC
     >>> KnowledgePointer(
@@ -105,9 +105,9 @@ class KnowledgePointer:
 class Vector:
     """An embedding: the name of the embedder and little-endian 32-bit floats.
 
-    A long text is embedded in passages, one row of numbers each: ``spans`` says where in the content they stand, from
-    which character to which. A short text is one row and has no spans. ``pieces`` are two bytes for each word of the
-    memory: the piece of the built-in vocabulary that says most of it, by which recall finds words of like meaning.
+    A long text is embedded in passages, one row each; ``spans`` are their character ranges in the content. A short text
+    is one row without spans. ``pieces`` has two bytes for each word of the memory: the number of its longest piece in
+    the built-in vocabulary, by which recall finds synonyms.
 
     >>> Vector.of("toy", [3.0, 4.0]).values
     (3.0, 4.0)
@@ -128,7 +128,7 @@ class Vector:
 
     @classmethod
     def joined(cls, parts: Sequence["Vector"], spans: Sequence[tuple[int, int]]) -> "Vector":
-        """The vector of a text in passages, from theirs.
+        """One vector from the vectors of a text's passages.
 
         >>> Vector.joined([Vector.of("toy", [1.0]), Vector.of("toy", [2.0])], [(0, 5), (6, 9)]).rows
         ((1.0,), (2.0,))
@@ -139,28 +139,28 @@ class Vector:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a row has."""
+        """The length of a row."""
         return len(self.data) // (4 * max(1, len(self.spans)))
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The numbers; of a text in passages, those of the first."""
+        """The first row."""
         return self.rows[0]
 
     @property
     def rows(self) -> tuple[tuple[float, ...], ...]:
-        """The numbers of every passage."""
+        """One row for each passage."""
         return tuple(struct.iter_unpack(f"<{self.dimension}f", self.data))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One remembered thing, an immutable value.
+    """A memory: one immutable version.
 
     ``created_at`` is when it was recorded, ``occurred_at`` when it was said or happened. ``session`` is the
-    conversation it was said in, ``author`` who said it and ``role`` as what (``user``, ``assistant``): recall uses all
-    three. ``vector`` is filled only when asked for. ``access_count`` and ``last_accessed_at`` are bookkeeping, not part
-    of the history.
+    conversation, ``author`` the speaker and ``role`` the speaker's role (``user``, ``assistant``): recall uses all
+    three. ``vector`` is set only on request. ``access_count`` and ``last_accessed_at`` are bookkeeping, not part of the
+    history.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -201,7 +201,7 @@ class Memory:
     vector: Vector | None = None
 
     def __repr__(self) -> str:
-        """Never the content: values are written into logs."""
+        """Without the content, because values end up in logs."""
         return f"<Memory {self.id} {self.type.value}, {len(self.content)} characters>"
 
     @property
@@ -211,7 +211,7 @@ class Memory:
 
 
 class Operation(StrEnum):
-    """What a version did to its memory.
+    """The operation that created a version.
 
     >>> Operation.ADDED.value
     'added'

@@ -1,4 +1,4 @@
-"""What a memory is made from."""
+"""The input of ``add_many``."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from recollect.types.words import LayerName, MemoryTypeName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
-    """What ``add_many`` takes: the fields of a memory that a caller may set.
+    """A memory to add: the fields that a caller may set.
 
-    ``layer`` defaults to the most specific one that the identity can own, ``occurred_at`` to the time of recording,
-    ``session`` of what somebody said (it has an author or a role, or is a conversation) to the session of the identity.
-    ``key`` makes the write idempotent: the same key and the same memory are stored once. ``vector`` is for
-    callers who embed themselves: numbers, or a :class:`Vector`.
+    ``layer`` defaults to the most specific layer of the identity, ``occurred_at`` to the time of recording. ``session``
+    defaults to that of the identity if the memory has an author or a role, or is a conversation. ``key`` makes the
+    write idempotent: the same key and the same memory are stored once. ``vector`` is for callers with embeddings of
+    their own: numbers, or a :class:`Vector`.
 
     >>> NewMemory(content="Use tabs", layer="project", type="decision").content
     'Use tabs'

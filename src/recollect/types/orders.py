@@ -1,12 +1,12 @@
-"""In which order a listing and a search answer."""
+"""The orders of listings and the rankings of searches."""
 
 from enum import StrEnum
 
 
 class Sort(StrEnum):
-    """The orders of a listing. ``NEWEST`` and ``OLDEST`` follow the order of recording, whatever the clock said.
+    """The orders of a listing. ``NEWEST`` and ``OLDEST`` use the order of recording, not the clock.
 
-    ``RELEVANCE`` multiplies importance, decay and recency: what counts most now comes first.
+    ``RELEVANCE`` is the product of importance, decay and recency, highest first.
 
     >>> Sort("important") is Sort.IMPORTANT
     True
@@ -21,11 +21,11 @@ class Sort(StrEnum):
 
 
 class Ranking(StrEnum):
-    """What puts one hit before another.
+    """How hits are ranked.
 
-    ``BEST`` weighs everything that is known and is the default; ``SIMILARITY`` goes by the vectors alone;
-    ``PRECEDENCE`` puts the more specific layer first and then the better score; ``RELEVANCE`` multiplies importance,
-    decay, recency and the quality of the match.
+    ``BEST``, the default, combines all signals; ``SIMILARITY`` uses vectors alone; ``PRECEDENCE`` sorts by layer, most
+    specific first, then by score; ``RELEVANCE`` is the product of importance, decay, recency and the quality of the
+    match.
 
     >>> Ranking("relevance") is Ranking.RELEVANCE
     True

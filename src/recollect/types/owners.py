@@ -1,11 +1,11 @@
-"""Whose a memory is: layers, owners and identities."""
+"""Ownership of memories: layers, owners and identities."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
 
 class Layer(StrEnum):
-    """The seven layers of ownership, the most specific first: the order is the precedence.
+    """The seven layers of ownership in order of precedence, most specific first.
 
     >>> [layer.value for layer in Layer]
     ['agent', 'user', 'session', 'project', 'team', 'org', 'company']
@@ -22,9 +22,9 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A layer with the ids it needs. Two owners are the same only if every character is.
+    """A layer with the ids it needs, compared exactly.
 
-    ``ids`` follow the order of ``recollect.layers.REQUIRED_IDS``: a session belongs to a user and has an id.
+    ``ids`` are in the order of ``recollect.layers.REQUIRED_IDS``, for a session ``(user, session)``.
 
     >>> Owner(Layer.SESSION, ("ada", "monday")).ids
     ('ada', 'monday')
@@ -40,7 +40,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The ids that a caller presents. From them follow the owners it may read and write.
+    """The ids that a caller presents. They determine the owners it may read and write.
 
     >>> Identity(user="ada", project="api").project
     'api'

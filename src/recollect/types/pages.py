@@ -1,4 +1,4 @@
-"""What a listing answers."""
+"""Pages of a listing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from recollect.types.memory import Memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page of a listing: iterate it, then ask for the next with ``cursor=page.next_cursor``.
+    """One page of a listing, iterable. ``cursor=page.next_cursor`` gets the next page.
 
-    In the order ``relevance``, ``reasons`` has the factors of each memory's relevance, in the order of ``memories``.
+    With ``sort="relevance"``, ``reasons`` has the factors of each memory's relevance, parallel to ``memories``.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:

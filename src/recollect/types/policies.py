@@ -1,4 +1,4 @@
-"""How memories are kept."""
+"""Policies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,11 @@ from recollect.types.memory import MemoryType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecayPolicy:
-    """How memories fade.
+    """How the relevance of memories decays over time.
 
-    ``half_life_hours`` is the time in which a memory fades by half, whatever its type; ``None`` leaves each type its
-    own: the one in ``by_type_hours`` (where ``None`` means that the type never fades), or else the usual one. Unless
-    ``by_type_hours`` says otherwise, preferences and corrections never fade. ``min_decay_factor`` is what remains at
-    least.
+    ``half_life_hours`` applies to all types that decay; if it is ``None``, each type has its own half-life: that of
+    ``by_type_hours`` (``None`` there: the type does not decay), else the default. Preferences and corrections do not
+    decay unless they are in ``by_type_hours``. ``min_decay_factor`` is the lower bound.
 
     >>> DecayPolicy(by_type_hours={MemoryType.EVENT: 24}).min_decay_factor
     0.1

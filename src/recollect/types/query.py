@@ -1,4 +1,4 @@
-"""Which memories are asked for."""
+"""Filters of listings and searches."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from recollect.types.words import MemoryTypes, SourceTypeName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which memories to take; every condition given must hold.
+    """Conditions on memories; all given conditions must hold.
 
-    Tags are hierarchical: ``security`` also finds ``security.authentication``. ``within`` is relative to now:
-    a ``timedelta`` or a text such as ``"7d"``, ``"12h"``, ``"last week"``. ``text`` takes contents that have all of
-    its words, in any order and whatever the case; ``*`` in a word stands for any letters. ``references`` takes the
-    memories that are reached from the given ids by following references, up to ``max_depth`` steps.
+    Tags are hierarchical: ``security`` also matches ``security.authentication``. ``within`` is relative to now:
+    a ``timedelta`` or a text such as ``"7d"``, ``"12h"``, ``"last week"``. ``text`` matches contents with all of its
+    words, in any order, ignoring case; ``*`` in a word is a wildcard. ``references`` matches the memories reachable
+    from the given ids through references, in at most ``max_depth`` steps.
 
     >>> Filter(types=["decision"], tags=["security"], within="7d").within
     '7d'

@@ -1,4 +1,4 @@
-"""What the database says about itself: statistics, health, and what a check found."""
+"""Reports: statistics, health, diagnosis, conversion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from recollect.types.owners import Layer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagUsage:
-    """A tag and how many active memories carry it.
+    """A tag and the number of active memories that have it.
 
     >>> TagUsage(tag="style", count=2).count
     2
@@ -25,8 +25,8 @@ class TagUsage:
 class Stats:
     """Statistics of the memories in a view.
 
-    ``bytes_used`` counts content and metadata as encoded, and vectors. ``bytes_limit`` is ``None`` without a
-    plan. The embedding figures are those of the open database since it was opened.
+    ``bytes_used`` counts encoded content and metadata, and vectors. ``bytes_limit`` is ``None`` without a plan. The
+    embedding figures count from the opening of the database.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -50,13 +50,13 @@ class Stats:
 
     @property
     def percent_used(self) -> float:
-        """How much of the limit is used, in percent; 0 without a limit."""
+        """The used share of the limit in percent; 0 without a limit."""
         return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What forgetting many memories at once took, or would take if it was only tried (``dry_run``).
+    """The memories that a bulk forget removed, or would remove (``dry_run``).
 
     >>> Removal(ids=("a", "b"), permanent=False).count
     2
@@ -68,13 +68,13 @@ class Removal:
 
     @property
     def count(self) -> int:
-        """How many memories."""
+        """The number of memories."""
         return len(self.ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSize:
-    """What all owners of a layer hold together: active memories, and the bytes of all, forgotten ones too.
+    """The totals over all owners of a layer: active memories, and the bytes of all, forgotten ones included.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -90,10 +90,10 @@ class LayerSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationCompleted:
-    """How an operation went, for those who watch: never with content, keys or queries.
+    """The outcome of an operation, as passed to watchers; never with content, keys or queries.
 
-    ``component`` is the class it belongs to, ``code`` that of the error if it failed: one of Recollect's, or the name
-    of a foreign exception. ``layer`` is there if the operation was about one layer, ``count`` if it returned several.
+    ``component`` is the class of the operation, ``code`` the error code if it failed, or the class name of a foreign
+    exception. ``layer`` is set if the operation concerned one layer, ``count`` if it returned a collection.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -114,7 +114,7 @@ class OperationCompleted:
 
 
 class Status(StrEnum):
-    """How well a part is.
+    """The health of a component.
 
     >>> Status.HEALTHY.value
     'healthy'
@@ -127,7 +127,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Whether the database can work now, how long it took to find out, and its components.
+    """The result of a health check: overall status, latency of the check, and the components.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -142,7 +142,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that ``doctor`` found wrong, and what repairs it.
+    """A problem found by ``doctor``, and its repair.
 
     >>> Finding(check="heads", message="2 heads differ", repair="rebuild").repair
     'rebuild'
@@ -156,7 +156,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """The answer of ``doctor``: what was checked, what was found, and facts worth knowing.
+    """The result of ``doctor``: the checks made, the problems found, and facts about the store.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -171,16 +171,16 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is wrong, or everything wrong was repaired."""
+        """Whether no problem was found, or all were repaired."""
         return all(finding.repaired for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
-    """The answer of ``convert``: what this call copied, and what was compared in the end, which is everything.
+    """The result of ``convert``: what this call copied, and the totals of the final comparison of everything.
 
-    ``copied`` counts versions: 0 if there was nothing new. ``versions``, ``memories`` and ``owners`` are what source
-    and target hold now, erased memories counting only as versions; ``checksum`` is over all versions, and the same for
+    ``copied`` counts versions, 0 if there was nothing new. ``versions``, ``memories`` and ``owners`` are the totals of
+    source and target; erased memories count only as versions. ``checksum`` covers all versions and is the same for
     every copy of the same history.
 
     >>> import recollect

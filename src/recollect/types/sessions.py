@@ -1,4 +1,4 @@
-"""Sessions as values: how one is configured, what it says of itself, and what compaction takes from it."""
+"""Sessions: configuration, statistics and compaction reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from recollect.types.memory import MemoryType
 from recollect.types.policies import DecayPolicy
 
 SESSION_BYTES = 10 * 1024 * 1024
-"""What the memories of a session may take, unless its configuration says otherwise."""
+"""The default limit of a session's memories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionConfig:
-    """What can be set for one session: how its memories fade, and how many bytes they may take (``None``: any).
+    """The configuration of a session: decay policy, and storage limit (``None``: unlimited).
 
-    A write that would fill more than ``compaction_threshold`` of the limit compacts the session first, unless
+    A write that would exceed ``compaction_threshold`` of the limit compacts the session first, unless
     ``auto_compact`` is off.
 
     >>> SessionConfig(decay=DecayPolicy(enabled=False)).limit_bytes
@@ -30,9 +30,9 @@ class SessionConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStats:
-    """What a session holds, and when it was made, used and closed.
+    """Statistics of a session: its memories, and when it was created, used and closed.
 
-    ``by_type`` counts the active memories, ``bytes_used`` all that is kept, forgotten ones included.
+    ``by_type`` counts active memories; ``bytes_used`` includes forgotten ones.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -64,7 +64,7 @@ class SessionStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedMemory:
-    """A memory that compaction takes, and why: it was ``forgotten``, has ``expired``, or is ``irrelevant``.
+    """A memory removed by compaction, and why: ``forgotten``, ``expired`` or ``irrelevant``.
 
     >>> DroppedMemory(id="a", reason="irrelevant", relevance=0.02, bytes_used=120).reason
     'irrelevant'
@@ -78,7 +78,7 @@ class DroppedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReport:
-    """What compacting a session took, or would take if it was only tried (``dry_run``), in the order of going.
+    """The memories that a session compaction removed, or would remove (``dry_run``), in order of removal.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:

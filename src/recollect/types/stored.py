@@ -1,4 +1,4 @@
-"""What stores keep and are given. Stores understand facets; only the engine reads payloads."""
+"""The values that stores read and write. Stores understand facets; only the engine reads payloads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,31 +13,40 @@ Position = NewType("Position", str)
 """An opaque, resumable place in the journals of some owners, or in the feed of all owners."""
 
 Stamp = NewType("Stamp", str)
-"""When and where a version was made: a hybrid logical clock and the origin. Unique everywhere, sortable as text."""
+"""When and where a version was made: a hybrid logical clock and the origin. Globally unique, sortable as text."""
 
 Owners = AbstractSet[Owner]
-"""Whose memories an operation may touch. Every read passes one; what is not in it does not exist."""
+"""The owners that an operation may access. Every read takes one; memories of other owners are invisible to it."""
 
 Facets = Mapping[str, Any]
-"""All that a filter, an order or a uniqueness rule reads of a memory, as JSON values; times are microseconds of 1970.
+"""Everything that filters, orders and uniqueness rules read of a memory, as JSON values; times are microseconds since
+1970.
 
-Always there: ``state``, ``type``, ``importance``, ``created_at``, ``occurred_at``, and ``bytes``: what the memory
-counts for without its vector. There where they are known: ``key``, ``tags`` (a list), ``expires_at``, ``author``,
-``role``, ``session``, ``title``, ``source_type``, ``has_pointer``, ``decay_factor``, ``tier``, ``trust``,
-``superseded_by``, ``fields`` (the caller's own), and ``text``: the content, unless the memory is sensitive. A facet
-that a store does not know is kept and given back like any other.
+Required: ``state``, ``type``, ``importance``, ``created_at``, ``occurred_at``, and ``bytes``, the size of the memory
+without its vector. Optional: ``key``, ``tags`` (a list), ``expires_at``, ``author``, ``role``, ``session``, ``title``,
+``source_type``, ``has_pointer``, ``decay_factor``, ``tier``, ``trust``, ``superseded_by``, ``fields`` (custom fields),
+and ``text``: the content, unless the memory is sensitive. Stores preserve facets that they do not know.
 """
 
 T = TypeVar("T")
 
 
 class Stored(NamedTuple):
-    """One version as a journal keeps it. A tombstone (``operation`` is ``erased``) has neither facets nor payload.
+    """One version in a journal. A tombstone (``operation`` is ``erased``) has neither facets nor payload.
 
-    ``seq`` is its place in the journal of its owner, ``born`` that of the memory's first version and ``born_at`` the
-    time of recording of that one: the order of recording is ``(born_at, owner, born)``. Times are microseconds since
-    1970. ``replaced`` is the stamp of the version before. Accesses and the vector belong to the memory, not to the
-    version: they come with versions that are the newest.
+    ``seq`` is the version's sequence number in the journal of its owner; ``born`` and ``born_at`` are sequence number
+    and recording time of the memory's first version: the order of recording is ``(born_at, owner, born)``. Times are
+    microseconds since 1970. ``replaced`` is the stamp of the previous version. Access counts and the vector belong to
+    the memory: only its newest version carries them.
+
+    >>> import recollect
+    >>> from recollect.stores.ram import RamStore
+    >>> store = RamStore()
+    >>> with recollect.open(store=store, embedder=None) as memories:
+    ...     _ = memories.view(user="ada").add("Likes tea", tags=["food"])
+    ...     [stored] = store.journal.feed()
+    >>> stored.seq, stored.version, stored.facets["text"], stored.facets["tags"]
+    (1, 1, 'Likes tea', ['food'])
     """
 
     owner: Owner
@@ -61,13 +70,19 @@ class Stored(NamedTuple):
 class Write(NamedTuple):
     """One version to append.
 
-    Accepted if the version stored now is ``expected`` (0: no memory of that id and owner). ``recorded_at`` is the
-    writer's clock; the journal records the owner's last time if that is later, so that times rise. For ``erased`` the
-    journal drops every version of the memory, its vector and its accesses, and keeps a tombstone. ``keeps_vector``
-    leaves the stored vector in place; otherwise ``vector`` replaces it, ``None`` removing it. ``digest`` is a hash of
-    the text that the vector was made from, where making it again would cost something. ``terms`` are the packed terms
-    of the text, for indexes that are written by the append itself. ``given`` says that the caller brought the vector: it
-    cannot be made again, so a store must not count it among what is derived.
+    Optimistic concurrency: accepted if the stored version is ``expected`` (0: the memory does not exist).
+    ``recorded_at`` is the writer's clock; the journal uses the owner's last time if that is later, so that times never
+    decrease. For ``erased`` the journal deletes every version of the memory, its vector and its access counts, and
+    keeps a tombstone. ``keeps_vector`` keeps the stored vector; otherwise ``vector`` replaces it (``None`` removes it).
+    ``digest`` is a hash of the embedded text, where embedding is expensive. ``terms`` are the packed terms of the text,
+    for transactional indexes. ``given``: the vector came from the caller and cannot be recomputed, so a store must not
+    treat it as derived.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> erased = Operation.ERASED
+    >>> Write(owner=ada, id="m1", version=2, expected=1, operation=erased, stamp=Stamp("s2"), recorded_at=0).facets
+    {}
     """
 
     owner: Owner
@@ -90,7 +105,13 @@ class Write(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """How much the memories of some owners may take together, in bytes: see ``Usage.bytes_used``."""
+    """The limit on the combined ``Usage.bytes_used`` of some owners.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Quota(owners=frozenset({ada}), limit_bytes=1_000_000).limit_bytes
+    1000000
+    """
 
     owners: Owners
     limit_bytes: int
@@ -98,9 +119,12 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """A record's version that must still be stored, or a lease's token that must still hold, when an append commits.
+    """A condition that must hold when an append commits: a record's version, or a lease's token.
 
-    A worker that was paused past the end of its lease is refused by the token (fencing).
+    The token is a fencing token: a worker that was paused past the end of its lease is refused.
+
+    >>> Guard(lease="upkeep", token=7).token
+    7
     """
 
     owner: Owner | None = None
@@ -112,15 +136,22 @@ class Guard:
 
 
 class Usage(NamedTuple):
-    """What an owner holds: memories that are not erased, and the bytes they count for, vectors included."""
+    """The usage of an owner: memories that are not erased, and their bytes, vectors included.
+
+    >>> Usage(memories=2, bytes_used=300).bytes_used
+    300
+    """
 
     memories: int = 0
     bytes_used: int = 0
 
 
 class Mark(NamedTuple):
-    """How far an owner is: its last sequence, and a count of the changes that no version tells of (vectors that came
-    later, another embedder, a repair). An index that shows the same mark shows everything.
+    """The progress of an owner: its last sequence number, and a counter of changes without a version (vectors added
+    later, another embedder, a repair). An index with the same mark is up to date.
+
+    >>> Mark(seq=7).revision
+    0
     """
 
     seq: int = 0
@@ -128,7 +159,13 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The last memory of a page: the value it was ordered by, and its place in the order of recording."""
+    """The last memory of a page: its sort value, and its place in the order of recording.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Place(value=-0.9, born_at=0, owner=ada, born=1).value
+    -0.9
+    """
 
     value: float
     born_at: int
@@ -137,7 +174,13 @@ class Place(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """A vector for a memory that is stored already, if it is still at that version."""
+    """A vector for a stored memory, applied only if the memory is still at that version.
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Embedded(ada, "m1", 1, Vector.of("toy", [1.0])).digest is None
+    True
+    """
 
     owner: Owner
     id: str
@@ -147,7 +190,13 @@ class Embedded(NamedTuple):
 
 
 class Access(NamedTuple):
-    """How often a memory was read since the last report, and when last (microseconds since 1970)."""
+    """The number of reads of a memory since the last report, and the last time (microseconds since 1970).
+
+    >>> from recollect.types import Layer, Operation, Owner, Vector
+    >>> ada = Owner(Layer.USER, ("ada",))
+    >>> Access(ada, "m1", times=3, last_at=0).times
+    3
+    """
 
     owner: Owner
     id: str
@@ -157,9 +206,13 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JournalPage(Generic[T]):
-    """Some entries of a journal, and the position behind them: the only one from which to resume.
+    """A page of journal entries. ``next`` is the position after them, the only one to resume from.
 
-    ``more`` tells whether there were further entries when it was read.
+    ``more`` tells whether further entries existed at the time of reading.
+
+    >>> page = JournalPage(["a", "b"], Position("p"), more=True)
+    >>> len(page), list(page), page.more
+    (2, ['a', 'b'], True)
     """
 
     items: Sequence[T]
@@ -174,4 +227,4 @@ class JournalPage(Generic[T]):
 
 
 ORDERS_OF_STORES = tuple(sort for sort in Sort if sort is not Sort.RELEVANCE)
-"""The orders that a journal knows. Relevance changes with time: the engine computes it."""
+"""The orders that a journal supports. Relevance changes with time and is computed by the engine."""

@@ -37,7 +37,7 @@ class NewFields(TypedDict, total=False):
 
 
 class ChangedFields(TypedDict, total=False):
-    """What ``update`` can change. What is left out stays; ``None`` clears a field that may be empty.
+    """The fields that ``update`` can change. Omitted fields stay unchanged; ``None`` clears an optional field.
 
     >>> fields: ChangedFields = {"title": "Drinks", "add_tags": ["tea"]}
     >>> import recollect

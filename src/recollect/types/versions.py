@@ -1,4 +1,4 @@
-"""What happened to a memory."""
+"""Versions of memories and the change feed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from recollect.types.stored import Position, Stamp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """One entry of the journal: a memory as one write left it.
+    """One entry of the journal: the state of a memory after one write.
 
-    ``stamp`` says when and where the version was made, ``replaced`` is the stamp of the version before it: the two tell
-    copies of a store apart and put them together again. ``memory`` is ``None`` once the memory was erased. In a feed of
-    changes, ``position`` is the place right behind the version.
+    ``stamp`` identifies the version in every copy of the store, ``replaced`` is the stamp of the previous version.
+    ``memory`` is ``None`` once the memory was erased. In a change feed, ``position`` is the position right after the
+    version.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -41,8 +41,8 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Some of what was written, the oldest first. Pass ``next`` as ``after`` to go on: nothing is told twice and
-    nothing is left out. ``more`` tells whether there was more when it was read.
+    """A page of the change feed, oldest first. Pass ``next`` as ``after`` to continue: no version is repeated or
+    missed. ``more`` tells whether further versions existed at the time of reading.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:

@@ -1,6 +1,6 @@
-"""The words that a caller may write instead of a member of an enumeration, for editors and type checkers.
+"""``Literal`` types for the values of enumerations, for editors and type checkers.
 
-A type checker finds ``layer="teem"``; at run time the text is checked as before.
+A type checker rejects ``layer="teem"``; at run time the value is validated as well.
 """
 
 from collections.abc import Iterable
@@ -25,6 +25,6 @@ ExportFormatName = Literal["json", "jsonl"]
 """The format of an exported session."""
 
 Layers = Iterable[Layer | LayerName] | Layer | LayerName
-"""One layer or several, as words or as values."""
+"""One or several layers, as members or values."""
 MemoryTypes = Iterable[MemoryType | MemoryTypeName] | MemoryType | MemoryTypeName
-"""One type or several, as words or as values."""
+"""One or several memory types, as members or values."""

@@ -1,6 +1,6 @@
-"""The context window: what goes into the next call of a language model, counted in tokens."""
+"""The context window: the items of the next LLM call under a token limit, composed and compacted."""
 
-from recollect.text.recalled import is_recalled, strip_recalled
+from recollect.text.recall_markers import is_recalled, strip_recalled
 from recollect.window.compaction import (
     AsyncSummariser,
     Compaction,
@@ -15,11 +15,11 @@ from recollect.window.compaction import (
     oldest_first,
     summarised_by,
 )
-from recollect.window.composing import compose
 from recollect.window.composition import Composition, LeftOut, Part, Placed, Reason, Receipt
 from recollect.window.context import ContextWindow
 from recollect.window.items import ContextItem, RecalledMemory, Role, RoleName
-from recollect.window.keeping import Keep, Kept
+from recollect.window.offload import Keep, Kept
+from recollect.window.prompt_assembly import compose
 from recollect.window.snapshot import WindowSnapshot
 
 __all__ = [

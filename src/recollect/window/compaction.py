@@ -1,6 +1,6 @@
-"""Making room in a window: what goes, what is summed up, and a receipt for both.
+"""Compaction of a window: drop or summarise items, with a receipt.
 
-Pinned items never go. What goes is handed back; ``keeping`` sees to it that nobody loses it by compacting.
+Pinned items are never removed. Removed items are returned, so that ``offload`` can store them first.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -11,26 +11,26 @@ from typing import Literal
 
 from recollect import validation
 from recollect.errors import InvalidInput
-from recollect.text.recalled import own_words, strip_recalled
+from recollect.text.recall_markers import own_words, strip_recalled
 from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window import summary
 from recollect.window.items import TOKENS_MAX, ContextItem, Role, checked_items
 
 SUMMARY_SHARE = 0.25
-"""How much of the room behind the pinned items is made free for a summary, at least."""
+"""The least share of the tokens left by pinned items that is freed for a summary."""
 
 LEAD = "Summary of earlier turns:"
 _SUMMARY_ID = "summary-"
 
 Summariser = Callable[[Sequence[ContextItem], int], str]
-"""Sums up items in at most so many tokens."""
+"""Summarises items in at most the given number of tokens."""
 
 AsyncSummariser = Callable[[Sequence[ContextItem], int], Awaitable[str]]
-"""The same for a model that is waited for."""
+"""A :data:`Summariser` that is awaited."""
 
 
 class Strategy(StrEnum):
-    """What makes room: leaving out what is oldest or what matters least, or a summary.
+    """How to compact: drop the oldest or the least important items, or replace items by a summary.
 
     >>> [strategy.value for strategy in Strategy if strategy.advanced]
     ['extractive', 'summariser']
@@ -43,7 +43,7 @@ class Strategy(StrEnum):
 
     @property
     def advanced(self) -> bool:
-        """Whether it sums up. Plans may keep these to themselves."""
+        """Whether it summarises. Plans may exclude these strategies."""
         return self in (Strategy.EXTRACTIVE, Strategy.SUMMARISER)
 
 
@@ -53,11 +53,11 @@ StrategyName = Literal["oldest", "least_important", "extractive", "summariser"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReceipt:
-    """What compacting did. The ids are those of items; ``dropped`` were left out and ``summarised`` are in the summary.
+    """The result of a compaction, by item ids: ``dropped`` items were removed, ``summarised`` ones are in the summary.
 
-    ``shortened`` tells that the summary was longer than its room, and only its most telling sentences were taken.
-    Nothing is lost by a window of ``memories.agent(...)``: ``memory_ids`` has for each item that went the ids of the
-    memories with its original, for a summary those of all that it stood for. ``not_kept`` says why some have none.
+    ``shortened``: the summary exceeded its token limit and was cut to its highest-scoring sentences. A window of
+    ``memories.agent(...)`` loses nothing: ``memory_ids`` maps each removed item to the memories that hold its original
+    (for an earlier summary, those of everything it covered). ``not_kept`` says why some items have none.
 
     >>> CompactionReceipt(strategy=Strategy.OLDEST, target_tokens=10, tokens_before=8, tokens_after=8).dropped
     ()
@@ -77,7 +77,7 @@ class CompactionReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The items that remain, those that went, and the receipt.
+    """The remaining items, the removed items, and the receipt.
 
     >>> oldest_first([], 10).removed
     ()
@@ -89,7 +89,7 @@ class Compaction:
 
 
 def oldest_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction:
-    """Leave out the oldest items until the others have at most ``target_tokens``.
+    """Drop the oldest items until the rest has at most ``target_tokens``.
 
     >>> from datetime import UTC
     >>> day = datetime(2026, 1, 7, tzinfo=UTC)
@@ -97,11 +97,11 @@ def oldest_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction
     >>> oldest_first(turns, 10).receipt.dropped
     ('a',)
     """
-    return _dropping(Strategy.OLDEST, items, target_tokens, _age)
+    return _drop(Strategy.OLDEST, items, target_tokens, _age)
 
 
 def least_important_first(items: Iterable[ContextItem], target_tokens: int) -> Compaction:
-    """Leave out the items of the lowest priority until the others have at most ``target_tokens``; the oldest first.
+    """Drop the items of the lowest priority, oldest first, until the rest has at most ``target_tokens``.
 
     >>> from datetime import UTC
     >>> day = datetime(2026, 1, 7, tzinfo=UTC)
@@ -112,15 +112,15 @@ def least_important_first(items: Iterable[ContextItem], target_tokens: int) -> C
     >>> least_important_first(turns, 10).receipt.dropped
     ('0.1',)
     """
-    return _dropping(Strategy.LEAST_IMPORTANT, items, target_tokens, lambda item: (item.priority, *_age(item)))
+    return _drop(Strategy.LEAST_IMPORTANT, items, target_tokens, lambda item: (item.priority, *_age(item)))
 
 
 def extractive_summary(
     items: Iterable[ContextItem], target_tokens: int, *, counter: TokenCounter = by_characters
 ) -> Compaction:
-    """Put the most telling sentences of the oldest items in their place; no model is asked.
+    """Replace the oldest items by their highest-scoring sentences, without a model.
 
-    Where not even one sentence fits, the items are left out, as ``oldest_first`` does.
+    If not even one sentence fits, the items are dropped, as by ``oldest_first``.
 
     >>> from datetime import UTC
     >>> day = datetime(2026, 1, 7, tzinfo=UTC)
@@ -130,8 +130,8 @@ def extractive_summary(
     Summary of earlier turns:
     - user: I like green tea.
     """
-    work = _Work.of(Strategy.EXTRACTIVE, items, target_tokens, counter)
-    return work.done(work.extract())
+    plan = _SummaryPlan.of(Strategy.EXTRACTIVE, items, target_tokens, counter)
+    return plan.result(plan.extract())
 
 
 def summarised_by(
@@ -141,10 +141,9 @@ def summarised_by(
     *,
     counter: TokenCounter = by_characters,
 ) -> Compaction:
-    """Put a summary that a callable makes in the place of the oldest items.
+    """Replace the oldest items by a summary from a callable, which gets the items and a token limit.
 
-    It gets the items and the number of tokens that there is room for. If it writes more, the most telling sentences of
-    what it wrote are taken.
+    A summary above the limit is cut to its highest-scoring sentences.
 
     >>> from datetime import UTC
     >>> day = datetime(2026, 1, 7, tzinfo=UTC)
@@ -152,9 +151,9 @@ def summarised_by(
     >>> summarised_by(lambda items, tokens: "Greetings.", turns, 30).items[0].content
     'Summary of earlier turns:\\nGreetings.'
     """
-    work = _Work.of(Strategy.SUMMARISER, items, target_tokens, counter)
+    plan = _SummaryPlan.of(Strategy.SUMMARISER, items, target_tokens, counter)
     _check_callable(summariser)
-    return work.summed_up(summariser(work.going, work.summary_room)) if work.going else work.done(None)
+    return plan.with_summary(summariser(plan.replaced, plan.summary_room)) if plan.replaced else plan.result(None)
 
 
 async def asummarised_by(
@@ -164,7 +163,7 @@ async def asummarised_by(
     *,
     counter: TokenCounter = by_characters,
 ) -> Compaction:
-    """``summarised_by`` with a callable that is awaited.
+    """``summarised_by`` with an async callable.
 
     >>> import asyncio
     >>> async def nothing(items: Sequence[ContextItem], tokens: int) -> str:
@@ -172,9 +171,9 @@ async def asummarised_by(
     >>> asyncio.run(asummarised_by(nothing, [], 10)).items
     ()
     """
-    work = _Work.of(Strategy.SUMMARISER, items, target_tokens, counter)
+    plan = _SummaryPlan.of(Strategy.SUMMARISER, items, target_tokens, counter)
     _check_callable(summariser)
-    return work.summed_up(await summariser(work.going, work.summary_room)) if work.going else work.done(None)
+    return plan.with_summary(await summariser(plan.replaced, plan.summary_room)) if plan.replaced else plan.result(None)
 
 
 def compact(
@@ -185,7 +184,7 @@ def compact(
     summariser: Summariser | None = None,
     counter: TokenCounter = by_characters,
 ) -> Compaction:
-    """Make room by the strategy of that name.
+    """Compact by the named strategy.
 
     >>> compact([], 10, strategy="extractive").receipt.strategy is Strategy.EXTRACTIVE
     True
@@ -193,7 +192,7 @@ def compact(
     chosen = validation.choice("strategy", Strategy, strategy)
     if (chosen is Strategy.SUMMARISER) != (summariser is not None):
         raise InvalidInput(
-            "summariser and the strategy 'summariser' go together",
+            "summariser and strategy='summariser' need each other",
             details={"field": "summariser"},
             hint="pass both, or neither",
         )
@@ -217,28 +216,28 @@ def _age(item: ContextItem) -> tuple[datetime]:
     return (item.created_at,)
 
 
-def _dropping(
+def _drop(
     strategy: Strategy,
     items: Iterable[ContextItem],
     target_tokens: int,
     key: Callable[[ContextItem], tuple[object, ...]],
 ) -> Compaction:
     given, target = _checked(items, target_tokens)
-    going = _going(given, target, key)
-    return _compaction(strategy, given, going, target)
+    removed_ids = _to_remove(given, target, key)
+    return _compaction(strategy, given, removed_ids, target)
 
 
 def _checked(items: Iterable[ContextItem], target_tokens: int) -> tuple[list[ContextItem], int]:
     target = validation.integer("target_tokens", target_tokens, 0, TOKENS_MAX)
     given = checked_items("items", items)
     if len({item.id for item in given}) != len(given):
-        raise InvalidInput("items has an id twice", details={"field": "items.id"}, hint="give each item its own id")
+        raise InvalidInput("items has a duplicate id", details={"field": "items.id"}, hint="give each item its own id")
     needed = _tokens(item for item in given if item.pinned)
     if needed > target:
         raise InvalidInput(
             f"target_tokens is {target}, the pinned items need {needed}",
             details={"field": "target_tokens", "target_tokens": target, "needed_tokens": needed},
-            hint="allow more tokens, or unpin something",
+            hint="raise it, or unpin items",
         )
     return given, target
 
@@ -247,112 +246,114 @@ def _tokens(items: Iterable[ContextItem]) -> int:
     return sum(item.tokens for item in items)
 
 
-def _going(given: list[ContextItem], target: int, key: Callable[[ContextItem], tuple[object, ...]]) -> set[str]:
-    """The ids of the items that have to go, those first that the key puts first."""
+def _to_remove(given: list[ContextItem], target: int, key: Callable[[ContextItem], tuple[object, ...]]) -> set[str]:
+    """The ids of the items to remove, in the order of the key."""
     excess = _tokens(given) - target
-    going: set[str] = set()
+    removed_ids: set[str] = set()
     for item in sorted((item for item in given if not item.pinned), key=key):
         if excess <= 0:
             break
-        if item.tokens:  # one that takes no room makes none
-            going.add(item.id)
+        if item.tokens:  # removing an empty item frees nothing
+            removed_ids.add(item.id)
             excess -= item.tokens
-    return going
+    return removed_ids
 
 
 def _compaction(
     strategy: Strategy,
     given: list[ContextItem],
-    going: set[str],
+    removed_ids: set[str],
     target: int,
     *,
-    made: ContextItem | None = None,
+    summary_item: ContextItem | None = None,
     shortened: bool = False,
 ) -> Compaction:
-    """What is left: the summary stands where the first of the items stood that it sums up."""
+    """The result; the summary takes the place of the first item that it covers."""
     kept: list[ContextItem] = []
-    removed = [item for item in given if item.id in going]
+    removed = [item for item in given if item.id in removed_ids]
     for item in given:
-        if item.id not in going:
+        if item.id not in removed_ids:
             kept.append(item)
-        elif made is not None and item.id == removed[0].id:
-            kept.append(made)
+        elif summary_item is not None and item.id == removed[0].id:
+            kept.append(summary_item)
     ids = tuple(item.id for item in removed)
     receipt = CompactionReceipt(
         strategy=strategy,
         target_tokens=target,
         tokens_before=_tokens(given),
         tokens_after=_tokens(kept),
-        dropped=() if made else ids,
-        summarised=ids if made else (),
-        summary_id=made.id if made else None,
+        dropped=() if summary_item else ids,
+        summarised=ids if summary_item else (),
+        summary_id=summary_item.id if summary_item else None,
         shortened=shortened,
     )
     return Compaction(tuple(kept), tuple(removed), receipt)
 
 
 @dataclass(frozen=True)
-class _Work:
-    """A window that is being summed up: which items go, and how much room their summary has."""
+class _SummaryPlan:
+    """A summarising compaction in progress: the items to replace, and the token limit of their summary."""
 
     strategy: Strategy
     given: list[ContextItem]
-    going: tuple[ContextItem, ...]
+    replaced: tuple[ContextItem, ...]
     target: int
     room: int
     meter: Meter
 
     @classmethod
-    def of(cls, strategy: Strategy, items: Iterable[ContextItem], target_tokens: int, counter: TokenCounter) -> "_Work":
-        """Let the oldest go until the others leave room for a summary; none if all fit as they are."""
+    def of(
+        cls, strategy: Strategy, items: Iterable[ContextItem], target_tokens: int, counter: TokenCounter
+    ) -> "_SummaryPlan":
+        """Select the oldest items until the rest leaves room for a summary; none if everything fits already."""
         meter = Meter(counter)
         given, target = _checked(items, target_tokens)
         if _tokens(given) <= target:
             return cls(strategy, given, (), target, 0, meter)
         pinned = _tokens(item for item in given if item.pinned)
-        ids = _going(given, target - int((target - pinned) * SUMMARY_SHARE), _age)
-        going = tuple(item for item in given if item.id in ids)
-        return cls(strategy, given, going, target, target - _tokens(given) + _tokens(going), meter)
+        ids = _to_remove(given, target - int((target - pinned) * SUMMARY_SHARE), _age)
+        replaced = tuple(item for item in given if item.id in ids)
+        return cls(strategy, given, replaced, target, target - _tokens(given) + _tokens(replaced), meter)
 
     @property
     def summary_room(self) -> int:
-        """What a summariser may use: the room without the line that is set before its text."""
+        """The token limit for a summariser: the room without the lead line."""
         return max(0, self.room - self.meter(LEAD + "\n"))
 
     def extract(self) -> str | None:
-        """The most telling sentences of what goes, if one fits."""
+        """The highest-scoring sentences of the replaced items, or ``None`` if none fits."""
         said: list[summary.Sentence] = []
-        for item in self.going:
-            # What was recalled into an item is no part of the conversation: summed up, it would look as if it were.
+        for item in self.replaced:
+            # Recalled memories are not part of the conversation, and a summary would make them look like it.
             content = strip_recalled(item.content)
-            # By its id as well: anybody can write the words of a summary, and put words into somebody's mouth in it.
+            # The id is checked as well: any user can write a text that looks like a summary and misquotes others.
             earlier = item.id.startswith(_SUMMARY_ID) and content.startswith(LEAD)
             said += summary.reread(content) if earlier else summary.sentences(item.role.value, content)
         return summary.extract(said, LEAD, self.room, self.meter)
 
-    def summed_up(self, text: object) -> Compaction:
-        """The window with somebody's summary in it, shortened if it is too long for its room."""
+    def with_summary(self, text: object) -> Compaction:
+        """The result with a given summary, shortened if it exceeds its token limit."""
         written = validation.content(own_words(text, "summariser"), "summariser")
         content = f"{LEAD}\n{written}"
         if self.meter(content) <= self.room:
-            return self.done(content)
-        return self.done(summary.extract(summary.sentences("", written), LEAD, self.room, self.meter), shortened=True)
+            return self.result(content)
+        return self.result(summary.extract(summary.sentences("", written), LEAD, self.room, self.meter), shortened=True)
 
-    def done(self, content: str | None, *, shortened: bool = False) -> Compaction:
-        """The window with a summary in the place of what went, or without one."""
+    def result(self, content: str | None, *, shortened: bool = False) -> Compaction:
+        """The result with a summary in place of the removed items, or without one."""
         return _compaction(
             self.strategy,
             self.given,
-            {item.id for item in self.going},
+            {item.id for item in self.replaced},
             self.target,
-            made=None if content is None else self._item(content),
+            summary_item=None if content is None else self._item(content),
             shortened=shortened and content is not None,
         )
 
     def _item(self, content: str) -> ContextItem:
-        """The summary as an item: as important and as old as the latest that it stands for.
+        """The summary as an item, with the highest priority and the latest time of the items it covers.
 
-        It speaks as the user. As the system it would give every sentence that it quotes the system's authority.
+        Its role is ``user``: as ``system`` it would give every quoted sentence the authority of the system prompt.
         """
         taken = {item.id for item in self.given}
         ids = (f"{_SUMMARY_ID}{number}" for number in range(1, len(taken) + 2))
@@ -361,6 +362,6 @@ class _Work:
             role=Role.USER,
             content=content,
             tokens=self.meter(content),
-            created_at=max(item.created_at for item in self.going),
-            priority=max(item.priority for item in self.going),
+            created_at=max(item.created_at for item in self.replaced),
+            priority=max(item.priority for item in self.replaced),
         )

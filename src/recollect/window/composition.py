@@ -1,4 +1,4 @@
-"""What composing answers: the prompt, and a receipt for it."""
+"""The values that ``compose`` returns: a prompt and its receipt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from recollect.window.items import Role
 
 
 class Part(StrEnum):
-    """The parts of a prompt, in its order.
+    """The parts of a prompt, in order.
 
     >>> [part.value for part in Part]
     ['pinned', 'recalled', 'recent']
@@ -20,7 +20,7 @@ class Part(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why something stayed out: no room, said already, or not important enough.
+    """Why something was left out: over budget, a duplicate, or too low a priority.
 
     >>> Reason("budget") is Reason.BUDGET
     True
@@ -33,7 +33,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Something that went in: the id of an item, or of a memory in the part ``recalled``.
+    """An included input: the id of an item, or of a memory in the part ``recalled``.
 
     >>> Placed("018b", Part.RECALLED, 12).tokens
     12
@@ -46,7 +46,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that stayed out, and why.
+    """An input that was left out, and why.
 
     >>> LeftOut("018b", Part.RECALLED, Reason.BUDGET).reason.value
     'budget'
@@ -59,10 +59,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What went into a prompt, what stayed out and why. Everything that was given is in one of the two.
+    """What a prompt includes, and what was left out and why. Every input is in one of the two.
 
-    ``total_tokens`` is what the prompt takes in the form that takes more, text or messages, and never above
-    ``budget_tokens``. ``tokens_by_part`` is that of the messages, with what the client's format adds to each.
+    ``total_tokens`` counts the larger of the two forms, text or messages, and never exceeds ``budget_tokens``.
+    ``tokens_by_part`` counts the messages, with the tokens that the client's format adds to each.
 
     >>> Receipt(budget_tokens=10, total_tokens=0, tokens_by_part={}).left_out
     ()
@@ -77,7 +77,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A prompt, as text and as messages, with its receipt. ``pairs`` are the messages as role and content.
+    """A prompt as text and as messages, with its receipt. ``pairs`` are the messages as (role, content).
 
     >>> receipt = Receipt(budget_tokens=10, total_tokens=5, tokens_by_part={})
     >>> Composition("[user]\\nHi", (("user", "Hi"),), receipt).messages()
@@ -89,13 +89,13 @@ class Composition:
     receipt: Receipt
 
     def messages(self, *, system: bool = True) -> list[dict[str, str]]:
-        """The prompt in the form that the clients of language models take. The list is the caller's own.
+        """The prompt as a new list of messages in the form that LLM clients take.
 
-        Some clients take what the system says apart from the messages: give them ``system`` and ask without it here.
+        For clients with a separate parameter for the system prompt, pass it ``system`` and use ``system=False`` here.
         """
         return [{"role": role, "content": content} for role, content in self.pairs if system or role != Role.SYSTEM]
 
     @property
     def system(self) -> str:
-        """What the system says, as one text."""
+        """The system messages as one text."""
         return "\n\n".join(content for role, content in self.pairs if role == Role.SYSTEM)

@@ -1,4 +1,4 @@
-"""The list of what goes into the next call of a language model, under a maximum number of tokens."""
+"""The context window: the items of the next LLM call, under a token limit."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -8,9 +8,9 @@ from typing import Any
 
 from recollect import validation
 from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
-from recollect.text.recalled import own_words
+from recollect.text.recall_markers import own_words
 from recollect.text.tokens import Meter, TokenCounter, by_characters
-from recollect.window import compaction, composing, keeping, snapshot
+from recollect.window import compaction, offload, prompt_assembly, snapshot
 from recollect.window.compaction import AsyncSummariser, Compaction, Strategy, StrategyName, Summariser
 from recollect.window.composition import Composition
 from recollect.window.items import (
@@ -22,18 +22,18 @@ from recollect.window.items import (
     RoleName,
     checked_item,
 )
-from recollect.window.keeping import Keep, Kept
+from recollect.window.offload import Keep, Kept
 from recollect.window.snapshot import WindowSnapshot
 
 
 class ContextWindow:
-    """Items under a maximum number of tokens. Threads may share one.
+    """A thread-safe list of items under a token limit.
 
-    Nothing goes by itself: an item that does not fit is refused, with the numbers, and ``compact`` makes room. The
-    counter and a summariser are the caller's code and run outside the lock. With a ``clock`` times need not be given;
-    with ``recall``, which finds memories for a text, ``compose`` takes a query. What ``compact`` takes out is given to
-    ``keep`` first, which stores it: if it fails, everything stays in. ``permit`` raises where a strategy of compaction
-    is not allowed; ``tell`` hears of what was composed and compacted.
+    Nothing is removed automatically: an item that does not fit raises ``LimitReached``, and ``compact`` frees tokens.
+    The counter and the summariser run outside the lock. With a ``clock``, times are optional; with ``recall`` (a
+    function from a query to memories), ``compose`` takes a query. ``compact`` passes removed items to ``keep`` first,
+    which stores them; if it raises, nothing is removed. ``permit`` raises for strategies that are not allowed;
+    ``tell`` is called after each composition and compaction.
 
     >>> from datetime import UTC
     >>> window = ContextWindow(20)
@@ -54,7 +54,7 @@ class ContextWindow:
         permit: Callable[[Strategy], None] | None = None,
     ) -> None:
         self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
-        Meter(counter)  # refuses what cannot be called
+        Meter(counter)  # raises if it is not callable
         self._counter = counter
         self._clock = clock
         self._recall = recall
@@ -68,22 +68,22 @@ class ContextWindow:
 
     @property
     def max_tokens(self) -> int:
-        """What the items may have together."""
+        """The token limit."""
         return self._max_tokens
 
     @property
     def tokens_used(self) -> int:
-        """What the items have together."""
+        """The tokens of all items."""
         return self._used
 
     @property
     def tokens_free(self) -> int:
-        """What is left."""
+        """The tokens left."""
         return self._max_tokens - self._used
 
     @property
     def items(self) -> tuple[ContextItem, ...]:
-        """The items in the order in which they were added."""
+        """The items, in insertion order."""
         with self._lock:
             return tuple(self._items.values())
 
@@ -103,7 +103,8 @@ class ContextWindow:
     ) -> ContextItem:
         """Append an item. Without an ``id`` it gets the next number.
 
-        Memories that were recalled into the content are left out of it: ``compose`` brings them when they are needed.
+        Recalled memories within the content are stripped: ``compose`` adds them when needed. Raises ``LimitReached``
+        if the item does not fit, ``Conflict`` if the id exists.
         """
         draft = ContextItem(
             id="item" if id is None else id,
@@ -128,15 +129,15 @@ class ContextWindow:
             return item
 
     def pin(self, id: str) -> ContextItem:
-        """Keep an item whatever happens."""
+        """Protect an item from compaction."""
         return self._set_pinned(id, True)
 
     def unpin(self, id: str) -> ContextItem:
-        """Let an item go when there is no room."""
+        """Allow compaction to remove an item."""
         return self._set_pinned(id, False)
 
     def remove(self, id: str) -> ContextItem:
-        """Take an item out, pinned or not."""
+        """Remove an item, pinned or not; ``NotFound`` if it does not exist."""
         with self._lock:
             item = self._found(id)
             del self._items[item.id]
@@ -144,7 +145,7 @@ class ContextWindow:
             return item
 
     def clear(self, *, keep_pinned: bool = False) -> int:
-        """Take everything out; with ``keep_pinned``, all but the pinned items. Says how many went."""
+        """Remove all items, or all but the pinned ones; returns how many were removed."""
         keep = validation.flag("keep_pinned", keep_pinned)
         with self._lock:
             before = len(self._items)
@@ -158,21 +159,21 @@ class ContextWindow:
         strategy: Strategy | StrategyName = Strategy.OLDEST,
         summariser: Summariser | None = None,
     ) -> Compaction:
-        """Make room, down to a number of tokens; without one, down to half of the maximum.
+        """Reduce the window to ``target_tokens``, by default half of the limit.
 
-        What is added while a summariser works stays in. If anything else happens meanwhile, nothing is changed. What
-        goes is in long-term memory before it goes, if the window has one; the receipt says where.
+        Items added while a summariser runs are kept; any other concurrent change raises ``Conflict`` and nothing is
+        changed. If the window has a long-term memory, removed items are stored there first; the receipt has the ids.
         """
         chosen = self._permitted(strategy)
         before = self.items
         target = self._max_tokens // 2 if target_tokens is None else target_tokens
         done = compaction.compact(before, target, strategy=chosen, summariser=summariser, counter=self._counter)
         self._check_same(before, done)
-        return self._exchange(before, keeping.settled(done, self._kept(done)))
+        return self._exchange(before, offload.settled(done, self._kept(done)))
 
     async def acompact(self, target_tokens: int | None = None, *, summariser: AsyncSummariser) -> Compaction:
-        """``compact`` by a summariser that is awaited. What goes is stored by a thread, so that the loop runs on."""
-        from asyncio import to_thread  # lazy: whoever awaits this has loaded it, and others need not
+        """``compact`` by an async summariser. Removed items are stored in a thread: the event loop is not blocked."""
+        from asyncio import to_thread  # lazy: a caller that awaits has it loaded, others do not need it
 
         self._permitted(Strategy.SUMMARISER)
         before = self.items
@@ -180,11 +181,11 @@ class ContextWindow:
         done = await compaction.asummarised_by(summariser, before, target, counter=self._counter)
         self._check_same(before, done)
         kept = self._kept(done) if self._keep is None else await to_thread(self._kept, done)
-        return self._exchange(before, keeping.settled(done, kept))
+        return self._exchange(before, offload.settled(done, kept))
 
     def _kept(self, done: Compaction) -> Kept:
         if self._keep is None or not done.removed:
-            return keeping.unkept(done.removed, "this window has no memories to keep them in")
+            return offload.unkept(done.removed, "this window has no long-term memory")
         return self._keep(done.removed)
 
     def _permitted(self, strategy: Strategy | StrategyName) -> Strategy:
@@ -197,7 +198,9 @@ class ContextWindow:
         if given is not None:
             return given
         if self._clock is None:
-            raise InvalidInput(f"{field} is missing", details={"field": field}, hint="pass a time, or a clock at first")
+            raise InvalidInput(
+                f"{field} is missing", details={"field": field}, hint="pass a time, or create the window with a clock"
+            )
         return self._clock()
 
     def compose(
@@ -207,17 +210,17 @@ class ContextWindow:
         now: datetime | None = None,
         recalled: Iterable[RecalledMemory] = (),
         budget_tokens: int | None = None,
-        recalled_share: float = composing.RECALLED_SHARE,
+        recalled_share: float = prompt_assembly.RECALLED_SHARE,
         min_priority: float = 0.0,
-        message_tokens: int = composing.MESSAGE_TOKENS,
+        message_tokens: int = prompt_assembly.MESSAGE_TOKENS,
         recalled_role: Role | RoleName = Role.USER,
     ) -> Composition:
-        """A prompt of the items and of recalled memories, those for a query among them; see
+        """Compose a prompt of the items and of recalled memories, including those found for ``query``; see
         :func:`recollect.window.compose`.
         """
         moment = self._time("now", now)
         items = self.items
-        composed = composing.compose(
+        composed = prompt_assembly.compose(
             budget_tokens=self._max_tokens if budget_tokens is None else budget_tokens,
             now=moment,
             recent=items,
@@ -237,29 +240,29 @@ class ContextWindow:
             return ()
         if self._recall is None:
             raise InvalidInput(
-                "this window has nothing to search in",
+                "this window has no memories to search",
                 details={"field": "query"},
                 hint="pass recalled=, or use the context of memories.agent(...)",
             )
         return self._recall(query)
 
     def snapshot(self) -> WindowSnapshot:
-        """What the window holds now, as a value."""
+        """The current items, as a value."""
         with self._lock:
             return WindowSnapshot(
                 max_tokens=self._max_tokens, items=tuple(self._items.values()), numbered=self._numbered
             )
 
     def restore(self, state: WindowSnapshot | Mapping[str, Any]) -> None:
-        """Hold what a snapshot holds, and nothing else.
+        """Replace all items by those of a snapshot.
 
-        The window keeps its own maximum and counts anew, since it may have another counter. If the items are not
-        right, or are too many, nothing is changed.
+        The window keeps its own limit and recounts the tokens, since its counter may differ. If the snapshot is
+        invalid or does not fit, an error is raised and nothing is changed.
         """
         self._hold(self._recounted(state))
 
     def _recounted(self, state: WindowSnapshot | Mapping[str, Any]) -> WindowSnapshot:
-        """The snapshot as this window can hold it, by its own maximum and counter; nothing is changed yet."""
+        """The snapshot, validated and recounted by this window's counter and limit; changes nothing."""
         wanted = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
         meter = Meter(self._counter)
         items = tuple(replace(item, tokens=meter(item.content)) for item in wanted.items)
@@ -269,7 +272,7 @@ class ContextWindow:
         return replace(wanted, max_tokens=self._max_tokens, items=items)
 
     def _hold(self, recounted: WindowSnapshot) -> None:
-        """Hold what ``_recounted`` found right: the part of restoring that cannot fail."""
+        """Apply the result of ``_recounted``: the part of a restore that cannot fail."""
         with self._lock:
             self._set_items(recounted.items)
             self._numbered = recounted.numbered
@@ -300,7 +303,7 @@ class ContextWindow:
         return LimitReached(
             f"{field} has {tokens} tokens, {self._max_tokens - used} of {self._max_tokens} are free",
             details={"field": field, "tokens": tokens, "used_tokens": used, "max_tokens": self._max_tokens},
-            hint="compact the window, or give it more tokens",
+            hint="compact the window, or raise max_tokens",
         )
 
     def _set_items(self, items: Iterable[ContextItem]) -> None:
@@ -308,7 +311,7 @@ class ContextWindow:
         self._used = sum(item.tokens for item in self._items.values())
 
     def _exchange(self, before: tuple[ContextItem, ...], done: Compaction) -> Compaction:
-        """Put the result of a compaction in the place of what was compacted; what came behind it stays behind it."""
+        """Replace the compacted items by the result; items added since stay at the end."""
         with self._lock:
             added = self._added(before, done)
             self._set_items([*done.items, *added])
@@ -317,17 +320,17 @@ class ContextWindow:
         return done
 
     def _check_same(self, before: tuple[ContextItem, ...], done: Compaction) -> None:
-        """Look whether the exchange can be made, before anything is kept for it."""
+        """Raise ``Conflict`` before anything is stored, if the window changed."""
         with self._lock:
             self._added(before, done)
 
     def _added(self, before: tuple[ContextItem, ...], done: Compaction) -> tuple[ContextItem, ...]:
-        """What came since, if nothing else happened. Called with the lock held."""
+        """The items added since; ``Conflict`` after any other change. Called with the lock held."""
         current = tuple(self._items.values())
         if current[: len(before)] != before:
             raise Conflict("the window changed while it was compacted", hint="compact it again")
         added = current[len(before) :]
         kept = {item.id for item in done.items}
         if any(item.id in kept for item in added):
-            raise Conflict("an item was added under the id of the summary", hint="compact it again")
+            raise Conflict("an item with the id of the summary was added", hint="compact it again")
         return added

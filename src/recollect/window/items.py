@@ -1,4 +1,4 @@
-"""What a context window holds, and what recall brings to it."""
+"""Items of a context window, recalled memories, and their validation."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from recollect.types.memory import DEFAULT_IMPORTANCE
 
 DEFAULT_PRIORITY = DEFAULT_IMPORTANCE
 TOKENS_MAX = 2**53
-"""No window and no budget is larger: above this, JSON readers lose digits."""
+"""The largest token limit: above this, JSON readers lose precision."""
 
 
 class Role(StrEnum):
-    """Who speaks.
+    """The role of a message.
 
     >>> Role("assistant") is Role.ASSISTANT
     True
@@ -35,11 +35,11 @@ RoleName = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextItem:
-    """One thing that goes into the next call: an instruction, a turn, the answer of a tool.
+    """One item of the next LLM call: an instruction, a turn, a tool result.
 
-    ``tokens`` is counted once, when the item is made. ``priority`` is from 0 to 1. ``source`` is the id of the memory
-    that says the same, if there is one: it is then not recalled a second time, and it remains when the item is dropped.
-    A summary has in ``summary_of`` the ids of the memories that keep what it sums up.
+    ``tokens`` is counted once, when the item is created. ``priority`` is from 0 to 1. ``source`` is the id of the
+    memory with the same content, if any: that memory is not recalled as well, and not stored again when the item is
+    dropped. ``summary_of`` of a summary has the ids of the memories that hold the summarised originals.
 
     >>> from datetime import UTC
     >>> ContextItem(
@@ -61,7 +61,7 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledMemory:
-    """A memory on its way into a prompt: what it says, and where it comes from.
+    """A memory to be included in a prompt: its content and origin.
 
     >>> from datetime import UTC
     >>> RecalledMemory(
@@ -79,7 +79,7 @@ class RecalledMemory:
 
     @classmethod
     def of(cls, hit: Hit) -> "RecalledMemory":
-        """What a search found.
+        """The recalled memory of a search hit.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -100,7 +100,7 @@ class RecalledMemory:
 
 
 def checked_item(value: object, field: str = "item") -> ContextItem:
-    """An item whose every field can be relied on, or an error that names the one that cannot.
+    """A validated item; ``InvalidInput`` names the field that is wrong.
 
     >>> checked_item("Hi")
     Traceback (most recent call last):
@@ -120,12 +120,12 @@ def checked_item(value: object, field: str = "item") -> ContextItem:
     if not isinstance(sources, tuple) or not all(isinstance(id, str) for id in sources):
         raise _wrong_kind(f"{field}.summary_of", tuple, sources, "pass the ids of memories")
     if role is value.role and created_at is value.created_at and priority is value.priority:
-        return value  # most are as they should be, and a prompt has hundreds of them
+        return value  # avoids a copy: most items are normalised already, and a prompt has hundreds
     return replace(value, role=role, created_at=created_at, priority=priority)
 
 
 def checked_items(field: str, values: object) -> list[ContextItem]:
-    """Several items, in their order.
+    """Validated items, in order.
 
     >>> checked_items("recent", [])
     []
@@ -134,10 +134,10 @@ def checked_items(field: str, values: object) -> list[ContextItem]:
 
 
 def checked_memories(values: object) -> list[RecalledMemory]:
-    """Several recalled memories, in their order.
+    """Validated recalled memories, in order.
 
-    Their content may be any text, since it was stored by somebody else: whatever cannot stand in a prompt is replaced
-    when it is written there, because one strange memory must not keep the others out.
+    Their content may be any text: unsafe characters are replaced when the prompt is written, so that one bad memory
+    does not fail the whole prompt.
 
     >>> checked_memories([])
     []

@@ -1,9 +1,9 @@
-"""Working memory: keys and values of one agent while it runs, in process, with scopes that come and go."""
+"""Working memory: the in-process key-value state of one running agent, with nested scopes."""
 
-from recollect.working.entries import Entry, Limits
-from recollect.working.memory import WorkingMemory, WorkingStats
+from recollect.working.entry import Entry, Limits
 from recollect.working.scopes import WorkingScope
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot
+from recollect.working.working_memory import WorkingMemory, WorkingStats
 
 __all__ = [
     "Entry",

@@ -1,4 +1,4 @@
-"""Scopes: levels of working memory that come and go."""
+"""Scopes: temporary levels of working memory."""
 
 from types import TracebackType
 from typing import Any, TypeVar, overload
@@ -6,19 +6,19 @@ from typing import Any, TypeVar, overload
 from recollect import validation
 from recollect.errors import LimitReached
 from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
-from recollect.working.agents import AgentState
-from recollect.working.entries import Entry, Slot, checked_key, decode, shown
-from recollect.working.levels import Level, one_step
+from recollect.working.agent_state import AgentState
+from recollect.working.entry import Entry, Slot, checked_key, decode, quoted
+from recollect.working.scope_chain import Level, atomic
 
 T = TypeVar("T")
 D = TypeVar("D")
 
 
 class WorkingScope(Level):
-    """A level of its own for a task: it sees what is below it, hides what it sets anew, and ends with the task.
+    """A temporary level for one task, nested in a parent level.
 
-    Reads look here first, then in the parent, and so on down to the agent's own level. Writes and removals stay
-    here. After ``dispose`` every use of the scope, and of the scopes within it, is an error.
+    Reads look here first, then in the parent, and so on down to the root level; writes and removals affect this scope
+    only. After ``dispose`` every use of the scope, and of the scopes within it, raises ``ScopeDisposed``.
 
     >>> from datetime import UTC, datetime
     >>> from recollect.working import WorkingMemory
@@ -38,35 +38,35 @@ class WorkingScope(Level):
 
     @property
     def id(self) -> str:
-        """The id that snapshots and events name it by."""
+        """The id used in snapshots and events."""
         return self._id
 
     @property
     def name(self) -> str:
-        """What the caller named it; several scopes may have one name."""
+        """The name given by the caller; not necessarily unique."""
         return self._name
 
     @property
     def parent(self) -> Level:
-        """The scope around it, or the agent's working memory."""
+        """The enclosing scope, or the agent's working memory."""
         return self._parent
 
     @property
     def is_disposed(self) -> bool:
-        """Whether it, or a scope around it, has ended."""
+        """Whether this scope, or an enclosing one, was disposed."""
         return self._disposed
 
     @property
     def local_count(self) -> int:
-        """How many entries this scope itself has."""
+        """The number of entries in this scope itself."""
         return len(self._local_slots())
 
     def create_scope(self, name: str) -> "WorkingScope":
-        """A scope within this one."""
+        """Create a scope within this one."""
         return new_scope(self, name)
 
     def children(self) -> tuple["WorkingScope", ...]:
-        """The scopes directly within this one, the oldest first."""
+        """The scopes directly within this one, oldest first."""
         with self._lock:
             self._check()
             return tuple(scope for scope in scopes_of(self._agent) if scope._parent is self)
@@ -97,9 +97,9 @@ class WorkingScope(Level):
         return {key: slot.entry(key) for key, slot in self._local_slots().items()}
 
     def merge_to_parent(self, *, overwrite: bool = True) -> int:
-        """Move the entries of this scope to its parent, with their ids and counters; how many went.
+        """Move the entries of this scope to its parent, with ids and counters; returns how many were moved.
 
-        Without ``overwrite``, keys that the parent itself has stay as they are on both levels.
+        Without ``overwrite``, keys that exist in the parent itself stay unchanged on both levels.
         """
         validation.flag("overwrite", overwrite)
         parent, now = self._parent, self._clock()
@@ -107,21 +107,21 @@ class WorkingScope(Level):
         with self._lock:
             self._check()
             self._sweep(now)
-            with one_step(self, parent):
+            with atomic(self, parent):
                 for key, slot in list(self._slots.items()):
                     is_update = parent._local(key, now) is not None
                     if overwrite or not is_update:
                         self._drop(key)
-                        parent._adopt(key, slot)
+                        parent._take_over(key, slot)
                         moved.append((key, slot, is_update))
         for key, slot, is_update in moved:
-            self._tell_removed(key, now)
-            parent._tell_set(key, slot, is_update, now)
+            self._emit_removed(key, now)
+            parent._emit_set(key, slot, is_update, now)
         return len(moved)
 
     def dispose(self) -> int:
-        """End this scope and the scopes within it; how many entries went. Doing it again does nothing."""
-        return end_scopes(self._agent, self)
+        """Dispose this scope and the scopes within it; returns the number of entries removed. Idempotent."""
+        return dispose_scopes(self._agent, self)
 
     def __enter__(self) -> "WorkingScope":
         with self._lock:
@@ -142,7 +142,7 @@ class WorkingScope(Level):
 
 
 def new_scope(parent: Level, name: str) -> WorkingScope:
-    """A scope on top of a level, announced."""
+    """Create a scope on a level and emit ``WorkingScopeCreated``."""
     agent = parent._agent
     name, now = validation.line("name", name), agent.clock()
     with agent.lock:
@@ -150,9 +150,9 @@ def new_scope(parent: Level, name: str) -> WorkingScope:
         count = len(agent.scopes)
         if count >= agent.limits.scopes:
             raise LimitReached(
-                f"no room for scope {shown(name)}: the agent has {count} scopes, the limit is {agent.limits.scopes}",
+                f"cannot create scope {quoted(name)}: the agent has {count} scopes, the limit is {agent.limits.scopes}",
                 details={"field": "name", "name": name, "scopes": count, "limit": agent.limits.scopes},
-                hint="dispose scopes that are done, best with a `with` block, or raise limits.scopes",
+                hint="dispose finished scopes, or raise limits.scopes",
             )
         scope = WorkingScope(agent, parent, agent.new_id(now), name)
         agent.scopes[scope.id] = scope
@@ -168,14 +168,14 @@ def scopes_of(agent: AgentState) -> list[WorkingScope]:
     return [level for level in agent.scopes.values() if isinstance(level, WorkingScope)]
 
 
-def end_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
-    """End a scope and all that stand on it, or every scope, the innermost first; how many entries went."""
-    now, gone = agent.clock(), list[WorkingScope]()
+def dispose_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
+    """Dispose a scope with its descendants, or every scope, innermost first; returns the number of entries removed."""
+    now, chosen = agent.clock(), list[WorkingScope]()
     with agent.lock:
         for scope in scopes_of(agent):
-            if first is None or scope is first or scope._parent in gone:
-                gone.append(scope)
-        counts = [(scope, scope._end(now)) for scope in reversed(gone)]
+            if first is None or scope is first or scope._parent in chosen:
+                chosen.append(scope)
+        counts = [(scope, scope._dispose(now)) for scope in reversed(chosen)]
     if agent.bus.wants(WorkingScopeDisposed):
         for scope, count in counts:
             agent.bus.emit(

@@ -1,4 +1,4 @@
-"""Factories that are running: for each key one, whoever asks, and nobody waits in a circle."""
+"""Single-flight per key, with deadlock detection: one caller runs the factory, the others wait for its result."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
-class Flight:
-    """A factory that runs now, and the thread that it runs in."""
+class Call:
+    """A factory call in progress, and the thread that runs it."""
 
     __slots__ = ("thread",)
 
@@ -21,135 +21,135 @@ class Flight:
         self.thread = threading.get_ident()
 
 
-_MAKING: ContextVar[tuple[Flight, ...]] = ContextVar("making", default=())
-"""The factories that the running code is a part of. Tasks and threads that a factory starts inherit it."""
+_RUNNING: ContextVar[tuple[Call, ...]] = ContextVar("running", default=())
+"""The factory calls that the current code runs in. Tasks and threads started by a factory inherit the context."""
 
 
 @contextmanager
-def making(flight: Flight) -> Iterator[None]:
-    """Run a factory as that of a flight."""
-    token = _MAKING.set((*_MAKING.get(), flight))
+def running(call: Call) -> Iterator[None]:
+    """Mark the code within as part of a factory call."""
+    token = _RUNNING.set((*_RUNNING.get(), call))
     try:
         yield
     finally:
-        with suppress(ValueError):  # a coroutine that is thrown away ends in a context that is not its own
-            _MAKING.reset(token)
+        with suppress(ValueError):  # a discarded coroutine is closed in a different context
+            _RUNNING.reset(token)
 
 
 class Waiter:
-    """Somebody who waits for a flight. One that ``blocks`` keeps its whole thread from going on."""
+    """A caller waiting for a call to finish. If ``blocks_thread``, its whole thread is blocked meanwhile."""
 
-    blocks: bool
+    blocks_thread: bool
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
-        self.part_of = _MAKING.get()
+        self.within = _RUNNING.get()
 
     def wake(self) -> None:
-        """The flight has landed."""
+        """The call has finished."""
         raise NotImplementedError
 
-    def holds_up(self, flight: Flight) -> bool:
-        """Whether that flight cannot land before this waiter goes on."""
-        return flight in self.part_of or (self.blocks and flight.thread == self.thread)
+    def delays(self, call: Call) -> bool:
+        """Whether the call cannot finish before this waiter resumes."""
+        return call in self.within or (self.blocks_thread and call.thread == self.thread)
 
 
 class ThreadWaiter(Waiter):
-    """A thread that waits."""
+    """A waiting thread."""
 
-    blocks = True
+    blocks_thread = True
 
     def __init__(self) -> None:
         super().__init__()
-        self._landed = threading.Event()
+        self._finished = threading.Event()
 
     def wake(self) -> None:
-        """The flight has landed."""
-        self._landed.set()
+        """The call has finished."""
+        self._finished.set()
 
     def wait(self) -> None:
-        """Until it has. Never called with the lock held."""
-        self._landed.wait()
+        """Block until the call has finished. Never called with the lock held."""
+        self._finished.wait()
 
 
 class TaskWaiter(Waiter):
-    """A task that waits; its event loop goes on."""
+    """A waiting task; its event loop keeps running."""
 
-    blocks = False
+    blocks_thread = False
 
     def __init__(self) -> None:
-        from asyncio import get_running_loop  # lazy: whoever runs a task has loaded it, and others need not
+        from asyncio import get_running_loop  # lazy: a caller with a task has it loaded, others do not need it
 
         super().__init__()
         self._loop = get_running_loop()
-        self.landed: Future[None] = self._loop.create_future()
+        self.finished: Future[None] = self._loop.create_future()
 
     def wake(self) -> None:
-        """Told to the loop from whichever thread ran the factory; one that is closed has nobody waiting."""
+        """Resolve the future from any thread. A closed loop has no tasks left to wake."""
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._settle)
+            self._loop.call_soon_threadsafe(self._resolve)
 
-    def _settle(self) -> None:
-        if not self.landed.done():
-            self.landed.set_result(None)
+    def _resolve(self) -> None:
+        if not self.finished.done():
+            self.finished.set_result(None)
 
 
 W = TypeVar("W", bound=Waiter)
 
 
-class Flights:
-    """Who makes what, and who waits for whom. Every method is called with the agent's lock held.
+class SingleFlight:
+    """The factory calls in progress and the callers waiting for them. Every method needs the agent's lock held.
 
-    >>> flights = Flights()
-    >>> isinstance(flights.board("plan", "plan", ThreadWaiter), Flight)
+    >>> single_flight = SingleFlight()
+    >>> isinstance(single_flight.join("plan", "plan", ThreadWaiter), Call)
     True
-    >>> flights.land("plan")
+    >>> single_flight.finish("plan")
     """
 
     def __init__(self) -> None:
-        self._flying: dict[Hashable, Flight] = {}
-        self._waiting: dict[Waiter, Flight] = {}
+        self._calls: dict[Hashable, Call] = {}
+        self._waiting: dict[Waiter, Call] = {}
 
-    def board(self, what: Hashable, key: str, waiting: Callable[[], W]) -> Flight | W:
-        """A flight if the caller is to make it, or somebody who waits for the one under way.
+    def join(self, identity: Hashable, key: str, new_waiter: Callable[[], W]) -> Call | W:
+        """A new call for the caller to run, or a waiter on the call in progress.
 
-        Two factories that each need what the other one makes would wait forever; the second to ask is refused. So is a
-        thread that would wait for a task of its own event loop.
+        Raises ``InvalidInput`` if waiting would deadlock: two factories that need each other's result, or a thread
+        that would wait for a task of its own event loop.
         """
-        flight = self._flying.get(what)
-        if flight is None:
-            return self._flying.setdefault(what, Flight())
-        waiter = waiting()
-        if self._in_a_circle(waiter, flight):
+        call = self._calls.get(identity)
+        if call is None:
+            return self._calls.setdefault(identity, Call())
+        waiter = new_waiter()
+        if self._would_deadlock(waiter, call):
             raise InvalidInput(
                 f"the factory for {key!r} waits for its own result",
                 details={"field": "factory", "key": key},
                 hint="a factory must not get_or_set a key whose factory needs this one, and code that runs in an event "
                 "loop awaits aget_or_set",
             )
-        self._waiting[waiter] = flight
+        self._waiting[waiter] = call
         return waiter
 
-    def _in_a_circle(self, waiter: Waiter, flight: Flight) -> bool:
-        """Whether the flight, or one that it waits for in turn, cannot land before the waiter goes on."""
-        ahead, seen = [flight], {flight}
-        while ahead:
-            one = ahead.pop()
-            if waiter.holds_up(one):
+    def _would_deadlock(self, waiter: Waiter, call: Call) -> bool:
+        """Whether the call, or one that it transitively waits for, cannot finish before the waiter resumes."""
+        pending, seen = [call], {call}
+        while pending:
+            current = pending.pop()
+            if waiter.delays(current):
                 return True
             for other, awaited in self._waiting.items():
-                if awaited not in seen and other.holds_up(one):
+                if awaited not in seen and other.delays(current):
                     seen.add(awaited)
-                    ahead.append(awaited)
+                    pending.append(awaited)
         return False
 
-    def land(self, what: Hashable) -> None:
-        """The factory is done; who waited looks again."""
-        landed = self._flying.pop(what)
-        for waiter in [waiter for waiter, flight in self._waiting.items() if flight is landed]:
-            self.leave(waiter)
+    def finish(self, identity: Hashable) -> None:
+        """End a call and wake its waiters, which look the key up again."""
+        finished = self._calls.pop(identity)
+        for waiter in [waiter for waiter, call in self._waiting.items() if call is finished]:
+            self.withdraw(waiter)
             waiter.wake()
 
-    def leave(self, waiter: Waiter) -> None:
-        """It waits no more."""
+    def withdraw(self, waiter: Waiter) -> None:
+        """Remove a waiter."""
         self._waiting.pop(waiter, None)

@@ -1,4 +1,4 @@
-"""A snapshot of working memory: a value that can be written as JSON, and what is checked when it comes back."""
+"""Snapshots of working memory: values with a JSON form, and their validation."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from datetime import datetime
 from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached
 from recollect.types import MemoryType
-from recollect.working.entries import (
-    About,
+from recollect.working.entry import (
+    Attributes,
     Entry,
+    KeyState,
     Limits,
-    Lineage,
     Slot,
     checked_key,
     checked_size,
     encode_metadata,
-    shown,
+    quoted,
 )
 
 FORMAT_VERSION = 1
-"""Raised when an older release could not read what a newer one writes."""
+"""Incremented when older releases cannot read the new form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeSnapshot:
-    """A scope with its own entries. Without a parent, it stands on the agent's own level.
+    """A scope with its own entries. Without ``parent_id``, its parent is the root level.
 
     >>> ScopeSnapshot(id="1", name="plan").parent_id is None
     True
@@ -39,7 +39,7 @@ class ScopeSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingSnapshot:
-    """All of an agent's working memory at one moment. Each scope stands after its parent.
+    """An agent's whole working memory at one moment. Each scope comes after its parent.
 
     >>> from datetime import UTC
     >>> snapshot = WorkingSnapshot(agent_id="debugger", taken_at=datetime(2026, 1, 7, tzinfo=UTC))
@@ -54,16 +54,16 @@ class WorkingSnapshot:
     version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
-        """The snapshot as a JSON text."""
+        """The snapshot as JSON."""
         return codec.encode_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "WorkingSnapshot":
-        """The snapshot that ``to_json`` wrote."""
+        """Decode the output of ``to_json``; anything else raises ``InvalidInput``."""
         try:
             return codec.decode_as(text, cls)
         except (ValueError, TypeError, RecursionError):
-            raise _wrong("is not JSON of a snapshot", "pass what to_json returned") from None
+            raise _wrong("is not the JSON form of a snapshot", "pass the output of to_json") from None
 
 
 def _wrong(what: str, hint: str) -> InvalidInput:
@@ -74,19 +74,22 @@ Slots = dict[str, Slot]
 
 
 def checked(snapshot: object, agent_id: str, limits: Limits, now: datetime) -> dict[str | None, Slots]:
-    """The slots of each level by the id of its scope, ``None`` for the agent's own. What has expired is left out."""
+    """The slots of each level by scope id, ``None`` for the root level, without expired entries.
+
+    Raises ``InvalidInput`` for a malformed snapshot and ``LimitReached`` for one above the limits.
+    """
     if not isinstance(snapshot, WorkingSnapshot):
         raise _wrong(f"must be a WorkingSnapshot, not {type(snapshot).__name__}", "read it with from_json")
     if snapshot.version != FORMAT_VERSION:
         raise _wrong(f"has version {snapshot.version}, this release reads {FORMAT_VERSION}", "upgrade")
     if snapshot.agent_id != agent_id:
-        raise _wrong("belongs to another agent", "restore it into the working memory of the agent that made it")
+        raise _wrong("belongs to another agent", "restore it into the working memory of the same agent")
     levels: dict[str | None, Slots] = {None: _slots(snapshot.entries, limits, now)}
     for scope in snapshot.scopes:
         validation.line("snapshot.scopes.id", scope.id)
         validation.line("snapshot.scopes.name", scope.name)
         if scope.id in levels or scope.parent_id not in levels:
-            raise _wrong("has a scope twice, or before its parent", "restore it as it was taken")
+            raise _wrong("has a duplicate scope, or a scope before its parent", "restore an unmodified snapshot")
         levels[scope.id] = _slots(scope.entries, limits, now)
     _fits("entries", sum(len(slots) for slots in levels.values()), limits.entries)
     _fits("scopes", len(snapshot.scopes), limits.scopes)
@@ -108,7 +111,7 @@ def _slots(entries: Iterable[Entry], limits: Limits, now: datetime) -> Slots:
     for entry in entries:
         key = checked_key(entry.key)
         if key in slots:
-            raise _wrong(f"has the key {shown(key)} twice on one level", "restore it as it was taken")
+            raise _wrong(f"has the key {quoted(key)} more than once on one level", "restore an unmodified snapshot")
         slot = checked_size(key, _slot(key, entry), limits.entry_bytes)
         if not slot.expired(now):
             slots[key] = slot
@@ -116,25 +119,25 @@ def _slots(entries: Iterable[Entry], limits: Limits, now: datetime) -> Slots:
 
 
 def _slot(key: str, entry: Entry) -> Slot:
-    """The slot that an entry was made from; a snapshot from outside may hold anything."""
+    """Validate an entry and turn it into a slot: a snapshot may come from anywhere."""
     try:
         codec.decode_json(entry.content)
         content = entry.content.encode()
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise _wrong(f"has no JSON for the key {shown(key)}", "restore it as it was taken") from None
+        raise _wrong(f"has no JSON for the key {quoted(key)}", "restore an unmodified snapshot") from None
     slot = Slot(
         content,
         validation.line("snapshot.type_name", entry.type_name, validation.CONTENT_BYTES),
         validation.moment("snapshot.timestamp", entry.timestamp),
         validation.optional_moment("snapshot.expires_at", entry.expires_at),
-        About(
+        Attributes(
             validation.choice("snapshot.type", MemoryType, entry.type),
             validation.unit("snapshot.importance", entry.importance),
             validation.tags(entry.tags, "snapshot.tags"),
             encode_metadata(entry.metadata, "snapshot.metadata"),
         ),
     )
-    lineage = slot.lineage = Lineage(slot.timestamp, validation.line("snapshot.id", entry.id))
-    lineage.access_count = validation.integer("snapshot.access_count", entry.access_count, 0, 2**63 - 1)
-    lineage.last_accessed_at = validation.optional_moment("snapshot.last_accessed_at", entry.last_accessed_at)
+    key_state = slot.key_state = KeyState(slot.timestamp, validation.line("snapshot.id", entry.id))
+    key_state.access_count = validation.integer("snapshot.access_count", entry.access_count, 0, 2**63 - 1)
+    key_state.last_accessed_at = validation.optional_moment("snapshot.last_accessed_at", entry.last_accessed_at)
     return slot

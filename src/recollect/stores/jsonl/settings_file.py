@@ -56,8 +56,9 @@ class SettingsFile:
         kept = {name: value for name, value in values.items() if name != "epoch"}
         if self.damaged:
             self._disk.replace(f"{SETTINGS}.damaged", self._disk.read(SETTINGS)[0])
-        data = codec.encode_json({"version": lines.SCHEMA, **dict(sorted(kept.items()))})
-        self._disk.replace(SETTINGS, data.replace(b",", b",\n ") + b"\n")
+        pairs = {"version": lines.SCHEMA, **dict(sorted(kept.items()))}.items()
+        rows = b",\n ".join(codec.encode_json(name) + b": " + codec.encode_json(value) for name, value in pairs)
+        self._disk.replace(SETTINGS, b"{" + rows + b"}\n")
         self.seen, self.damaged = None, False
 
     def begin_epoch(self) -> None:

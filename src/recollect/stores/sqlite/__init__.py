@@ -1,8 +1,9 @@
 """The embedded store, in one SQLite file.
 
-``schema`` the tables, ``connections`` opening and pooling, ``commit`` grouping writers, ``journal`` appending,
-``rows`` values as rows, ``queries`` filters as SQL, ``reads`` and ``store`` the two halves of the store, ``doctor``
-checking and mending.
+``store`` the bundle, ``file`` what its parts share, ``journal``, ``records`` and ``images`` the parts. Below them:
+``transaction`` appending, ``commit`` group commit, ``statements`` and ``queries`` the SQL of reads, ``rows`` values as
+rows, ``embedding`` later vectors, ``projections`` and ``doctor`` checks and repairs, ``connections`` opening and
+pooling, ``schema``, ``schema_5`` and ``old_words`` the tables and their migrations.
 """
 
 from recollect.stores.sqlite.store import SqliteStore

@@ -1,6 +1,6 @@
 """Group commit: the writes of many threads in one transaction, paid for with one fsync.
 
-A thread that wants to write queues its job. If nobody leads, it becomes the leader: it takes everything queued, runs it
+A thread that wants to write queues its job. If there is no leader, it becomes one: it takes everything queued, runs it
 in one transaction, commits, and hands the lead to the first thread that queued meanwhile. A job is acknowledged
 only after the commit that holds it.
 """
@@ -50,7 +50,7 @@ class Job(Generic[T]):
         """Sleep until the job is settled or becomes the leader, then wake the neighbour.
 
         Threads are woken one by one, each by the one before it: a hundred at once would fight for the interpreter's
-        lock and take three times as long. If one was interrupted and wakes nobody, the others notice by themselves.
+        lock and take three times as long. A thread whose neighbour was interrupted wakes by its timeout.
         """
         while not (self.settled or self.leads):
             self._bell.acquire(timeout=_LOOK_S)
@@ -143,7 +143,7 @@ class GroupCommit(Generic[W]):
         try:
             self._transaction(group)
         except apsw.BusyError as error:
-            # Whoever holds the file holds it against all of them; alone, each would wait as long once more.
+            # Another process holds the lock of the file: alone, each job would wait for it once more.
             for job in group:
                 job.error = error
         except Exception as error:  # noqa: BLE001  # reason: every job of the group must hear of whatever ended it
@@ -204,7 +204,7 @@ class GroupCommit(Generic[W]):
         self._disconnect()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on with the queue; a child starts with an empty one, since the threads in it are the parent's."""
+        """Resume the queue; a child starts with an empty one, since the queued threads are the parent's."""
         self._forking = False
         if in_child:
             self._mutex, self._queue = threading.Lock(), []

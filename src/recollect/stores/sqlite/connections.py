@@ -123,7 +123,7 @@ def _touch_private(path: Path) -> None:
     if start is None or (start != _MAGIC and start.strip(b"\x00")):
         raise _not_ours(path)
     if start == b"":
-        with suppress(PermissionError):  # made by somebody else for us: then its mode is theirs as well
+        with suppress(PermissionError):  # another user created it: then its mode is theirs to set
             path.chmod(0o600)
 
 
@@ -164,27 +164,36 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
 
 
 def _copy_older(connection: apsw.Connection, path: Path) -> None:
-    """Before a file of an older schema is migrated, copy it beside itself: the way back if the new release disappoints.
+    """Before a file of an older schema is migrated, copy it beside itself: the way back to the older release.
 
-    The copy appears under its name when it is complete, so that a killed process leaves no half of one.
+    The copy appears under its name when it is complete; what a killed process leaves is overwritten by the next one.
     """
     version = schema.version_of(connection)
     if not 0 < version < schema.LATEST or not connection.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
         return
     target = path.with_name(f"{path.name}.schema-{version}.bak")
-    draft = target.with_name(f"{target.name}.{os.getpid()}")
-    _create(draft)
+    draft = target.with_name(f"{target.name}.part")
+    lock = connect(path, "full")
     try:
-        copy = apsw.Connection(str(draft))
-        try:
-            with copy.backup("main", connection, "main") as backup:
-                while not backup.done:
-                    backup.step(_PAGES_AT_ONCE)
-        finally:
-            copy.close()
-        draft.replace(target)
-    finally:
+        lock.execute("BEGIN IMMEDIATE")  # one process at a time makes the copy
         draft.unlink(missing_ok=True)
+        if schema.version_of(lock) == version:
+            _create(draft)
+            _copy(connection, draft)
+            draft.replace(target)
+    finally:
+        lock.close()
+
+
+def _copy(connection: apsw.Connection, target: Path) -> None:
+    """Copy a file, page by page, by SQLite itself: it sees one state, the write-ahead log included."""
+    copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        with copy.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step(_PAGES_AT_ONCE)
+    finally:
+        copy.close()
 
 
 def copies(path: Path) -> list[Path]:
@@ -274,7 +283,7 @@ def empty_log(connection: apsw.Connection) -> bool:
 
 @contextmanager
 def written_at_once(connection: apsw.Connection) -> Iterator[None]:
-    """A transaction that writes if nobody else does just now; otherwise a ``BusyError`` at once."""
+    """A write transaction, or a ``BusyError`` at once if another connection holds the write lock."""
     connection.set_busy_handler(None)
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -291,8 +300,8 @@ def written_at_once(connection: apsw.Connection) -> Iterator[None]:
 class Readers:
     """A pool of connections for reading, one per thread that reads at the moment.
 
-    Taking one and giving it back is one step of a list each, without a lock. Whoever gives one back does so before
-    looking whether it is still wanted, and who wants none says so before looking what is there: so none is overlooked.
+    Taking and giving back are single list operations, which need no lock. ``give`` appends before it compares with the
+    limit, and ``close`` sets the limit before it looks at the list: so no connection is left open.
     """
 
     def __init__(self, open_one: Callable[[], apsw.Connection]) -> None:
@@ -302,11 +311,11 @@ class Readers:
         self._mutex = threading.Lock()
         self._most = IDLE_READERS
         self._closed = False
-        self._all_back: threading.Condition | None = None  # somebody waits to fork
+        self._all_back: threading.Condition | None = None  # set while a thread waits to fork
         self._strays: list[apsw.Connection] = []  # of the process that this one was forked from
 
     def take(self) -> apsw.Connection:
-        """A connection that nobody else uses; give it back."""
+        """A connection that no other thread uses; to be given back."""
         try:
             return self._idle.pop()
         except IndexError:
@@ -335,7 +344,7 @@ class Readers:
 
     def _close_idle(self) -> None:
         """Close those that are too many now."""
-        with suppress(IndexError):  # somebody took the last one
+        with suppress(IndexError):  # another thread took the last one
             while len(self._idle) > self._most:
                 self._idle.pop().close()
                 self._count -= 1
@@ -368,7 +377,7 @@ class Readers:
             self._close_idle()
 
     def before_fork(self) -> None:
-        """Wait until nobody reads, close all connections, and let nobody begin.
+        """Wait until no connection is in use, close all, and open no others.
 
         A thread may hold a connection for long, even the one that forks; it is not waited for forever.
         """
@@ -379,7 +388,7 @@ class Readers:
         self._all_back.wait_for(lambda: self._count == 0, timeout=FORK_TIMEOUT_S)
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on; in a child nobody reads yet."""
+        """Open connections again; in a child none is in use yet."""
         self._all_back = None
         self._most = 0 if self._closed else IDLE_READERS
         if in_child:

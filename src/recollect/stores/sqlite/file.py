@@ -156,7 +156,7 @@ class SqliteFile:
         self.readers.before_fork()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on with new connections."""
+        """Open connections again."""
         self.readers.after_fork(in_child=in_child)
         self.commits.after_fork(in_child=in_child)
 

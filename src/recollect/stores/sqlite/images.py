@@ -32,7 +32,7 @@ class SqliteImages(Images):
         return None
 
     def write(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes]) -> bool:
-        """Keep an image if nobody else writes at the moment: it is written on behalf of a search, which must neither
+        """Keep an image if the write lock is free: it is written on behalf of a search, which must neither
         wait for other writers nor fail because the disk is full.
         """
         connection = self._file.readers.take()

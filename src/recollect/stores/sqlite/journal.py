@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
@@ -37,6 +38,7 @@ from recollect.types import (
 )
 
 _MANY_PLACES = 500
+_UNDECODABLE = (AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
 class SqliteJournal(Journal):
@@ -89,7 +91,7 @@ class SqliteJournal(Journal):
         payload: bool = True,
         vectors: bool = False,
     ) -> list[Stored]:
-        """Memories by id: one look-up in the journal's index each, whoever owns them."""
+        """Memories by id: one look-up in the journal's index each, whatever the number of owners."""
         wanted = list(dict.fromkeys(ids))
         if at is not None:
             return self._get_past(owners, wanted, at, payload=payload, vectors=vectors)
@@ -169,25 +171,26 @@ class SqliteJournal(Journal):
     def scan(
         self, owners: Owners, *, at: Position | None = None, payload: bool = True, vectors: bool = False
     ) -> Iterator[Stored]:
-        """All memories of the owners, from one state of the file, a few rows in RAM at a time."""
+        """All memories of the owners, from one state of the file, a few rows in RAM at a time.
+
+        Memories that cannot be decoded are passed over, so that one damaged row does not keep an index from being
+        loaded; ``get``, ``history``, ``versions`` and ``feed`` tell of them, and the doctor.
+        """
         with self._file.snapshot() as connection:
             numbers = self._file.numbers(connection, owners)
             if at is None:
                 statement = statements.scan(payload=payload, vectors=vectors)
-                bindings: dict[int, tuple[int, ...]] = {number: (number,) for number in numbers}
+                bindings: dict[int, tuple[int, ...]] = {number: (number, 0) for number in numbers}
             else:
                 statement = statements.past(payload=payload, vectors=vectors, one=False)
                 reached = self._reached(connection, at, owners, "as_of")
                 seqs = {number: reached.get(owner, Reached(0)).seq for number, owner in numbers.items()}
-                bindings = {number: (number, seq, seq) for number, seq in seqs.items()}
-
-            def owned(number: int, owner: Owner) -> Iterator[Stored]:
-                for row in connection.execute(statement, bindings[number]):
-                    yield rows.to_stored(row, owner)
-
-            by_name = sorted((name, owner) for name, owner in names(numbers.values()).items())
+                bindings = {number: (number, seq, seq, 0) for number, seq in seqs.items()}
             number_of = {owner: number for number, owner in numbers.items()}
-            logs = [owned(number_of[owner], owner) for _, owner in by_name]
+            logs = [
+                _readable(connection, statement, bindings[number_of[owner]], owner)
+                for _, owner in sorted(names(number_of).items())
+            ]
             yield from logs[0] if len(logs) == 1 else merge(*logs, key=_born_at)
 
     def select(self, query: Query) -> Sequence[Stored]:
@@ -259,7 +262,7 @@ class SqliteJournal(Journal):
         return []
 
     def feed(self, *, after: Position | None = None, limit: int | None = None) -> JournalPage[Stored]:
-        """Everybody's versions, in the order of the journal's primary key."""
+        """The versions of all owners, in the order of the journal's primary key."""
         with self._file.snapshot() as connection:
             epoch = _epoch(connection)
             token = "0" if after is None else positions.decode_feed(after, epoch)
@@ -374,6 +377,26 @@ class SqliteJournal(Journal):
         with self._file.snapshot() as connection:
             found = rows.fetch(connection, statements.UNEMBEDDED, (embedder, embedder, limit))
             return [rows.to_stored(row, self._file.owner(connection, row[1])) for row in found]
+
+
+def _readable(connection: apsw.Connection, statement: str, bindings: tuple[int, ...], owner: Owner) -> Iterator[Stored]:
+    """The memories of a scan of one owner that can be decoded. The last binding is the number to begin behind."""
+    *others, last = bindings
+    while True:
+        fetched = last
+        try:
+            row: Any
+            for row in connection.execute(statement, (*others, last)):
+                fetched = row[5]
+                one = rows.to_stored(row, owner)
+                if "state" in one.facets:
+                    yield one
+        except _UNDECODABLE:
+            # Either a row that was fetched, or the one behind it, of which nothing is known but that it is there.
+            next_one = connection.execute(statements.NEXT_NUMBER, (others[0], last)).get
+            last = fetched if fetched != last else next_one
+        else:
+            return
 
 
 def _born_at(stored: Stored) -> int:

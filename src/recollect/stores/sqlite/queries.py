@@ -119,6 +119,11 @@ def _subtree(tag: str) -> tuple[str, str, str]:
     return tag, tag + ".", tag + "/"
 
 
+_SEARCHABLE = (
+    "coalesce(json_extract(j.facets, '$.title'), '') || char(10) || j.text || char(10) || coalesce(h.author, '')"
+)
+
+
 def _slow(found: Conditions, where: Where) -> None:
     """What no column of heads answers, last, so that it is asked of few rows. A sealed text meets every condition."""
     if where.ids is not None:
@@ -131,6 +136,8 @@ def _slow(found: Conditions, where: Where) -> None:
         found.add("(j.text IS NULL OR text_contains(j.text, ?))", where.content_contains)
     if where.text:
         found.add("(j.text IS NULL OR has_words(j.text, ?))", " ".join(where.text))
+    if where.prefix is not None:
+        found.add(f"(j.text IS NULL OR has_words({_SEARCHABLE}, ?))", f"{where.prefix}*")
     found.reads_journal = any("j." in clause for clause in found.clauses)
 
 

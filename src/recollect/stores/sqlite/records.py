@@ -81,7 +81,7 @@ class SqliteRecords(Records):
             return [to_record(row, self._file.owner(connection, row[0])) for row in found]
 
     def lease(self, name: str, holder: str, ttl_ms: int) -> Lease | None:
-        """Taken if nobody holds it, or its time is over, or it is the holder's own."""
+        """Taken if it is free, or its time is over, or it is the holder's own."""
         token = self._file.write(lambda work: work.connection.execute(_TAKE, (name, holder, ttl_ms)).get)
         return None if token is None else Lease(name=name, holder=holder, token=token)
 

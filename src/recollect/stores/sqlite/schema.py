@@ -283,7 +283,7 @@ FACETS = Migration(
         _HEADS_6,
         _DAMAGED_6,
         _IMAGES_6,
-        # Who holds a lease until when, by the clock of SQLite. The token rises with every holder.
+        # Leases: the holder, and until when by the clock of SQLite. The token rises with every holder.
         """CREATE TABLE leases (
             name TEXT PRIMARY KEY,
             holder TEXT NOT NULL,

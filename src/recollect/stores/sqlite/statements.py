@@ -3,11 +3,12 @@
 from recollect.stores.sqlite import rows
 
 ANY_OWNER = 2**62
-MARKS = "SELECT name, seq, revision FROM owners WHERE seq > 0 AND name IN"
-USAGE = "SELECT name, memories, bytes FROM owners WHERE seq > 0 AND name IN"
+MARKS = "SELECT name, CAST(seq AS INTEGER), CAST(revision AS INTEGER) FROM owners WHERE seq > 0 AND name IN"
+USAGE = "SELECT name, CAST(memories AS INTEGER), CAST(bytes AS INTEGER) FROM owners WHERE seq > 0 AND name IN"
 OWNERS = "SELECT name FROM owners WHERE seq > 0 AND name > ? ORDER BY name LIMIT ?"
 LAST = (
-    "SELECT o.seq, j.stamp, o.last_at FROM owners o LEFT JOIN journal j ON j.owner = o.owner AND j.seq = o.seq"
+    "SELECT CAST(o.seq AS INTEGER), j.stamp, CAST(o.last_at AS INTEGER)"
+    " FROM owners o LEFT JOIN journal j ON j.owner = o.owner AND j.seq = o.seq"
     " WHERE o.owner = ?"
 )
 STAMP_AT = (
@@ -15,6 +16,7 @@ STAMP_AT = (
 )
 AT_OR_BEFORE = "SELECT seq, stamp, recorded_at FROM journal WHERE owner = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 PLACES_BEHIND = "SELECT place FROM journal WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?"
+NEXT_NUMBER = "SELECT min(number) FROM journal WHERE owner = ? AND number > ?"
 CHANGED = "SELECT DISTINCT id FROM journal WHERE owner = ? AND seq > ?"
 PLAIN = f"{rows.JOURNAL}, {rows.NO_ACCESSES}, {rows.NO_VECTOR}"
 HISTORY = f"SELECT {PLAIN} FROM journal j WHERE j.id = ? AND j.owner = ? ORDER BY j.version"
@@ -80,7 +82,7 @@ def scan(*, payload: bool, vectors: bool) -> str:
     joined = " LEFT JOIN vectors v ON v.number = h.number" if vectors else ""
     return (
         f"SELECT {_columns(payload=payload, vectors=vectors)} FROM heads h JOIN journal j ON j.place = h.place"
-        f" LEFT JOIN accesses a ON a.number = h.number{joined} WHERE h.owner = ? ORDER BY h.number"
+        f" LEFT JOIN accesses a ON a.number = h.number{joined} WHERE h.owner = ? AND h.number > ? ORDER BY h.number"
     )
 
 
@@ -99,5 +101,5 @@ def past(*, payload: bool, vectors: bool, one: bool) -> str:
         f" LEFT JOIN accesses a ON a.number = j.number{joined}"
         " WHERE j.owner = ? AND j.seq <= ? AND j.operation <> 'erased' AND NOT EXISTS"
         " (SELECT 1 FROM journal k WHERE k.id = j.id AND k.owner = j.owner AND k.version > j.version AND k.seq <= ?)"
-        f" {'AND j.id = ? LIMIT 1' if one else 'ORDER BY j.number'}"
+        f" {'AND j.id = ? LIMIT 1' if one else 'AND j.number > ? ORDER BY j.number'}"
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import apsw
 
 from recollect.errors import RecollectError
 from recollect.ports import Capabilities, Store
 from recollect.stores.forking import forks
-from recollect.stores.sqlite import doctor, projections, schema
+from recollect.stores.sqlite import connections, doctor, projections, schema
 from recollect.stores.sqlite.file import SqliteFile
 from recollect.stores.sqlite.images import SqliteImages
 from recollect.stores.sqlite.journal import SqliteJournal
@@ -80,12 +83,21 @@ class SqliteStore(Store):
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
-        found: Diagnosis = self._file.write(lambda work: doctor.examine(work.connection, self.path, repair=repair))
+        found: Diagnosis = self._look_through(lambda connection: doctor.examine(connection, self.path, repair=repair))
         return found
 
     def rebuild(self) -> None:
         """Derive heads, tags, keys and counters from the journal again."""
-        self._file.write(lambda work: projections.rebuild(work.connection))
+        self._look_through(projections.rebuild)
+
+    def _look_through(self, work: Callable[[apsw.Connection], Any]) -> Any:
+        """Work that reads every row: values of a damaged page may be of any type, and in no relation to each other."""
+        try:
+            return self._file.write(lambda transaction: work(transaction.connection))
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
+            raise connections.translate(error, self.path) from error
 
     def schema_version(self) -> int:
         """The schema that the file has."""
@@ -97,7 +109,7 @@ class SqliteStore(Store):
         self._file.before_fork()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on with new connections."""
+        """Open connections again."""
         self._file.after_fork(in_child=in_child)
 
     def close(self) -> None:

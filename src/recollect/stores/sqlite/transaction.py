@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect import codec
+from recollect.errors import StoreCorrupt
 from recollect.ports import Counters, Head, Plan, Standing, Step, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.sqlite import records, rows
@@ -251,6 +252,12 @@ class Transaction:
         if known is None:
             number = self.find_owner(owner)
             found = rows.fetch(self._connection, _COUNTERS, (number,)) if number else ()
+            if found and not all(isinstance(one, int) for one in found[0]):
+                raise StoreCorrupt(
+                    "the counters of an owner are damaged",
+                    details={"layer": owner.layer.value},
+                    hint="run doctor with repair=True: it counts again",
+                )
             known = self._counters[owner] = Counters(*found[0]) if found else Counters()
         return known
 
@@ -266,7 +273,7 @@ class Transaction:
     # -- owners -----------------------------------------------------------------------------------------------
 
     def find_owner(self, owner: Owner) -> int:
-        """The number of an owner; 0 if it has none yet. Nobody else makes one while the transaction is open."""
+        """The number of an owner; 0 if it has none yet. No other process adds one while the transaction is open."""
         known = self._owners.get(owner) or self._found.get(owner)
         if known is None:
             known = self._found[owner] = rows.owner_number(self._connection, owner)

@@ -1,9 +1,9 @@
-"""Memories that were recalled into a text: how they are marked there, and how they are taken out again.
+"""Markers of recalled memories in a text, and their removal.
 
-What was recalled comes back, in transcripts and in the answers of models. It is no new evidence: stored again, a memory
-would confirm itself. So whatever is stored loses it first.
+Recalled memories return in transcripts and model output. Stored again, a memory would become evidence for itself, so
+they are stripped from everything that is stored.
 
-The marks are whole lines of an exact form. A text that only speaks of them is left as it is, to the last character.
+The markers are whole lines of an exact form. A text that merely mentions them stays unchanged.
 """
 
 import re
@@ -16,10 +16,10 @@ OPEN = '<recalled-memories as-of="'
 CLOSE = "</recalled-memories>"
 HEADING = "[recalled-memory id="
 
-_COMMON = "recalled-memor"  # in all three: one look tells most texts apart
+_COMMON = "recalled-memor"  # part of all three markers: a fast pre-check
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _DAY = r'"\d{4}-\d\d-\d\d"'
-# Somebody may have quoted or indented the block as a whole. Compiled by whoever meets such a text: few do.
+# The whole block may be quoted or indented. Compiled on first use: few texts contain a marker.
 _LINE_OPEN = rf"[\s>]*<recalled-memories as-of={_DAY}>\s*\Z"
 _LINE_HEADING = rf'[\s>]*\[recalled-memory id={_QUOTED} date={_DAY} layer="[a-z]+"(?: author={_QUOTED})?\]\s*\Z'
 _LINE_CLOSE = rf"[\s>]*{CLOSE}"
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def is_recalled(text: str) -> bool:
-    """Whether a text holds memories that were recalled into it.
+    """Whether a text contains recalled memories.
 
     >>> is_recalled('<recalled-memories as-of="2026-01-08">'), is_recalled("<recalled-memories> is the mark")
     (True, False)
@@ -38,9 +38,9 @@ def is_recalled(text: str) -> bool:
 
 
 def strip_recalled(text: str) -> str:
-    """The text without the memories that were recalled into it: what remains is what somebody said.
+    """The text without recalled memories.
 
-    A block that was cut off, or a single memory that was copied out of one, is taken out as well.
+    Truncated blocks and single memories copied out of a block are removed as well.
 
     >>> strip_recalled('Yes.\\n[recalled-memory id="018b" date="2026-01-07" layer="user"]\\n> Likes tea\\nTea it is.')
     'Yes.\\nTea it is.'
@@ -54,7 +54,7 @@ def strip_recalled(text: str) -> str:
         if fenced and (end := re.match(_LINE_CLOSE, line)):
             rest = line[end.end() :]
             fenced = quoting = False
-            if not rest.strip():  # nothing behind the end of a block: the line goes with it
+            if not rest.strip():  # nothing follows the closing marker: drop the line
                 continue
         if re.match(_LINE_OPEN, rest):
             fenced = quoting = True
@@ -67,21 +67,21 @@ def strip_recalled(text: str) -> str:
 
 
 def own_words(content: T, field: str = "content") -> T | str:
-    """A content as it is stored: without what was recalled into it. One that holds nothing else is refused.
+    """The content to store: without recalled memories. Raises ``InvalidInput`` if nothing else is in it.
 
     >>> own_words("Tea it is.")
     'Tea it is.'
     """
     if not isinstance(content, str) or _COMMON not in content:
-        return content  # what is no text is refused by whoever checks the field
+        return content  # other types are refused by the validation of the field
     rest = strip_recalled(content)
     if rest == content:
         return content
     rest = rest.strip()
     if not rest:
         raise InvalidInput(
-            f"{field} holds nothing but recalled memories",
+            f"{field} contains nothing but recalled memories",
             details={"field": field},
-            hint="they are stored already: pass what was said beside them",
+            hint="recalled memories are stored already: pass new content",
         )
     return rest

@@ -1,7 +1,6 @@
-"""Putting a prompt together: pinned items, recalled memories and recent turns, never above a number of tokens.
+"""Prompt assembly within a token budget: pinned items, recalled memories and recent turns.
 
-The same input always gives the same prompt, and what changes least stands first, so that providers can reuse what they
-have read before.
+Deterministic, with the most stable parts first, so that provider-side prompt caches keep matching.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +22,13 @@ from recollect.window.items import (
 from recollect.window.layout import Draft, Layout
 
 RECALLED_SHARE = 0.5
-"""How much of the room behind the pinned items is kept for recalled memories, as long as there are some."""
+"""The share of the tokens left by pinned items that is reserved for recalled memories, if there are any."""
 
 MESSAGE_TOKENS = 4
-"""What common chat formats add around a message."""
-
+"""The tokens that common chat formats add to a message."""
 
 TOKEN_CHARACTERS = 32
-"""No text has longer tokens on average. A memory that is too long even so is not looked at any further."""
+"""An upper bound of the average token length: a memory too long even by this bound is skipped without counting."""
 
 
 def compose(
@@ -46,18 +44,18 @@ def compose(
     message_tokens: int = MESSAGE_TOKENS,
     recalled_role: Role | RoleName = Role.USER,
 ) -> Composition:
-    """A prompt of at most ``budget_tokens``, with a receipt that names everything that was given.
+    """Compose a prompt of at most ``budget_tokens``, with a receipt that accounts for every input.
 
-    Pinned items come first and always; items of ``recent`` that are pinned join them. Then come the recalled memories
-    in one block, the best first, and last the recent turns as they were said. Where there is not enough room, the
-    newest turns win: a turn that does not fit ends the past, so that the conversation has no holes. What one part
-    leaves of its share, the other may use. A memory that an item says word for word, or that an item was made from, is
-    not repeated, and turns below ``min_priority`` stay out.
+    Pinned items (also those in ``recent``) come first and are always included; if they alone exceed the budget,
+    ``InvalidInput`` is raised. Then come the recalled memories in one block, best first, and last the recent turns.
+    Turns are taken newest first, up to the first that does not fit, so that the conversation has no gaps. Tokens that
+    one part leaves of its share are available to the other. Turns below ``min_priority`` are left out, and so are
+    memories that duplicate an item: the same text, or the item's ``source``.
 
-    The budget holds for the text and for the messages, each with ``message_tokens`` for what the client's format adds.
+    The budget holds for both forms, text and messages, with ``message_tokens`` per message for the client's format.
 
-    Memories are given to the model as something a user handed over (``recalled_role``) and not as the system's word:
-    anybody may have written them.
+    Recalled memories get the role ``recalled_role``, by default ``user`` and not ``system``: their authors are not
+    trusted.
 
     >>> from datetime import UTC
     >>> from recollect.types import Layer
@@ -100,7 +98,7 @@ def compose(
 def _items(
     pinned: list[ContextItem], recent: list[ContextItem], least: float, out: list[LeftOut]
 ) -> tuple[list[ContextItem], list[ContextItem]]:
-    """The items that must stay and the turns that may: each once, and none that matters too little."""
+    """The pinned items and the candidate turns, without duplicates and turns of too low a priority."""
     seen: set[str] = set()
     held: list[ContextItem] = []
     turns: list[ContextItem] = []
@@ -126,7 +124,7 @@ def _take(item: ContextItem, part: Part, seen: set[str], taken: list[ContextItem
 
 
 def _memories(given: list[RecalledMemory], out: list[LeftOut]) -> list[RecalledMemory]:
-    """The memories, each once, the best first; of equally good ones the first that was given."""
+    """The memories without duplicates, best first; the sort is stable."""
     once: dict[str, RecalledMemory] = {}
     for memory in sorted(given, key=lambda one: -one.score):
         if memory.id in once:
@@ -142,23 +140,23 @@ def _check_pinned(draft: Draft, budget: int) -> None:
         raise InvalidInput(
             f"budget_tokens is {budget}, the pinned items need {needed}",
             details={"field": "budget_tokens", "budget_tokens": budget, "needed_tokens": needed},
-            hint="allow more tokens, or unpin something",
+            hint="raise it, or unpin items",
         )
 
 
 def _fill(draft: Draft, turns: list[ContextItem], memories: list[RecalledMemory], budget: int, share: float) -> None:
-    """Choose turns and memories by what each takes alone; whether the whole fits is counted afterwards."""
+    """Choose turns and memories by their individual token counts; ``_fitted`` checks the total."""
     room = budget - draft.total()
     kept_free = int(room * share) if memories else 0
     room = _fill_turns(draft, turns, room, kept_free)
     room = _fill_memories(draft, memories, room)
     _fill_turns(draft, turns, room, 0)
-    said = _Said(draft)  # more turns may have come in, and one of them may say what a memory says
+    said = _Said(draft)  # turns added last may duplicate a memory
     draft.memories = [memory for memory in draft.memories if memory not in said]
 
 
 def _fill_turns(draft: Draft, turns: list[ContextItem], room: int, kept_free: int) -> int:
-    """Take in turns, the newest first, until one does not fit. The newest may use all the room: it is the question."""
+    """Add turns, newest first, until one does not fit. The newest, the question, may use the reserved tokens too."""
     for turn in reversed(turns[: len(turns) - len(draft.turns)]):
         tokens = draft.layout.item_tokens(turn)
         if tokens > room - (kept_free if draft.turns else 0):
@@ -169,7 +167,7 @@ def _fill_turns(draft: Draft, turns: list[ContextItem], room: int, kept_free: in
 
 
 def _fill_memories(draft: Draft, memories: list[RecalledMemory], room: int) -> int:
-    """Take in memories, the best first. One that does not fit is passed over: others may be shorter."""
+    """Add memories, best first. One that does not fit is skipped: later ones may be shorter."""
     said = _Said(draft)
     frame = draft.layout.frame_tokens if memories else 0
     for memory in memories:
@@ -187,10 +185,10 @@ def _fill_memories(draft: Draft, memories: list[RecalledMemory], room: int) -> i
 
 
 def _fitted(draft: Draft, budget: int) -> Draft:
-    """The draft, or without as much of it as it takes to fit when the whole is counted.
+    """The draft, reduced by binary search until its total fits.
 
-    Parts need not add up, so only a whole that was counted is returned. Without any of them it fits: that was counted
-    first.
+    The token counts of parts need not add up to the total, so only a draft whose total was counted is returned.
+    Without any optional part it fits: ``_check_pinned`` has counted that.
     """
     if draft.total() <= budget:
         return draft
@@ -207,7 +205,7 @@ def _fitted(draft: Draft, budget: int) -> Draft:
 
 
 class _Said:
-    """What the items of a draft say: a memory that is in it would be read twice."""
+    """The contents and source memories of a draft's items, to detect duplicates."""
 
     def __init__(self, draft: Draft) -> None:
         items = [*draft.pinned, *draft.turns]
@@ -219,12 +217,12 @@ class _Said:
 
 
 def _plain(text: str) -> str:
-    """A text without what does not change its meaning. Punctuation may: C is not C++."""
+    """A text with case and whitespace normalised. Punctuation stays: C is not C++."""
     return " ".join(text.split()).casefold()
 
 
 def _left_out(draft: Draft, turns: list[ContextItem], memories: list[RecalledMemory]) -> Iterable[LeftOut]:
-    """What found no room in the finished draft, or was in it already."""
+    """The candidates that the finished draft does not include, with the reason."""
     inside = {memory.id for memory in draft.memories}
     said = _Said(draft)
     for memory in memories:

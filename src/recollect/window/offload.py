@@ -1,4 +1,4 @@
-"""Where the originals of what a window lets go remain. The window knows no store: it is given a function that keeps."""
+"""Offload of removed items to long-term memory. The window knows no store: a ``Keep`` function is injected."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from recollect.window.items import ContextItem
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """For each item, the ids of the memories that hold what it says; ``not_kept`` is why some have none.
+    """For each item the ids of the memories that hold its content; ``not_kept`` says why some have none.
 
     >>> Kept({"1": ("018b",)}).not_kept is None
     True
@@ -20,11 +20,11 @@ class Kept:
 
 
 Keep = Callable[[Sequence[ContextItem]], Kept]
-"""Sees to it that items are in memories, and says in which. If it raises, nothing leaves the window."""
+"""Stores items as memories and returns their ids. If it raises, nothing is removed from the window."""
 
 
 def remembered(items: Iterable[ContextItem]) -> dict[str, tuple[str, ...]]:
-    """The memories of those items that come from one, or sum up what is in several.
+    """The memory ids that items carry already: their source, or the memories that a summary covers.
 
     >>> remembered([])
     {}
@@ -34,7 +34,7 @@ def remembered(items: Iterable[ContextItem]) -> dict[str, tuple[str, ...]]:
 
 
 def unkept(items: Sequence[ContextItem], why: str) -> Kept:
-    """What is known without keeping anything: a keeper for a window that has no memories behind it.
+    """The ids that are known without storing anything, for windows without a long-term memory.
 
     >>> unkept([], "no memory").not_kept is None
     True
@@ -44,13 +44,13 @@ def unkept(items: Sequence[ContextItem], why: str) -> Kept:
 
 
 def settled(done: Compaction, kept: Kept) -> Compaction:
-    """A compaction whose receipt names the memories, and whose summary knows them as well.
+    """The compaction with memory ids added to its receipt and to its summary.
 
     >>> from recollect.window.compaction import oldest_first
     >>> settled(oldest_first([], 10), Kept({})).receipt.memory_ids
     {}
     """
     receipt = replace(done.receipt, memory_ids=dict(kept.memory_ids), not_kept=kept.not_kept)
-    lineage = tuple(dict.fromkeys(id for item in done.removed for id in kept.memory_ids.get(item.id, ())))
-    items = tuple(replace(item, summary_of=lineage) if item.id == receipt.summary_id else item for item in done.items)
+    covered = tuple(dict.fromkeys(id for item in done.removed for id in kept.memory_ids.get(item.id, ())))
+    items = tuple(replace(item, summary_of=covered) if item.id == receipt.summary_id else item for item in done.items)
     return Compaction(items, done.removed, receipt)

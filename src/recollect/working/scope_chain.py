@@ -1,4 +1,4 @@
-"""A level of working memory: the agent's own, or a scope on top of it. Reads fall back to the level below."""
+"""The scope chain of working memory: a root level and nested scopes. Reads fall back to the parent level."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
 from recollect.events import WorkingMemoryRemoved, WorkingMemorySet
 from recollect.types import MemoryType, MemoryTypeName
 from recollect.types.memory import DEFAULT_IMPORTANCE
-from recollect.working.agents import AgentState
-from recollect.working.entries import (
+from recollect.working.agent_state import AgentState
+from recollect.working.entry import (
+    CODEC_ERRORS,
+    DEFAULT_ATTRIBUTES,
     NO_METADATA,
-    PLAIN,
-    REFUSALS,
-    About,
+    Attributes,
     Entry,
-    Lineage,
+    KeyState,
     Slot,
     checked_key,
     checked_size,
@@ -26,11 +26,11 @@ from recollect.working.entries import (
     encode,
     encode_metadata,
     expiry,
-    shown,
+    quoted,
     type_name,
-    unreadable,
+    undecodable,
 )
-from recollect.working.single_flight import Flight, TaskWaiter, ThreadWaiter, Waiter, making
+from recollect.working.single_flight import Call, TaskWaiter, ThreadWaiter, Waiter, running
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -38,8 +38,8 @@ W = TypeVar("W", bound=Waiter)
 
 
 @contextmanager
-def one_step(*levels: "Level") -> Iterator[None]:
-    """Have nobody read these levels before all of a change is done. Called with the lock held."""
+def atomic(*levels: "Level") -> Iterator[None]:
+    """Make a change to several levels atomic for lock-free readers. Called with the lock held."""
     for level in levels:
         level._readable = {}
     try:
@@ -50,22 +50,21 @@ def one_step(*levels: "Level") -> Iterator[None]:
 
 
 class Level:
-    """What the agent's own level and its scopes have in common."""
+    """One level of the scope chain: the base of ``WorkingMemory`` (the root level) and ``WorkingScope``."""
 
     def __init__(self, agent: AgentState, parent: "Level | None", scope_id: str | None, name: str | None) -> None:
         self._agent = agent
-        self._clock = agent.clock  # beside the agent: the two that every read needs
+        self._clock = agent.clock  # clock and lock are copied here because every read needs them
         self._lock = agent.lock
         self._parent = parent
         self._id = scope_id
         self._name = name
-        # What it holds, changed with the lock held. Reads look into ``_readable`` first, without the lock. That is the
-        # same dict, but empty once the level is disposed and while something happens that must be seen as one step: a
-        # read that finds nothing there waits for the lock, and looks again.
+        # ``_slots`` changes only with the lock held. Reads try ``_readable`` first, without the lock: the same dict,
+        # but empty during an ``atomic`` change and after disposal. A read that misses there repeats with the lock held.
         self._slots = self._readable = dict[str, Slot]()
-        self._mortal = False  # whether any of them may expire
+        self._may_expire = False  # whether any slot has an expiry time
         self._disposed = False
-        agent.watch_over(self)
+        agent.instrument(self)
 
     # --- writing
 
@@ -81,36 +80,36 @@ class Level:
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
     ) -> None:
-        """Keep a value under a key of this level, in place of what it had.
+        """Set a key on this level, replacing its value and attributes; the id and the access count stay.
 
-        The value is kept as JSON: later changes to it do not reach the memory. Everything said about the entry is
-        said anew; its id and its access count stay.
+        The value is stored as JSON: later changes to the object do not affect the entry. Raises ``ContentTooLong`` or
+        ``LimitReached`` beyond the limits, ``InvalidInput`` for a value that is not JSON.
         """
-        if key.__class__ is not str or key not in self._slots:  # one that is there was checked
+        if key.__class__ is not str or key not in self._slots:  # an existing key is valid
             key = checked_key(key)
         agent, now = self._agent, self._clock()
         limit = agent.limits.entry_bytes
         content = encode(key, value, limit)
         ends = None if expires_at is None and ttl is None else expiry(now, expires_at, ttl)
         if type is None and metadata is None and tags == () and importance is DEFAULT_IMPORTANCE:
-            about = PLAIN
+            attributes = DEFAULT_ATTRIBUTES
         else:
-            about = About(
-                PLAIN.type if type is None else validation.choice("type", MemoryType, type),
+            attributes = Attributes(
+                DEFAULT_ATTRIBUTES.type if type is None else validation.choice("type", MemoryType, type),
                 validation.unit("importance", importance),
                 validation.tags(tags),
                 NO_METADATA if metadata is None else encode_metadata(metadata),
             )
-        slot = checked_size(key, Slot(content, type_name(value), now, ends, about), limit)
+        slot = checked_size(key, Slot(content, type_name(value), now, ends, attributes), limit)
         with self._lock:
             if self._disposed:
                 self._check()
             is_update = self._put(key, slot)
         if agent.bus.handlers:
-            self._tell_set(key, slot, is_update, now)
+            self._emit_set(key, slot, is_update, now)
 
     def remove(self, key: str) -> bool:
-        """Remove a key from this level; whether it was there. What a scope shadowed becomes visible again."""
+        """Remove a key from this level; returns whether it existed. A shadowed entry becomes visible again."""
         key, now = checked_key(key), self._clock()
         with self._lock:
             self._check()
@@ -118,7 +117,7 @@ class Level:
             if found:
                 self._drop(key)
         if found:
-            self._tell_removed(key, now)
+            self._emit_removed(key, now)
         return found
 
     @overload
@@ -150,25 +149,25 @@ class Level:
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
     ) -> Any:
-        """The value that is visible under a key, or what the factory makes, kept on this level.
+        """The visible value of a key, or the factory's result, stored on this level.
 
-        Under any number of threads one factory runs for a key, and the others wait for it; other keys do not. If it
-        raises, nothing is kept and one of those who waited runs its own. If the key is set while it runs, what was
-        set stays and is returned.
+        Single-flight per key: one thread runs its factory while others wait for the result; other keys are not
+        blocked. If the factory raises, nothing is stored and one of the waiting threads runs its own. If the key is
+        set while the factory runs, that value wins and is returned.
         """
-        key = self._asked(key, factory, expires_at, ttl)
+        key = self._checked_call(key, factory, expires_at, ttl)
         while True:
             found = self._look(key, ThreadWaiter)
             if isinstance(found, Slot):
                 return decode(key, found.content, type)
-            if isinstance(found, Flight):
-                with self._landing(key, found):
-                    result, new = self._keep_made(key, factory(), type, expires_at, ttl)
-                return self._told(key, result, new)
+            if isinstance(found, Call):
+                with self._running(key, found):
+                    result, new = self._store_result(key, factory(), type, expires_at, ttl)
+                return self._announced(key, result, new)
             try:
                 found.wait()
             finally:
-                self._leave(found)
+                self._withdraw(found)
 
     @overload
     async def aget_or_set(
@@ -199,65 +198,65 @@ class Level:
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
     ) -> Any:
-        """``get_or_set`` for tasks: what the factory returns is awaited if it can be, and a loop is never blocked.
+        """``get_or_set`` for tasks: an awaitable result of the factory is awaited; the event loop is never blocked.
 
-        Tasks of any loops and threads share one factory for a key, without a hop between threads. If the task that
-        runs it is cancelled, one of those who wait runs its own.
+        Tasks of any event loop share one flight per key, without a thread hop. If the task that runs the factory is
+        cancelled, one of the waiting tasks runs its own.
         """
-        key = self._asked(key, factory, expires_at, ttl)
+        key = self._checked_call(key, factory, expires_at, ttl)
         while True:
             found = self._look(key, TaskWaiter)
             if isinstance(found, Slot):
                 return decode(key, found.content, type)
-            if isinstance(found, Flight):
-                with self._landing(key, found):
+            if isinstance(found, Call):
+                with self._running(key, found):
                     made = factory()
                     value = await made if isawaitable(made) else made
-                    result, new = self._keep_made(key, value, type, expires_at, ttl)
-                return self._told(key, result, new)
+                    result, new = self._store_result(key, value, type, expires_at, ttl)
+                return self._announced(key, result, new)
             try:
-                await found.landed
+                await found.finished
             finally:
-                self._leave(found)
+                self._withdraw(found)
 
-    def _asked(self, key: object, factory: object, expires_at: object, ttl: object) -> str:
-        """The key, if all that was asked for is right: refused before anything is made."""
+    def _checked_call(self, key: object, factory: object, expires_at: object, ttl: object) -> str:
+        """Validate the arguments before the factory runs; returns the key."""
         wanted = checked_key(key)
         if not callable(factory):
             raise InvalidInput("factory must be callable", details={"field": "factory"}, hint="pass a function")
         expiry(self._clock(), expires_at, ttl)
         return wanted
 
-    def _look(self, key: str, waiting: Callable[[], W]) -> Slot | Flight | W:
-        """The slot that is visible, or a flight for the caller to make, or a place among those who wait."""
+    def _look(self, key: str, waiting: Callable[[], W]) -> Slot | Call | W:
+        """The visible slot, or a call for the caller to run, or a waiter on the call in progress."""
         now = self._clock()
         with self._lock:
             self._check()
             slot = self._touch(key, now)
-            return self._agent.flights.board((self, key), key, waiting) if slot is None else slot
+            return self._agent.single_flight.join((self, key), key, waiting) if slot is None else slot
 
     @contextmanager
-    def _landing(self, key: str, flight: Flight) -> Iterator[None]:
-        """Run the factory of a flight, and land whatever happens."""
+    def _running(self, key: str, call: Call) -> Iterator[None]:
+        """Run a factory call, and finish it whatever happens."""
         try:
-            with making(flight):
+            with running(call):
                 yield
         finally:
             with self._lock:
-                self._agent.flights.land((self, key))
+                self._agent.single_flight.finish((self, key))
 
-    def _leave(self, waiter: Waiter) -> None:
+    def _withdraw(self, waiter: Waiter) -> None:
         with self._lock:
-            self._agent.flights.leave(waiter)
+            self._agent.single_flight.withdraw(waiter)
 
-    def _keep_made(
+    def _store_result(
         self, key: str, value: object, kind: Any, expires_at: object, ttl: object
     ) -> tuple[Any, Slot | None]:
-        """Keep what a factory made, unless somebody set the key meanwhile: the result, and the slot if it is new."""
+        """Store a factory's result unless the key was set meanwhile: the value to return, and the slot if stored."""
         now, limit = self._clock(), self._agent.limits.entry_bytes
         slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl))
         checked_size(key, slot, limit)
-        result = decode(key, slot.content, kind)  # before it is kept: what does not fit the type is refused
+        result = decode(key, slot.content, kind)  # before storing: a value that does not fit the type is refused
         with self._lock:
             self._check()
             present = self._touch(key, now)
@@ -265,10 +264,10 @@ class Level:
                 self._put(key, slot)
         return (result, slot) if present is None else (decode(key, present.content, kind), None)
 
-    def _told(self, key: str, result: Any, new: Slot | None) -> Any:
-        """The result, after it was announced if it is new."""
+    def _announced(self, key: str, result: Any, new: Slot | None) -> Any:
+        """The result, after emitting ``WorkingMemorySet`` if it was stored."""
         if new is not None:
-            self._tell_set(key, new, is_update=False, now=new.timestamp)
+            self._emit_set(key, new, is_update=False, now=new.timestamp)
         return result
 
     # --- reading
@@ -280,9 +279,9 @@ class Level:
     @overload
     def get(self, key: str, *, type: Any = ..., default: Any = ...) -> Any: ...
     def get(self, key: str, *, type: Any = None, default: Any = None) -> Any:
-        """The value that is visible under a key: plain JSON values, or a value of ``type``. Counts as an access.
+        """The visible value of a key, as plain JSON values or as ``type``; ``default`` if missing. Counts an access.
 
-        A value that does not fit the type is an error. A missing key gives ``default``.
+        Raises ``InvalidInput`` if the value does not fit the type.
         """
         if key.__class__ is not str:
             key = checked_key(key)
@@ -295,13 +294,13 @@ class Level:
             if slot is None:
                 checked_key(key)
                 return default
-        lineage = slot.lineage
-        lineage.access_count += 1
-        lineage.last_accessed_at = now
+        key_state = slot.key_state
+        key_state.access_count += 1
+        key_state.last_accessed_at = now
         try:
             return codec.decode_json(slot.content) if type is None else codec.decode_as(slot.content, type)
-        except REFUSALS as error:
-            raise unreadable(key, type, error) from None
+        except CODEC_ERRORS as error:
+            raise undecodable(key, type, error) from None
 
     def contains(self, key: str) -> bool:
         """Whether a key is visible from this level."""
@@ -314,7 +313,7 @@ class Level:
         return self.contains(key)
 
     def entry(self, key: str) -> Entry | None:
-        """The visible entry of a key with all that is known about it. Looking does not count as an access."""
+        """The visible entry of a key with its attributes. Does not count as an access."""
         key, now = checked_key(key), self._clock()
         with self._lock:
             self._check()
@@ -322,22 +321,22 @@ class Level:
         return None if slot is None else slot.entry(key)
 
     def all(self) -> dict[str, Entry]:
-        """All visible entries by key; those of a nearer level stand for those that they shadow."""
+        """All visible entries by key, without shadowed ones."""
         return {key: slot.entry(key) for key, slot in self._visible().items()}
 
     def keys(self) -> tuple[str, ...]:
         """All visible keys."""
         return tuple(self._visible())
 
-    # --- for the package: called with the lock held, but for those that tell
+    # --- for the package: called with the lock held, except _emit_*
 
     def _check(self) -> None:
-        """Refuse what comes after disposal."""
+        """Raise ``ScopeDisposed`` after disposal."""
         if self._disposed:
             raise ScopeDisposed(
-                f"scope {shown(self._name or '')} was disposed, or one around it",
+                f"scope {quoted(self._name or '')} was disposed, itself or with an enclosing scope",
                 details={"scope_id": self._id, "scope_name": self._name},
-                hint="create a new scope; merge_to_parent keeps what should outlive one",
+                hint="create a new scope; call merge_to_parent before disposing to keep entries",
             )
 
     def _local(self, key: str, now: datetime) -> Slot | None:
@@ -349,34 +348,34 @@ class Level:
         return slot
 
     def _drop(self, key: str) -> None:
-        """Take a key out."""
+        """Remove a key."""
         if self._slots.pop(key, None) is not None:
             self._agent.entries -= 1
 
     def _sweep(self, now: datetime) -> None:
-        """Drop everything that has expired."""
-        if self._mortal:
+        """Drop all expired slots."""
+        if self._may_expire:
             for key in [key for key, slot in self._slots.items() if slot.expired(now)]:
                 self._drop(key)
-            self._mortal = any(slot.expires_at is not None for slot in self._slots.values())
+            self._may_expire = any(slot.expires_at is not None for slot in self._slots.values())
 
     def _empty(self, now: datetime) -> int:
-        """Take everything out; how many entries that were."""
+        """Remove all slots; returns how many."""
         self._sweep(now)
         count = len(self._slots)
         self._slots = self._readable = {}
-        self._mortal = False
+        self._may_expire = False
         self._agent.entries -= count
         return count
 
-    def _end(self, now: datetime) -> int:
-        """Empty a scope for good; how many entries went."""
+    def _dispose(self, now: datetime) -> int:
+        """Dispose this scope; returns the number of entries removed."""
         self._disposed = True
         self._agent.scopes.pop(self._id or "", None)
-        return self._empty(now)  # and stays empty: nothing is put where something was disposed
+        return self._empty(now)  # stays empty: writes to a disposed scope are refused
 
     def _find(self, key: str, now: datetime) -> Slot | None:
-        """The slot that is visible; what has expired is dropped and shadows nothing."""
+        """The visible slot. Expired slots on the way are dropped and shadow nothing."""
         level: Level | None = self
         while level is not None:
             slot = level._slots.get(key)
@@ -390,51 +389,51 @@ class Level:
         return None
 
     def _touch(self, key: str, now: datetime) -> Slot | None:
-        """The slot that is visible, with an access counted."""
+        """The visible slot, counting an access."""
         slot = self._find(key, now)
         if slot is not None:
-            slot.lineage.access_count += 1
-            slot.lineage.last_accessed_at = now
+            slot.key_state.access_count += 1
+            slot.key_state.last_accessed_at = now
         return slot
 
     def _put(self, key: str, slot: Slot) -> bool:
-        """Keep a new slot; whether the key was there."""
+        """Store a slot; returns whether the key existed. Raises ``LimitReached`` if it is one too many."""
         previous = self._slots.get(key)
-        if previous is not None and previous.expires_at is not None:  # what most writes need not ask
+        if previous is not None and previous.expires_at is not None:  # most entries never expire
             previous = self._local(key, slot.timestamp)
         if previous is None:
             agent = self._agent
             if agent.entries >= agent.limits.entries:
                 self._make_room(key, slot.timestamp)
-            slot.lineage = Lineage(slot.timestamp, agent.random())
+            slot.key_state = KeyState(slot.timestamp, agent.random())
             agent.entries += 1
         else:
-            slot.lineage = previous.lineage
+            slot.key_state = previous.key_state
         self._slots[key] = slot
         if slot.expires_at is not None:
-            self._mortal = True
+            self._may_expire = True
         return previous is not None
 
     def _make_room(self, key: str, now: datetime) -> None:
-        """See that one more entry fits; what has expired on any level makes way."""
+        """Drop expired slots on all levels; raises ``LimitReached`` if the agent is still full."""
         agent, limit = self._agent, self._agent.limits.entries
         for level in (self._chain()[-1], *agent.scopes.values()):
             level._sweep(now)
         if agent.entries >= limit:
             raise LimitReached(
-                f"no room for {shown(key)}: the agent has {agent.entries} entries, the limit is {limit}",
+                f"cannot add {quoted(key)}: the agent has {agent.entries} entries, the limit is {limit}",
                 details={"field": "key", "key": key, "entries": agent.entries, "limit": limit},
                 hint="remove entries, dispose scopes, or raise limits.entries",
             )
 
-    def _adopt(self, key: str, slot: Slot) -> None:
-        """Take over a slot that another level dropped, as it is."""
+    def _take_over(self, key: str, slot: Slot) -> None:
+        """Store a slot moved from another level, unchanged."""
         self._agent.entries += key not in self._slots
         self._slots[key] = slot
-        self._mortal = self._mortal or slot.expires_at is not None
+        self._may_expire = self._may_expire or slot.expires_at is not None
 
     def _chain(self) -> list["Level"]:
-        """This level and all below it, down to the agent's own."""
+        """This level and its ancestors, up to the root level."""
         chain = [self]
         while (below := chain[-1]._parent) is not None:
             chain.append(below)
@@ -449,7 +448,7 @@ class Level:
                 level._sweep(now)
             return {key: slot for level in reversed(chain) for key, slot in level._slots.items()}
 
-    def _tell_set(self, key: str, slot: Slot, is_update: bool, now: datetime) -> None:
+    def _emit_set(self, key: str, slot: Slot, is_update: bool, now: datetime) -> None:
         if self._agent.bus.wants(WorkingMemorySet):
             self._agent.bus.emit(
                 WorkingMemorySet(
@@ -463,7 +462,7 @@ class Level:
                 )
             )
 
-    def _tell_removed(self, key: str, now: datetime) -> None:
+    def _emit_removed(self, key: str, now: datetime) -> None:
         if self._agent.bus.wants(WorkingMemoryRemoved):
             self._agent.bus.emit(
                 WorkingMemoryRemoved(at=now, agent_id=self._agent.id, key=key, scope_id=self._id, scope_name=self._name)

@@ -1,4 +1,4 @@
-"""Working memory: the state of one agent while it runs, in process."""
+"""The working memory of one agent: its root level, scopes, statistics and snapshots."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -8,17 +8,17 @@ from datetime import datetime
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
-from recollect.working.agents import AgentState
-from recollect.working.entries import DEFAULT_LIMITS, Entry, Limits, Slot
-from recollect.working.levels import Level, one_step
-from recollect.working.scopes import WorkingScope, end_scopes, new_scope, scopes_of
+from recollect.working.agent_state import AgentState
+from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
+from recollect.working.scope_chain import Level, atomic
+from recollect.working.scopes import WorkingScope, dispose_scopes, new_scope, scopes_of
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingStats:
-    """What an agent's working memory holds, scopes included. ``bytes_used`` counts values and metadata as JSON,
-    ``scope_fallbacks`` the reads in scopes that a level further down answered.
+    """Statistics of an agent's working memory, scopes included. ``bytes_used`` counts values and metadata as JSON,
+    ``scope_fallbacks`` the reads in a scope that a parent answered.
 
     >>> WorkingStats(entries=2, scopes=1, bytes_used=40).oldest is None
     True
@@ -33,10 +33,10 @@ class WorkingStats:
 
 
 class WorkingMemory(Level):
-    """Keys and values of one agent. Every method may be called from any thread.
+    """Thread-safe key-value state of one agent.
 
-    Values are kept as JSON: they can be snapshotted, and nobody can change them from outside. Handlers are told
-    after a change, in the thread that made it.
+    Values are stored as JSON, so they can be snapshotted and later changes to the caller's objects do not affect
+    them. Event handlers run after a change, in the thread that made it.
 
     >>> from datetime import UTC
     >>> working = WorkingMemory("debugger", clock=lambda: datetime.now(UTC))
@@ -63,12 +63,12 @@ class WorkingMemory(Level):
 
     @property
     def agent_id(self) -> str:
-        """Whose working memory it is."""
+        """The id of the agent."""
         return self._agent.id
 
     @property
     def limits(self) -> Limits:
-        """What it may hold."""
+        """The limits, scopes included."""
         return self._agent.limits
 
     def __len__(self) -> int:
@@ -78,9 +78,9 @@ class WorkingMemory(Level):
         return iter(self.keys())
 
     def clear(self, *, scopes: bool = False) -> int:
-        """Remove all entries of the agent's own level, and end all scopes if asked; how many entries went."""
+        """Remove all entries of the root level and, with ``scopes``, dispose all scopes; returns the entry count."""
         validation.flag("scopes", scopes)
-        ended = end_scopes(self._agent) if scopes else 0
+        ended = dispose_scopes(self._agent) if scopes else 0
         now = self._clock()
         with self._lock:
             count = self._empty(now)
@@ -89,16 +89,16 @@ class WorkingMemory(Level):
         return count + ended
 
     def create_scope(self, name: str) -> WorkingScope:
-        """A scope on top of the agent's own level. Use it in a ``with`` block, or dispose it."""
+        """Create a scope on the root level. Use it in a ``with`` block, or dispose it."""
         return new_scope(self, name)
 
     def active_scopes(self) -> tuple[WorkingScope, ...]:
-        """All scopes that were not disposed, nested ones too, each after its parent."""
+        """All scopes that are not disposed, nested ones included, each after its parent."""
         with self._lock:
             return tuple(scopes_of(self._agent))
 
     def stats(self) -> WorkingStats:
-        """How much there is, on all levels."""
+        """Statistics over all levels."""
         levels = self._levels()
         slots = [slot for _, held in levels for slot in held.values()]
         times = [slot.timestamp for slot in slots]
@@ -112,7 +112,7 @@ class WorkingMemory(Level):
         )
 
     def snapshot(self) -> WorkingSnapshot:
-        """Everything at one moment, as a value."""
+        """A consistent snapshot of all levels."""
         now = self._clock()
         (_, own), *scopes = self._levels()
         return WorkingSnapshot(
@@ -127,35 +127,35 @@ class WorkingMemory(Level):
         )
 
     def restore(self, snapshot: WorkingSnapshot) -> None:
-        """Put everything back as it was; what is wrong with a snapshot is found before anything is changed.
+        """Replace everything by a snapshot. An invalid snapshot raises ``InvalidInput`` and changes nothing.
 
-        A scope that is active now and was then goes on with its entries of then. One that was disposed since comes
-        back as a new handle, see ``active_scopes``; one that began since is disposed. No events are told.
+        A scope that is in the snapshot and still active keeps its handle. One that was disposed since gets a new
+        handle, see ``active_scopes``; one that was created since is disposed. No events are emitted.
         """
         agent, now = self._agent, self._clock()
         restored = checked(snapshot, agent.id, agent.limits, now)
         with agent.lock:
             levels: dict[str | None, Level] = {None: self}
-            for told in snapshot.scopes:
-                levels[told.id] = self._revived(told, levels[told.parent_id])
-            with one_step(*levels.values()):
+            for saved in snapshot.scopes:
+                levels[saved.id] = self._scope_for(saved, levels[saved.parent_id])
+            with atomic(*levels.values()):
                 for scope in scopes_of(agent):
                     if levels.get(scope.id) is not scope:
-                        scope._end(now)
+                        scope._dispose(now)
                 for scope_id, slots in restored.items():
-                    levels[scope_id]._slots, levels[scope_id]._mortal = slots, True
+                    levels[scope_id]._slots, levels[scope_id]._may_expire = slots, True
                 agent.scopes = {scope_id: scope for scope_id, scope in levels.items() if scope_id is not None}
                 agent.entries = sum(map(len, restored.values()))
 
-    def _revived(self, told: ScopeSnapshot, parent: Level) -> Level:
-        """The scope of a snapshot: the handle that is still active, or a new one."""
-        active = self._agent.scopes.get(told.id)
-        if active is not None and active._parent is parent and active._name == told.name:
+    def _scope_for(self, saved: ScopeSnapshot, parent: Level) -> Level:
+        """The handle of a snapshot's scope: the active one, or a new one."""
+        active = self._agent.scopes.get(saved.id)
+        if active is not None and active._parent is parent and active._name == saved.name:
             return active
-        return WorkingScope(self._agent, parent, told.id, told.name)
+        return WorkingScope(self._agent, parent, saved.id, saved.name)
 
     def _levels(self) -> list[tuple[Level, dict[str, Slot]]]:
-        """Each level with what it holds now, the agent's own first."""
+        """Each level with a copy of its slots, the root level first."""
         now = self._clock()
         with self._lock:
             levels = [self, *self._agent.scopes.values()]

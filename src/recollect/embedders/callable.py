@@ -1,4 +1,4 @@
-"""Vectors from a function that you have already: a model in this process, or the client of a provider."""
+"""An embedder from a function: a model in this process, or the client of a provider."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -8,11 +8,11 @@ from recollect.errors import ConfigurationError, EmbeddingFailed
 
 
 class CallableEmbedder:
-    """Any function from a list of texts to one row of numbers for each.
+    """Wraps a function from a list of texts to one vector per text.
 
-    ``name`` is kept with every vector: change it when the function starts to return other vectors. ``batch`` limits how
-    many texts the function gets at once. Without a ``dimension``, the first call tells it. What the function raises is
-    passed on.
+    ``name`` is stored with every vector: change it when the function's vectors change. ``batch`` limits the texts per
+    call. Without a ``dimension``, it is taken from the first result. Exceptions of the function propagate; a wrong
+    number of vectors raises ``EmbeddingFailed``.
 
     >>> embedder = CallableEmbedder(lambda texts: [[len(text), 1.0] for text in texts], name="lengths")
     >>> embedder.embed(["a", "abc"]), embedder.dimension
@@ -40,13 +40,13 @@ class CallableEmbedder:
 
     @property
     def dimension(self) -> int:
-        """As given, or as the function answers: then the first look at it may need a call."""
+        """As given, or as the function returns: then the first access may call it."""
         if self._dimension is None:
             self._dimension = len(self._call(["dimension"])[0])
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> list[Any]:
-        """The function's row for each text, in order."""
+        """The function's vector for each text, in order."""
         step = self._batch or len(texts) or 1
         rows = [row for start in range(0, len(texts), step) for row in self._call(list(texts[start : start + step]))]
         if self._dimension is None and rows:
@@ -55,7 +55,7 @@ class CallableEmbedder:
 
     def _call(self, texts: list[str]) -> list[Any]:
         answer: object = self._function(texts)
-        # Counted batch by batch: one row too many and one too few would give texts the vectors of others.
+        # Checked per batch: one vector too many and one too few would cancel out, and texts get wrong vectors.
         rows = list(answer) if isinstance(answer, Iterable) else []
         if len(rows) != len(texts):
             raise EmbeddingFailed(
@@ -70,7 +70,7 @@ def _check(function: object, name: object) -> None:
     if not callable(function) or inspect.iscoroutinefunction(function):
         raise _wrong("function", "must be a plain function from a list of texts to rows of numbers")
     if not (isinstance(name, str) and name and name.isprintable()):
-        raise _wrong("name", "must be a line of text that tells these vectors from others")
+        raise _wrong("name", "must be one printable line that identifies these vectors")
 
 
 def _check_count(field: str, value: object) -> None:

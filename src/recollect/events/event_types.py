@@ -1,4 +1,4 @@
-"""What happened, as typed values."""
+"""The events: immutable typed values."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from recollect.types import Layer, MemoryType, Owner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The base of all events. A handler for ``Event`` hears of everything.
+    """The base of all events. A handler for ``Event`` receives every event.
 
     >>> from datetime import UTC
     >>> Event(at=datetime(2026, 1, 7, tzinfo=UTC)).at.year
@@ -67,7 +67,7 @@ class MemoryUpdated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryForgotten(Event):
-    """A memory was forgotten; ``permanent`` tells whether it was erased.
+    """A memory was forgotten, or erased if ``permanent``.
 
     >>> MemoryForgotten.__mro__[1] is Event
     True
@@ -93,7 +93,7 @@ class MemoryRestored(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchCompleted(Event):
-    """A search was answered.
+    """A search has completed.
 
     >>> SearchCompleted.__mro__[1] is Event
     True
@@ -107,9 +107,9 @@ class SearchCompleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaWarning(Event):
-    """A write left little of what the plan allows: from 80 % on, each write that may grow tells so.
+    """A write used at least 80 % of the plan's limit; emitted after each write that can grow the usage.
 
-    ``owners`` are those whose memories count together: all that the view of the writer sees.
+    ``owners`` are those whose memories count together: all owners in the view of the writer.
 
     >>> import recollect
     >>> heard = []
@@ -130,7 +130,7 @@ class QuotaWarning(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCompacted(Event):
-    """Room was made in a session, on request or because it was nearly full (``automatic``); some memories are gone.
+    """A session was compacted, on request or because it was nearly full (``automatic``); some memories were removed.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -151,7 +151,7 @@ class SessionCompacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemorySet(Event):
-    """An agent set a key of its working memory. Without a scope, it is the agent's own level.
+    """A key of an agent's working memory was set. Without ``scope_id``, on the root level.
 
     >>> WorkingMemorySet.__mro__[1] is Event
     True
@@ -181,7 +181,7 @@ class WorkingMemoryRemoved(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemoryCleared(Event):
-    """All entries of an agent's own level went at once.
+    """All entries of the root level of a working memory were removed.
 
     >>> WorkingMemoryCleared.__mro__[1] is Event
     True
@@ -193,7 +193,7 @@ class WorkingMemoryCleared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingScopeCreated(Event):
-    """A scope of working memory began. Without a parent, it stands on the agent's own level.
+    """A scope of working memory was created. Without ``parent_id``, its parent is the root level.
 
     >>> WorkingScopeCreated.__mro__[1] is Event
     True
@@ -207,7 +207,7 @@ class WorkingScopeCreated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingScopeDisposed(Event):
-    """A scope of working memory ended; ``entries_cleared`` counts its own entries.
+    """A scope of working memory was disposed; ``entries_cleared`` counts its own entries.
 
     >>> WorkingScopeDisposed.__mro__[1] is Event
     True
@@ -221,7 +221,7 @@ class WorkingScopeDisposed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextComposed(Event):
-    """A prompt was put together; ``included`` and ``left_out`` count items and recalled memories.
+    """A prompt was composed; ``included`` and ``left_out`` count items and recalled memories.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -241,7 +241,7 @@ class ContextComposed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextCompacted(Event):
-    """Room was made in a context; ``dropped`` and ``summarised`` count items.
+    """A context window was compacted; ``dropped`` and ``summarised`` count items.
 
     >>> ContextCompacted.__mro__[1] is Event
     True
@@ -257,7 +257,7 @@ class ContextCompacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotCreated(Event):
-    """An agent's state was taken as a value; ``working_entries`` counts those of all scopes.
+    """A snapshot of an agent's state was created; ``working_entries`` counts the entries of all scopes.
 
     >>> SnapshotCreated.__mro__[1] is Event
     True
@@ -271,7 +271,7 @@ class SnapshotCreated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRestored(Event):
-    """An agent went back to a snapshot.
+    """An agent's state was restored from a snapshot.
 
     >>> SnapshotRestored.__mro__[1] is Event
     True

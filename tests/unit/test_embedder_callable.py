@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import recollect
-from recollect.embedders.calling import CallableEmbedder
+from recollect.embedders.callable import CallableEmbedder
 from recollect.errors import ConfigurationError, EmbeddingFailed
 from recollect.ports import Embedder
 

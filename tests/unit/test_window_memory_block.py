@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.recalled import NOTE
-from recollect.window import fence, is_recalled, strip_recalled
+from recollect.text.recall_markers import NOTE
+from recollect.window import is_recalled, memory_block, strip_recalled
 from tests.unit.test_window_items import DAY, HOSTILE, memory
 
-BLOCK = fence.fenced([fence.entry(memory("Likes tea\n\nand milk", "m1")), fence.entry(memory("Rome", "m2"))], DAY)
-ENTRY = fence.entry(memory("Likes tea", "m1", author="Ada"))
+BLOCK = memory_block.block(
+    [memory_block.entry(memory("Likes tea\n\nand milk", "m1")), memory_block.entry(memory("Rome", "m2"))], DAY
+)
+ENTRY = memory_block.entry(memory("Likes tea", "m1", author="Ada"))
 # Pieces of blocks in any order: what models and users make of them.
 PIECES = st.lists(
     st.sampled_from(
@@ -78,7 +80,7 @@ def test_what_remains_is_not_recalled_and_remains(text: str) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=20))
 def test_any_memory_is_taken_out_whole(content: str, author: str) -> None:
-    text = fence.fenced([fence.entry(memory(content, author=author))], DAY)
+    text = memory_block.block([memory_block.entry(memory(content, author=author))], DAY)
     assert strip_recalled(f"before\n{text}\nafter") == "before\nafter"
     assert len(text.splitlines()) == 4 + max(1, len(content.splitlines()))
 
@@ -87,4 +89,4 @@ def test_long_runs_are_read_in_one_go() -> None:
     """A pattern that tries again at each place would take hours."""
     for run in ("<" * 200_000, ">" * 200_000, " " * 200_000, "<|" * 100_000, "\n" * 200_000):
         assert strip_recalled(run) == run
-        assert strip_recalled(fence.entry(memory(run))) == ""
+        assert strip_recalled(memory_block.entry(memory(run))) == ""

@@ -1,4 +1,4 @@
-"""One entry of working memory: the value as JSON, what is known about it, and how both are checked."""
+"""Entries of working memory: a value as JSON, its attributes, and their validation."""
 
 import math
 import re
@@ -14,13 +14,13 @@ from recollect.types.memory import DEFAULT_IMPORTANCE
 
 NO_METADATA = b""
 _PLACE = re.compile(r"`(\$[\w.\[\]]*)`$")
-# What the codec raises for a value or a type that it cannot take. Its own errors are ValueErrors.
-REFUSALS = (ValueError, TypeError, OverflowError, RecursionError, NameError, AttributeError)
+# What the codec raises for a value or a type that it does not support. Its own errors are ValueErrors.
+CODEC_ERRORS = (ValueError, TypeError, OverflowError, RecursionError, NameError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one agent may keep in its working memory, scopes included.
+    """The limits of one agent's working memory, scopes included.
 
     ``entry_bytes`` counts the value and the metadata of an entry as JSON.
 
@@ -42,9 +42,9 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An entry as it was when it was asked for: ``content`` is JSON, ``type_name`` the Python type it was made from.
+    """An immutable copy of an entry: ``content`` is JSON, ``type_name`` the Python type of the original value.
 
-    ``timestamp`` is when the key was last set. ``id`` and ``access_count`` stay while the key is set anew.
+    ``timestamp`` is when the key was last set. ``id`` and ``access_count`` survive when the key is set again.
 
     >>> from datetime import UTC
     >>> entry = Entry(key="step", id="1", content="3", type_name="int", timestamp=datetime(2026, 1, 7, tzinfo=UTC))
@@ -67,12 +67,12 @@ class Entry:
 
     @property
     def value(self) -> Any:
-        """The content as plain JSON values, made anew each time."""
+        """The decoded content, a new object at each access."""
         return decode(self.key, self.content.encode())
 
 
-class About(NamedTuple):
-    """What is said about a value besides itself. Of most nothing is, and all of those share one."""
+class Attributes(NamedTuple):
+    """What a caller may say about a value. Entries without any share ``DEFAULT_ATTRIBUTES``."""
 
     type: MemoryType = MemoryType.FACT
     importance: float = DEFAULT_IMPORTANCE
@@ -80,36 +80,38 @@ class About(NamedTuple):
     metadata: bytes = NO_METADATA
 
 
-PLAIN = About()
+DEFAULT_ATTRIBUTES = Attributes()
 
 
-class Lineage:
-    """What stays while a key is set anew: the id, and how often and when last its value was read.
+class KeyState:
+    """What survives when a key is set again: the id, the access count and the time of the last access.
 
-    Reads count without a lock: the interpreter goes to another thread at calls and at jumps backwards alone, so
-    ``access_count += 1`` is one step. All values of a key share their lineage: no access is lost to one just replaced.
+    Accesses are counted without a lock: the interpreter switches threads only at calls and backward jumps, so
+    ``access_count += 1`` is atomic. All values of a key share one state, so no access is lost to a replaced value.
     """
 
-    __slots__ = ("_born", "_id", "access_count", "last_accessed_at")
+    __slots__ = ("_created_at", "_id", "access_count", "last_accessed_at")
 
-    def __init__(self, born: datetime, by: bytes | str) -> None:
-        self._born = born
-        self._id = by  # an id that it had, or ten random bytes for a new one
+    def __init__(self, created_at: datetime, id: bytes | str) -> None:
+        self._created_at = created_at
+        self._id = id  # an existing id, or ten random bytes for a new one
         self.access_count = 0
         self.last_accessed_at: datetime | None = None
 
     @property
     def id(self) -> str:
-        """Written out when somebody asks for it: that takes longer than all else that setting a key does."""
-        return self._id if isinstance(self._id, str) else ids.uuid7(codec.to_micros(self._born) // 1000, self._id)
+        """Formatted on demand: that takes longer than the rest of setting a key."""
+        if isinstance(self._id, str):
+            return self._id
+        return ids.uuid7(codec.to_micros(self._created_at) // 1000, self._id)
 
 
 class Slot:
-    """What a level keeps for a key. Setting the key makes a new one, which goes on with the lineage of the old."""
+    """The stored value of a key on one level. Setting the key replaces the slot and keeps its ``key_state``."""
 
-    __slots__ = ("about", "content", "expires_at", "lineage", "timestamp", "type_name")
+    __slots__ = ("attributes", "content", "expires_at", "key_state", "timestamp", "type_name")
 
-    lineage: Lineage
+    key_state: KeyState
 
     def __init__(
         self,
@@ -117,53 +119,53 @@ class Slot:
         type_name: str,
         timestamp: datetime,
         expires_at: datetime | None = None,
-        about: About = PLAIN,
+        attributes: Attributes = DEFAULT_ATTRIBUTES,
     ) -> None:
         self.content = content
         self.type_name = type_name
         self.timestamp = timestamp
         self.expires_at = expires_at
-        self.about = about
+        self.attributes = attributes
 
     @property
     def size(self) -> int:
-        """The bytes that count against the limit."""
-        return len(self.content) + len(self.about.metadata)
+        """The bytes that count towards ``Limits.entry_bytes``."""
+        return len(self.content) + len(self.attributes.metadata)
 
     def expired(self, now: datetime) -> bool:
-        """Whether its time is over."""
+        """Whether the entry has expired."""
         return self.expires_at is not None and self.expires_at <= now
 
     def entry(self, key: str) -> Entry:
-        """The entry for the outside, which shares nothing that could be changed."""
-        about, lineage = self.about, self.lineage
+        """An immutable copy for callers."""
+        attributes, key_state = self.attributes, self.key_state
         return Entry(
             key=key,
-            id=lineage.id,
+            id=key_state.id,
             content=self.content.decode(),
             type_name=self.type_name,
             timestamp=self.timestamp,
-            type=about.type,
-            importance=about.importance,
-            tags=about.tags,
-            metadata=codec.decode_json(about.metadata) if about.metadata else {},
-            access_count=lineage.access_count,
-            last_accessed_at=lineage.last_accessed_at,
+            type=attributes.type,
+            importance=attributes.importance,
+            tags=attributes.tags,
+            metadata=codec.decode_json(attributes.metadata) if attributes.metadata else {},
+            access_count=key_state.access_count,
+            last_accessed_at=key_state.last_accessed_at,
             expires_at=self.expires_at,
         )
 
 
 def checked_key(value: object) -> str:
-    """A key as plain text: a subclass of ``str`` could run code of its own while it is looked up."""
+    """A valid key as an exact ``str``: a subclass could run its own code during lookups."""
     key = validation.line("key", value)
     return key if type(key) is str else str.__str__(key)
 
 
 def checked_size(key: str, slot: Slot, limit: int) -> Slot:
-    """The slot, if it is not too large."""
-    if len(slot.content) + len(slot.about.metadata) > limit:
+    """The slot, or ``ContentTooLong`` if it exceeds the limit."""
+    if len(slot.content) + len(slot.attributes.metadata) > limit:
         raise ContentTooLong(
-            f"the entry {shown(key)} has {slot.size} bytes, the limit is {limit}",
+            f"the entry {quoted(key)} has {slot.size} bytes, the limit is {limit}",
             details={"field": "value", "key": key, "bytes": slot.size, "limit": limit},
             hint="split it, keep a reference to a file instead, or raise limits.entry_bytes",
         )
@@ -171,7 +173,7 @@ def checked_size(key: str, slot: Slot, limit: int) -> Slot:
 
 
 def expiry(now: datetime, expires_at: object, ttl: object) -> datetime | None:
-    """When an entry ends: at a time, after a while, or never."""
+    """The expiry time from ``expires_at`` or ``ttl``, or ``None``; giving both is an error."""
     if ttl is None:
         return None if expires_at is None else validation.moment("expires_at", expires_at)
     if expires_at is not None or not isinstance(ttl, timedelta) or ttl <= timedelta(0):
@@ -187,7 +189,7 @@ def expiry(now: datetime, expires_at: object, ttl: object) -> datetime | None:
 
 
 def type_name(value: object) -> str:
-    """The full name of a value's type; builtins go without their module."""
+    """The qualified name of a value's type; builtins without their module."""
     kind = type(value)
     return _PLAIN_NAMES.get(kind) or _full_name(kind)
 
@@ -200,14 +202,13 @@ def _full_name(kind: type) -> str:
 
 
 def encode(key: str, value: object, limit: int) -> bytes:
-    """A value as JSON, or an error that names the key."""
+    """A value as JSON; ``InvalidInput`` names the key if it cannot be encoded."""
     try:
         content = codec.encode_json(value)
-    except REFUSALS:
+    except CODEC_ERRORS:
         raise _not_json(key, f"of type {type_name(value)} is not JSON") from None
-    # JSON has no NaN, and the encoder writes null in its place: what comes back would not be what was set. Too large
-    # a content is refused soon, and not worth the walk.
-    # (`in` would first try the pattern as a number, which takes as long as all of the encoding.)
+    # The encoder silently writes NaN and infinity as null. Content above the limit is refused later anyway.
+    # (`find` instead of `in`: `in` first tries the pattern as a number, which takes as long as the encoding.)
     if content.find(b"null") >= 0 and len(content) <= limit and _has_infinite(value):
         raise _not_json(key, "contains a number that is not finite")
     return content
@@ -220,14 +221,14 @@ def encode_metadata(value: object, field: str = "metadata") -> bytes:
 
 def _not_json(key: str, what: str) -> InvalidInput:
     return InvalidInput(
-        f"the value for {shown(key)} {what}",
+        f"the value for {quoted(key)} {what}",
         details={"field": "value", "key": key},
         hint="use text, finite numbers, lists, dicts, dataclasses or msgspec structs, not nested too deeply",
     )
 
 
 def _has_infinite(value: object) -> bool:
-    """Whether a number that is not finite hides anywhere in a value that could be encoded."""
+    """Whether an encodable value contains NaN or infinity."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -245,22 +246,22 @@ def _has_infinite(value: object) -> bool:
 
 
 def decode(key: str, content: bytes, kind: Any = None) -> Any:
-    """The value of a content, plain or as a type. May run code of that type: never call it with a lock held."""
+    """Decode a content, to plain JSON values or to a type. May run the type's code: never call it with a lock held."""
     try:
         return codec.decode_json(content) if kind is None else codec.decode_as(content, kind)
-    except REFUSALS as error:
-        raise unreadable(key, kind, error) from None
+    except CODEC_ERRORS as error:
+        raise undecodable(key, kind, error) from None
 
 
-def unreadable(key: str, kind: Any, error: BaseException) -> InvalidInput:
-    """What to raise for a content that could not be decoded: names the key, the type and the place, never the value."""
+def undecodable(key: str, kind: Any, error: BaseException) -> InvalidInput:
+    """The error for a content that could not be decoded: names key, type and path, never the value."""
     if isinstance(error, RecursionError):
         what = "is nested too deeply to be read from here"
     else:
         place = _PLACE.search(str(error))
         what = f"does not fit {_called(kind)[:100]}{f', at {place[1]}' if place else ''}"
     return InvalidInput(
-        f"the value for {shown(key)} {what}",
+        f"the value for {quoted(key)} {what}",
         details={"field": "type", "key": key, "type": _called(kind)},
         hint="get it without a type to see what it is, or ask for the type that it was set as",
     )
@@ -270,6 +271,6 @@ def _called(kind: Any) -> str:
     return kind.__qualname__ if isinstance(kind, type) else str(kind)
 
 
-def shown(key: str) -> str:
-    """A key as errors show it: its start."""
+def quoted(key: str) -> str:
+    """A key for error messages, truncated."""
     return repr(key if len(key) <= 60 else f"{key[:60]}...")
