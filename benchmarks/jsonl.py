@@ -32,7 +32,7 @@ from recollect.types import MemoryTypeName
 ENTRIES = 5_000
 SESSION_MB = 10
 PATIENCE_S = 60
-WRITE_MS, QUERY_MS, REBUILD_MS = 5.0, 10.0, 150.0
+WRITE_MS, QUERY_MS, REBUILD_MS = 50.0, 100.0, 1_000.0  # the floors of the format
 TYPES: tuple[MemoryTypeName, ...] = (
     "conversation",
     "conversation",

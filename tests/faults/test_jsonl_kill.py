@@ -63,17 +63,11 @@ def _nothing(database: str) -> dict[str, str]:
     return {}
 
 
-def _left_open(database: str) -> dict[str, str]:
-    """A writer ended without closing: the indexes are not written yet."""
-    return processes.finish("leave_log", database, "log").added
-
-
 SCENARIOS = {
     "creation": Scenario("add_some", _nothing),
     "adds": Scenario("add_some"),
     "batch": Scenario("add_batch"),
     "permanent forget": Scenario("erase"),
-    "closing": Scenario("checkpoint", _left_open),
 }
 
 

@@ -145,6 +145,8 @@ def test_a_hostile_line_is_one_flaw(name: str) -> None:
         {"version": -1},
         {"importance": "much"},
         {"tags": [1]},
+        {"type": "rumour"},
+        {"state": "lost"},
         {"tags": "style"},
         {"timestamp": "yesterday"},
         {"timestamp": 10**17},

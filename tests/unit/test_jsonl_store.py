@@ -78,6 +78,7 @@ def test_the_index_has_the_fields_of_the_format_and_its_offsets_lead_to_the_line
     assert index["types"] == {"fact": ["m0", "m1", "m2", "m3", "m4"]}
     for number, (memory_id, entry) in enumerate(index["entries"].items(), start=1):
         assert entry["line_number"] == number
+        assert 0 < entry["current_relevance"] <= 0.75
         assert json.loads(data[entry["byte_offset"] :].split(b"\n")[0])["id"] == memory_id
     assert json.loads((root / "derived/indices/global_index.json").read_text())["entries"]["m3"] == "users/ada"
     assert json.loads((root / "derived/indices/topic_index.json").read_text())["topics"]["tag"]["users/ada"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import codec
 from recollect.errors import StoreError
+from recollect.lifecycle import decay
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.order import Numbers
@@ -90,11 +91,14 @@ def access_line(memory_id: str, times: int, last_at: int) -> bytes:
 
 def write_indexes(journal: "JsonlJournal", owners: Iterable[Owner]) -> None:
     """Write the indexes of some owners, and those over all of them."""
+    now = datetime.now(UTC)
     for owner in owners:
         folder, log = journal.folder_of(owner), journal.log_of(owner)
         if log is not None and log.versions:
             heads = [head for head in log.heads.values() if head.operation is not Operation.ERASED]
-            data = _index(heads, _places(journal.disk, folder), totals(journal, owner))
+            less = decay.irrelevance_of(now, {owner: journal.config.sessions.decay})
+            relevances = {head.id: round(-less(head), 4) for head in heads}
+            data = _index(heads, _places(journal.disk, folder), relevances, totals(journal, owner))
             journal.disk.replace(folder.derived(INDEX), data, sync=False)
     _write_global(journal)
 
@@ -114,7 +118,12 @@ def totals(journal: "JsonlJournal", owner: Owner) -> dict[str, Any]:
     }
 
 
-def _index(heads: Iterable[Stored], places: Mapping[str, tuple[int, int]], about: Mapping[str, Any]) -> bytes:
+def _index(
+    heads: Iterable[Stored],
+    places: Mapping[str, tuple[int, int]],
+    relevances: Mapping[str, float],
+    about: Mapping[str, Any],
+) -> bytes:
     entries: dict[str, Any] = {}
     tags: dict[str, list[str]] = {}
     types: dict[str, list[str]] = {}
@@ -128,6 +137,7 @@ def _index(heads: Iterable[Stored], places: Mapping[str, tuple[int, int]], about
             "timestamp": codec.from_micros(facets.get("created_at", 0)),
             "tags": facets.get("tags", []),
             "importance": facets.get("importance"),
+            "current_relevance": relevances[head.id],
         }
         if facets.get("state") != State.ACTIVE.value:
             entries[head.id]["deleted"] = True

@@ -134,15 +134,10 @@ def _owner(folder: OwnerFolder, fields: Fields) -> Owner | None:
 def _facets(fields: Fields) -> dict[str, Any]:
     """The facets of a line by hand, which may leave out all but the content; checked as the engine checks them."""
     content = fields.get("content")
-    given = fields | {"content": {"message": content} if isinstance(content, str) else content}
-    facets = {
-        "state": State.ACTIVE.value,
-        "type": MemoryType.FACT.value,
-        "importance": DEFAULT_IMPORTANCE,
-        **lines.to_facets(given),
-    }
-    MemoryType(facets["type"])
-    State(facets["state"])
+    usual = {"state": State.ACTIVE.value, "type": MemoryType.FACT.value, "importance": DEFAULT_IMPORTANCE}
+    facets = lines.to_facets(
+        usual | fields | {"content": {"message": content} if isinstance(content, str) else content}
+    )
     validation.content(facets["text"])
     validation.unit("importance", facets["importance"])
     validation.tags(facets.get("tags", ()))

@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from recollect import codec
-from recollect.types import Layer, Operation, Owner, Stamp, Stored, Vector
+from recollect.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored, Vector
 
 Fields = dict[str, Any]
 
@@ -259,6 +259,8 @@ def to_facets(fields: Fields) -> Fields:
     if not all(isinstance(tag, str) for tag in facets.get("tags") or ()):
         raise ValueError("a tag is a text")
     _number(facets.get("bytes") or 0, 0)
+    MemoryType(facets["type"])  # one line that the engine cannot read would stop every listing
+    State(facets["state"])
     return facets
 
 

@@ -207,6 +207,8 @@ def to_vector(embedder: str, data: bytes, spans: bytes | None, pieces: bytes | N
 def to_stored(row: tuple[Any, ...], owner: Owner) -> Stored:
     """The version of the columns ``JOURNAL, ACCESSES, VECTOR``; columns behind them are passed over."""
     facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
+    if row[9] != ERASED and not facets.keys() >= ALWAYS:
+        raise ValueError("a facet is missing")  # told as damage by whoever translates errors
     if row[14] is not None:
         facets["text"] = row[14]
     return Stored(
