@@ -35,10 +35,11 @@ class EmbedderDown(Exception):
 
 
 class Made(NamedTuple):
-    """A vector, and the hash of what it was made from if making it is slow."""
+    """A vector, and the hash of what it was made from if making it is slow. ``given``: a caller brought it along."""
 
     vector: Vector | None
     digest: bytes | None = None
+    given: bool = False
 
 
 def embed(engine: Engine, memories: Sequence[Memory | NewMemory]) -> list[Made]:

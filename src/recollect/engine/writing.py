@@ -83,7 +83,7 @@ def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
     brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
     made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
-    return [next(made) if new.vector is None else Made(next(brought)) for new in news]
+    return [next(made) if new.vector is None else Made(next(brought), given=True) for new in news]
 
 
 def _append_once(engine: Engine, scope: Scope, offered: Sequence[Prepared]) -> tuple[list[Memory], list[Memory]]:
@@ -190,7 +190,7 @@ def update(
         if after is memory:
             after = replace(memory, version=memory.version + 1, updated_at=now)
         keeps = given is None and embedding.texts_of(after) == embedding.texts_of(memory)
-        made = Made(given) if keeps or given else embed(after)
+        made = Made(given, given=given is not None) if keeps or given else embed(after)
         return after, _change(engine, after, Operation.UPDATED, stored, now, made=made, keeps_vector=keeps)
 
     found, done = _decided(engine, scope.owners, id, decide, within=scope)
@@ -354,6 +354,7 @@ def _write(
         payload=payload,
         vector=made.vector,
         digest=made.digest,
+        given=made.given,
     )
 
 

@@ -19,7 +19,7 @@ from recollect.recall import candidates as gathered
 from recollect.recall import image, quantized
 from recollect.recall.arrays import Array, best, unpacked
 from recollect.recall.candidates import Candidates
-from recollect.recall.entries import entry_of
+from recollect.recall.entries import entries_of
 from recollect.recall.owner_index import OwnerIndex, Scored
 from recollect.types import Mark, Owner, Owners, Stored, Vector
 
@@ -165,7 +165,7 @@ class RamIndex(Index):
         while some := list(islice(rest, _AT_ONCE)):
             entries = []
             for start in range(0, len(some), _YIELDED):
-                entries += [entry_of(one) for one in some[start : start + _YIELDED]]
+                entries += entries_of(some[start : start + _YIELDED])
                 self._let_others(owner)
             made.add(entries)
         made.settle()
@@ -186,7 +186,7 @@ class RamIndex(Index):
 
     def follow(self, owner: Owner, stored: Sequence[Stored], gone: Sequence[str], upto: Mark) -> None:
         """Add and remove rows. What is not loaded stays so."""
-        entries = [entry_of(one) for one in stored]
+        entries = entries_of(stored)
         held = self._of(owner)
         with held.lock:
             if held.index is None:

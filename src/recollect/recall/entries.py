@@ -1,8 +1,11 @@
 """What an index knows of one memory."""
 
 import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from recollect import codec
 from recollect.text import dates, words
 from recollect.types import Facets, Layer, Owner, Stored
 
@@ -43,6 +46,17 @@ class Entry:
     vector: bytes | None = None
     dimension: int = 0
     pieces: bytes | None = None
+
+
+def entries_of(memories: Iterable[Stored]) -> list[Entry]:
+    """The entries of stored memories. Damaged ones are left out: one of them must not keep the others from being
+    found, and the doctor names them.
+    """
+    found = []
+    for stored in memories:
+        with suppress(*codec.UNREADABLE):
+            found.append(entry_of(stored))
+    return found
 
 
 def entry_of(stored: Stored) -> Entry:

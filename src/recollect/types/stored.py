@@ -28,6 +28,9 @@ without its vector. Optional: ``key``, ``tags`` (a list), ``expires_at``, ``auth
 and ``text``: the content, unless the memory is sensitive. Stores preserve facets that they do not know.
 """
 
+ALWAYS_THERE = frozenset({"state", "type", "importance", "created_at", "occurred_at", "bytes"})
+"""The facets that every memory has."""
+
 T = TypeVar("T")
 
 

@@ -151,8 +151,8 @@ class JsonlJournal(InMemoryJournal):
             known = {line.stored.stamp for line in arrived.get(name, ())}
             tail = [line for line in tails.get(name, ()) if line.stored.stamp not in known]
             passing = [*arrived.get(name, ()), *(line for line in tail if self._batches.counts(line))]
-            if passing:
-                self._append_lines(self._folders[name], passing)
+            if passing:  # a batch that was read in two pieces: its last lines release the first ones
+                self._append_lines(self._folders[name], order.ordered(passing))
 
     def _follows(self, folder_: OwnerFolder, tail: Sequence[Line]) -> bool:
         """Whether appended lines simply continue what is known; a merge or a copy does not."""

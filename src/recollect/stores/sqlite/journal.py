@@ -37,6 +37,7 @@ from recollect.types import (
     Write,
 )
 
+_MANY_IDS = 4
 _MANY_PLACES = 500
 _UNDECODABLE = (AttributeError, LookupError, TypeError, ValueError, struct.error)
 
@@ -94,6 +95,8 @@ class SqliteJournal(Journal):
         wanted = list(dict.fromkeys(ids))
         if at is not None:
             return self._get_past(owners, wanted, at, payload=payload, vectors=vectors)
+        if len(wanted) >= _MANY_IDS:
+            return self._get_many(owners, wanted, payload=payload, vectors=vectors)
         theirs = self._known_numbers(owners)
         statement = statements.GET[payload, vectors]
         found: list[Stored] = []
@@ -120,6 +123,20 @@ class SqliteJournal(Journal):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             readers.give(connection)
+        return found
+
+    def _get_many(self, owners: Owners, ids: Sequence[str], *, payload: bool, vectors: bool) -> list[Stored]:
+        """One statement for all ids: a statement each takes 15 microseconds, most of which is not the reading."""
+        found: list[Stored] = []
+        statement = statements.GET_MANY[payload, vectors]
+        with self._file.snapshot() as connection:
+            numbers = self._file.numbers(connection, owners)
+            for row in connection.execute(statement, (codec.encode_json(ids).decode(),)):
+                owner = numbers.get(row[1])
+                if owner is not None and row[9] != rows.ERASED:
+                    if payload:
+                        rows.verify(row)
+                    found.append(rows.to_stored(row, owner))
         return found
 
     def _known_numbers(self, owners: Owners) -> dict[int, Owner]:

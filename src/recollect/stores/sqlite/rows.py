@@ -15,6 +15,7 @@ from recollect import codec
 from recollect.errors import StoreCorrupt
 from recollect.ports import Step
 from recollect.types import Facets, Operation, Owner, Stamp, Stored, Vector
+from recollect.types.stored import ALWAYS_THERE
 
 _CHUNKS = (64, 16, 4, 1)
 _BOUND = 200  # values: more of them are bound as one JSON text
@@ -207,7 +208,7 @@ def to_vector(embedder: str, data: bytes, spans: bytes | None, pieces: bytes | N
 def to_stored(row: tuple[Any, ...], owner: Owner) -> Stored:
     """The version of the columns ``JOURNAL, ACCESSES, VECTOR``; columns behind them are passed over."""
     facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
-    if row[9] != ERASED and not facets.keys() >= ALWAYS:
+    if row[9] != ERASED and not facets.keys() >= ALWAYS_THERE:
         raise ValueError("a facet is missing")  # told as damage by whoever translates errors
     if row[14] is not None:
         facets["text"] = row[14]
