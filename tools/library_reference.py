@@ -45,6 +45,7 @@ class Page:
     shows: tuple[str, ...]
 
 
+MIGRATE = "recollect.transfer.migration:migrate"
 PAGES = (
     Page(
         file="database.md",
@@ -52,7 +53,7 @@ PAGES = (
         intro="Opening a database, what is not one identity's, and everything that one identity can do."
         " Guides: [quickstart](../guides/quickstart.md), [remembering](../guides/remembering.md),"
         " [recall](../guides/recall.md), [time and history](../guides/time-and-history.md).",
-        shows=("recollect:Memories", "recollect:View", "recollect:convert", "recollect:open"),
+        shows=("recollect:Memories", "recollect:View", "recollect:convert", "recollect:open", MIGRATE),
     ),
     Page(
         file="agent.md",

@@ -12,6 +12,7 @@ from recollect.embedders.static import StaticEmbedder
 from recollect.errors import ConfigurationError
 from recollect.ports import Embedder, Lexicon, Store
 from recollect.settings.schema import DatabaseSettings, EmbedderSettings
+from recollect.types import MigrationReport
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -80,6 +81,12 @@ def is_there(url: str | Path) -> bool:
     """
     scheme, place = _split(url)
     return _store_class(scheme).exists(f"{scheme}:{place}")
+
+
+def migrate_store(url: str | Path, to: int | None, *, dry_run: bool) -> MigrationReport:
+    """Bring the store of a URL to a schema, without opening it as a database."""
+    scheme, place = _split(url)
+    return _store_class(scheme).migrate(f"{scheme}:{place}", to, dry_run=dry_run)
 
 
 def same_place(one: str | Path, other: str | Path) -> bool:

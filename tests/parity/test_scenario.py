@@ -85,6 +85,7 @@ STEPS: list[Step] = [
     ("sessions.delete", {"id": "monday", "permanent": True}),
     ("sessions.restore", {"id": "monday"}),
     ("convert", {"source": "nowhere.db", "target": "copy.db"}),
+    ("migrate", {"file": "nowhere.db", "to": 5}),
     ("config", {}),
     ("config", {"durability": "vague"}),
     ("config.check", {"file": "nowhere.toml"}),

@@ -17,6 +17,7 @@ from recollect.operations import VERBS
 from recollect.operations.sessions import Form
 from recollect.sessions.export import Format
 from recollect.settings import Settings, declared
+from recollect.transfer.migration import migrate
 from recollect.types import ChangedFields, DecayPolicy, Filter, NewMemory, SessionConfig
 from recollect.window import ContextWindow
 
@@ -40,6 +41,7 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
     (recollect.Memories.configure, "config", {}),
     (recollect.Memories.reembed, "reembed", {"progress": "the caller's"}),
     (recollect.convert, "convert", {"progress": "the caller's"}),
+    (migrate, "migrate", {"database": "file"}),
     (
         ContextWindow.compose,
         "context",

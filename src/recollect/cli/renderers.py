@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recollect.operations.maintenance import Reembedded, Settings
     from recollect.operations.prompt import Prompt
     from recollect.operations.stats import Statistics
-    from recollect.types import ConversionReport, Diagnosis, Health
+    from recollect.types import ConversionReport, Diagnosis, Health, MigrationReport
 
 _MEMORIES = 10
 
@@ -148,6 +148,22 @@ def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
     widgets.pairs(screen, [*rows, ("compared", f"the same on both sides, checksum {answer.checksum}")])
 
 
+def migrated(screen: Screen, answer: "MigrationReport", given: Any) -> None:
+    """From which schema to which, what is lost, and where the copy is."""
+    if not screen.terminal:
+        field_by_field(screen, answer, given)
+        return
+    did = "would go" if answer.dry_run else "is at" if answer.before == answer.after else "went"
+    way = (
+        f"schema {answer.after}" if answer.before == answer.after else f"from schema {answer.before} to {answer.after}"
+    )
+    screen.line(f"{one_line(given.file)} {did} {way}", "green")
+    for loss in answer.losses:
+        screen.line(f"  {loss}", "yellow")
+    if answer.copy is not None:
+        screen.line(f"copy: {one_line(answer.copy)}")
+
+
 def settings(screen: Screen, answer: "Settings", _: Any) -> None:
     """Names and values."""
     widgets.pairs(screen, sorted(answer.settings.items()))
@@ -205,6 +221,7 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "rebuild": "renderers:rebuilt",
         "reembed": "renderers:reembedded",
         "convert": "renderers:converted",
+        "migrate": "renderers:migrated",
         "config": "renderers:settings",
         "config.check": "renderers:checked",
     }

@@ -25,6 +25,7 @@ from recollect.types import (
     Layer,
     Memory,
     MemoryType,
+    MigrationReport,
     Owner,
     Page,
     Removal,
@@ -220,6 +221,13 @@ _MAINTENANCE: Mapping[type, Mapping[str, Property]] = {
         memories=("How many memories source and target have.", COUNT),
         owners=("How many owners source and target have.", COUNT),
         checksum=("A checksum of all versions; the same for every copy of the same history.", LINE),
+    ),
+    MigrationReport: _table(
+        before=("The schema that the database had.", COUNT),
+        after=("The schema that the database has now, or would have.", COUNT),
+        losses=("What the older schema cannot hold.", _LINES),
+        copy=("The name of the copy beside the database.", LINE),
+        dry_run="Whether nothing was changed.",
     ),
 }
 

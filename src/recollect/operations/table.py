@@ -44,6 +44,7 @@ LISTED = MappingProxyType(
         "rebuild": Listed("Rebuild everything that is derived from the journal.", Section.KEEP, "maintenance"),
         "reembed": Listed("Embed memories that have no vector, or all of them anew.", Section.KEEP, "maintenance"),
         "convert": Listed("Copy a database into another, with its history.", Section.KEEP, "convert"),
+        "migrate": Listed("Take a database to another schema.", Section.KEEP, "migrate"),
         "config": Listed("Show or change the settings that the database stores.", Section.KEEP, "maintenance"),
         "config.check": Listed("Check a file of settings.", Section.KEEP, "configuration"),
     }

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Self
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, Unsupported
 from recollect.ports.index import Images, Index
 from recollect.ports.journal import Journal
 from recollect.ports.records import Records
-from recollect.types import Diagnosis, Health, Owners, SessionConfig, Status
+from recollect.types import Diagnosis, Health, MigrationReport, Owners, SessionConfig, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,15 @@ class Store(ABC):
     def exists(cls, url: str) -> bool:  # noqa: ARG003  # by default only opening can tell
         """Whether there is something at a URL that opening would not have to make first."""
         return True
+
+    @classmethod
+    def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:  # noqa: ARG003
+        """Bring what is stored at a URL to a schema, the newest if none is given; nobody may have it open meanwhile."""
+        raise Unsupported(
+            f"a {cls.name} store has no schemas to migrate between",
+            details={"capability": "migrate"},
+            hint="opening it brings it up to date",
+        )
 
     @abstractmethod
     def close(self) -> None:

@@ -196,3 +196,20 @@ class ConversionReport:
     memories: int
     owners: int
     checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationReport:
+    """The answer of ``migrate``: which schema a database had and has, and what the older one could not hold.
+
+    ``copy`` names the copy that was made beside the database before it was changed; ``None`` if nothing was changed.
+
+    >>> MigrationReport(before=6, after=5, losses=("2 archived memories become forgotten",)).losses[0]
+    '2 archived memories become forgotten'
+    """
+
+    before: int
+    after: int
+    losses: tuple[str, ...] = ()
+    copy: str | None = None
+    dry_run: bool = False

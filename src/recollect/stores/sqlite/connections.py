@@ -171,18 +171,35 @@ def _copy_older(connection: apsw.Connection, path: Path) -> None:
     version = schema.version_of(connection)
     if not 0 < version < schema.LATEST or not connection.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
         return
-    target = path.with_name(f"{path.name}.schema-{version}.bak")
-    draft = target.with_name(f"{target.name}.part")
     lock = connect(path, "full")
     try:
         lock.execute("BEGIN IMMEDIATE")  # one process at a time makes the copy
-        draft.unlink(missing_ok=True)
         if schema.version_of(lock) == version:
-            _create(draft)
-            _copy(connection, draft)
-            draft.replace(target)
+            copy_beside(connection, path)
     finally:
         lock.close()
+
+
+def copy_beside(connection: apsw.Connection, path: Path) -> Path:
+    """Copy a file beside itself, under a name that tells its schema."""
+    target = path.with_name(f"{path.name}.schema-{schema.version_of(connection)}.bak")
+    draft = target.with_name(f"{target.name}.part")
+    draft.unlink(missing_ok=True)
+    _create(draft)
+    _copy(connection, draft)
+    draft.replace(target)
+    return target
+
+
+def existing(path: Path) -> apsw.Connection:
+    """A connection to a file of ours, which is left at the schema that it has."""
+    connection = connect(path, "full")
+    try:
+        _check_ours(connection, path)
+    except BaseException:  # reason: whatever it was, the connection must not stay open
+        connection.close()
+        raise
+    return connection
 
 
 def _copy(connection: apsw.Connection, target: Path) -> None:

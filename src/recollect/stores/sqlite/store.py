@@ -12,12 +12,12 @@ import apsw
 from recollect.errors import RecollectError
 from recollect.ports import Capabilities, Store
 from recollect.stores.forking import forks
-from recollect.stores.sqlite import connections, doctor, projections, schema
+from recollect.stores.sqlite import connections, doctor, migration, projections, schema
 from recollect.stores.sqlite.file import SqliteFile
 from recollect.stores.sqlite.images import SqliteImages
 from recollect.stores.sqlite.journal import SqliteJournal
 from recollect.stores.sqlite.records import SqliteRecords
-from recollect.types import Diagnosis, Health, Status
+from recollect.types import Diagnosis, Health, MigrationReport, Status
 
 
 class SqliteStore(Store):
@@ -54,6 +54,11 @@ class SqliteStore(Store):
     def exists(cls, url: str) -> bool:
         """Whether there is a file."""
         return _path(url).exists()
+
+    @classmethod
+    def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:
+        """Bring a file to a schema, after a copy was made; ``StoreBusy`` while another process has it open."""
+        return migration.migrate(_path(url), schema.LATEST if to is None else to, dry_run=dry_run)
 
     @property
     def path(self) -> Path:

@@ -1,0 +1,107 @@
+"""Taking a database to another schema on request: told before, copied first, and refused while somebody has it open."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.errors import ConfigurationError, InvalidInput, StoreBusy, Unsupported
+from recollect.stores.sqlite import schema
+from recollect.transfer.migration import migrate
+from tests.unit.terminal import Terminal
+
+OLDER = schema.LATEST - 1
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database with two memories, one of them changed."""
+    path = tmp_path / "memory.db"
+    with recollect.open(path, embedder=None) as memories:
+        view = memories.view(user="ada")
+        memory = view.add("Lives in Paris", key="home", tags=["place"])
+        view.update(memory.id, content="Lives in Rome")
+        view.add("Likes tea", language="en", metadata={"n": 1})
+    return path
+
+
+def told(path: Path) -> list[tuple[str, str | None, tuple[str, ...], str | None, dict[str, object]]]:
+    with recollect.open(path, embedder=None) as memories:
+        found = memories.view(user="ada").list(sort_by="oldest")
+        return [(one.content, one.key, one.tags, one.language, dict(one.metadata)) for one in found]
+
+
+@pytest.mark.req("L14")
+def test_down_and_up_again_keeps_every_memory(path: Path) -> None:
+    before = told(path)
+    for target in range(OLDER, 0, -1):
+        report = migrate(path, to=target)
+        assert (report.before, report.after, report.copy) == (
+            schema.LATEST,
+            target,
+            f"memory.db.schema-{schema.LATEST}.bak",
+        )
+        assert (path.parent / str(report.copy)).stat().st_mode & 0o777 == 0o600
+        assert told(path) == before  # opening it brings it up
+    assert migrate(path).before == schema.LATEST
+
+
+@pytest.mark.req("L14")
+def test_what_the_older_schema_cannot_hold_is_told_and_nothing_is_changed(path: Path) -> None:
+    before = path.read_bytes()
+    report = migrate(path, to=OLDER, dry_run=True)
+    assert (report.copy, report.dry_run) == (None, True)
+    assert any("stamps of 3 versions" in loss for loss in report.losses)
+    assert path.read_bytes() == before
+    assert [one.name for one in path.parent.iterdir()] == ["memory.db"]
+
+
+@pytest.mark.req("L14")
+def test_the_copy_is_the_database_as_it_was(path: Path) -> None:
+    before = told(path)
+    report = migrate(path, to=OLDER)
+    copy = path.with_name(str(report.copy))
+    with recollect.open(copy, embedder=None) as memories:
+        assert [version.version for version in memories.view(user="ada").changes()] == [1, 2, 1]
+    assert told(copy) == before
+
+
+@pytest.mark.req("L14")
+def test_a_database_that_is_open_is_not_taken_away(path: Path) -> None:
+    with recollect.open(path, embedder=None) as memories:
+        view = memories.view(user="ada")
+        assert view.count() == 2
+        with pytest.raises(StoreBusy, match="open elsewhere"):
+            migrate(path, to=OLDER)
+        assert view.add("Still here").version == 1
+    assert migrate(path, to=OLDER).after == OLDER
+
+
+@pytest.mark.parametrize("to", [0, -1, schema.LATEST + 1, True, "5", 1.5])
+def test_schemas_that_do_not_exist_are_refused(path: Path, to: int) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        migrate(path, to=to)
+    assert (caught.value.details["field"], caught.value.operation) == ("to", "migrate")
+
+
+def test_what_cannot_be_migrated_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no database"):
+        migrate(tmp_path / "missing.db")
+    for url in ("ram:", f"jsonl:{tmp_path / 'notes'}"):
+        with pytest.raises(Unsupported) as caught:
+            migrate(url, to=1)
+        assert caught.value.details["capability"] == "migrate"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.req("L14")
+def test_a_loss_needs_a_yes_on_the_command_line(terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    shown = terminal("migrate", "memory.db", "--to", str(OLDER), "--dry-run", "--json")
+    assert json.loads(shown.out)["result"]["losses"]
+    refused = terminal("migrate", "memory.db", "--to", str(OLDER))
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    done = terminal("migrate", "memory.db", "--to", str(OLDER), "--yes", "--json")
+    assert json.loads(done.out)["result"]["after"] == OLDER
+    assert json.loads(terminal("migrate", "memory.db", "--json").out)["result"]["before"] == OLDER
