@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from recollect import codec, entitlements, instrument, logs
@@ -206,7 +206,7 @@ class Engine:
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
-    agents: WeakValueDictionary[int, object] = field(default_factory=WeakValueDictionary)
+    agents: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
 
     @property
     def journal(self) -> Journal:

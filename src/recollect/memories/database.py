@@ -19,18 +19,18 @@ from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectErro
 from recollect.events.bus import Watcher
 from recollect.filters import Where
 from recollect.ids import StampClock
-from recollect.memories.agent import AgentMemory
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.sessions.limits import SessionLimits
 from recollect.settings import Settings
 from recollect.settings import load as load_settings
-from recollect.text.tokens import TokenCounter, by_characters
 from recollect.types import DurabilityName, Identity, Layer, Owner
-from recollect.working import Limits
 
 if TYPE_CHECKING:
     from recollect.events import Event
+    from recollect.memories.agent import AgentMemory
+    from recollect.text.tokens import TokenCounter
+    from recollect.working import Limits
 
 _INTERNAL = frozenset({"origin", "epoch"})
 
@@ -244,6 +244,9 @@ class Memories:
         ...     me.working.get("step"), me.long_term.count(), me.context.tokens_used
         (3, 0, 0)
         """
+        from recollect.memories.agent import AgentMemory  # lazy: windows and working memory take 25 ms
+        from recollect.text.tokens import by_characters  # lazy: as above
+
         validation.line("agent", agent, validation.ID_CHARACTERS)
         view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)
         return AgentMemory(
@@ -294,7 +297,7 @@ class Memories:
         ['debugger']
         """
         held = (handle() for handle in self._engine.agents.valuerefs())
-        return tuple(agent for agent in held if isinstance(agent, AgentMemory))
+        return tuple(agent for agent in held if agent is not None)
 
     @operation
     def sizes(self) -> dict[Layer, types.LayerSize]:
