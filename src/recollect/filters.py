@@ -219,7 +219,14 @@ def matching(where: Where) -> Condition:
         return lambda stored: True  # noqa: ARG005  # anything
     if len(asked) == 1:
         return asked[0]
-    return lambda stored: all(condition(stored) for condition in asked)
+
+    def fits(stored: Stored) -> bool:
+        for condition in asked:  # noqa: SIM110  # a third of the time of a generator in all()
+            if not condition(stored):
+                return False
+        return True
+
+    return fits
 
 
 def conditions(where: Where) -> list[Condition]:
@@ -248,8 +255,9 @@ def conditions(where: Where) -> list[Condition]:
     asked += [partial(_has_field, name=name, value=value) for name, value in where.metadata.items()]
     if (needle := where.content_contains) is not None:
         asked.append(lambda stored: (text := stored.facets.get("text")) is None or contains(text, needle))
-    if wanted := where.text:
-        asked.append(lambda stored: (text := stored.facets.get("text")) is None or has_words(text, wanted))
+    if where.text:
+        worded = wording(where.text)
+        asked.append(lambda stored: (text := stored.facets.get("text")) is None or worded(text))
     if (prefix := where.prefix) is not None:
         asked.append(partial(_has_prefix, pattern=(f"{prefix}*",)))
     return asked
@@ -304,13 +312,24 @@ def has_words(content: str, wanted: Iterable[str]) -> bool:
     >>> has_words("Security first", ("first", "sec*ty")), has_words("Security", ("cur*",))
     (True, False)
     """
+    return wording(wanted)(content)
+
+
+def wording(wanted: Iterable[str]) -> Callable[[str], bool]:
+    """``has_words`` for many texts."""
     looked_for = [_looked_for(pattern) for pattern in wanted]
-    if content.isascii():  # most texts have not even the letters, and looking for those takes a fifth of the time
-        lowered = content.lower()
-        if not all(piece.strip(" ") in lowered for one in looked_for for piece in one.pieces):
-            return False
-    spaced = words.spaced(content)
-    return all(one.is_in(spaced) for one in looked_for)
+    letters = [piece.strip(" ") for one in looked_for for piece in one.pieces]
+
+    def fits(content: str) -> bool:
+        if content.isascii():  # most texts have not even the letters, and looking for those takes a fifth of the time
+            lowered = content.lower()
+            for piece in letters:
+                if piece not in lowered:
+                    return False
+        spaced = words.spaced(content)
+        return all(one.is_in(spaced) for one in looked_for)
+
+    return fits
 
 
 class _LookedFor(NamedTuple):
