@@ -11,7 +11,7 @@ import apsw
 
 from recollect import codec
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.stores.sqlite import connections, rows
+from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.transaction import Append, Transaction
 from recollect.types import Owner, Owners
@@ -74,6 +74,8 @@ class SqliteFile:
             raise connections.translate(error, self.path) from error
 
     def _begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]]) -> Transaction:
+        # A later release may have migrated the file since it was opened here: what still fits would do harm.
+        connections.check_not_newer(schema.version_of(connection), self.path)
         transaction = Transaction(connection, self._number_of)
         transaction.look_for([write.id for work in works if isinstance(work, Append) for write in work.writes])
         return transaction
