@@ -9,8 +9,9 @@ from typing import Any
 
 import apsw
 
-from recollect import codec
+from recollect import codec, logs
 from recollect.errors import ConfigurationError, RecollectError, StoreError
+from recollect.stores import folder_modes
 from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.transaction import Append, Transaction
@@ -38,6 +39,12 @@ class SqliteFile:
         except (apsw.Error, UnicodeDecodeError) as error:
             raise connections.translate(error, path) from error
         self.readers.add(first)
+        if self.folder_open():
+            logs.folder_open("sqlite", path.name)
+
+    def folder_open(self) -> bool:
+        """Whether everybody may replace the file."""
+        return folder_modes.everybody_writes(self.path.absolute().parent, sticky_protects=True)
 
     def _connect(self) -> apsw.Connection:
         try:
