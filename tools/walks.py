@@ -21,7 +21,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGE = Path(recollect.__file__).parent
 BEGIN, END = "<!-- walks: written by tools/walks.py -->", "<!-- end of walks -->"
-LEFT_OUT = tuple("types/ codec/ events/ settings/ errors.py exports.py fields.py ids.py logs.py validation.py".split())
+LEFT_OUT = tuple(
+    "types/ codec/ events/ settings/ errors.py exports.py fields.py ids.py logs.py open_files.py validation.py".split()
+)
 
 
 class Walk(NamedTuple):

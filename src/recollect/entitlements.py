@@ -1,4 +1,4 @@
-"""Plans: the features of a database and its storage limit.
+"""Plans: the features of a database and its storage limit, as the application defines them.
 
 A plan is a value. Without one every feature is allowed and nothing is limited. The limit applies to what one view
 sees: the memories of all owners of an identity together, forgotten ones included, as in ``Stats.bytes_used``. Memories
@@ -6,7 +6,7 @@ that several views see, such as a team's, count in each.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -58,7 +58,7 @@ def _wrong(field: str, what: str, hint: str) -> ConfigurationError:
     return ConfigurationError(what, details={"field": field}, hint=hint)
 
 
-def _check(name: object, features: object, limit: object) -> None:
+def _check(name: object, features: object, limit: object, upgrade: object) -> None:
     """Validate the fields of a plan."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise _wrong("plan.name", "the name of a plan must be printable text", "pass name='Trial'")
@@ -66,24 +66,28 @@ def _check(name: object, features: object, limit: object) -> None:
         raise _wrong("plan.features", "the features of a plan must be a collection", "pass a list of them")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise _wrong("plan.limit_bytes", "the limit of a plan must be a number of bytes", "pass 0 or more, or None")
+    if upgrade is not None and not isinstance(upgrade, Plan):
+        raise _wrong("plan.upgrade", "the upgrade of a plan must be a plan", "pass the next bigger Plan, or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The allowed features, and the bytes that the memories in a view may take; ``limit_bytes=None``: no limit.
 
-    ``recollect.open`` knows ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and ``ENTERPRISE`` by name. For others, construct a
-    ``Plan``; ``features`` are members of ``recollect.entitlements.Feature`` or their values.
+    ``features`` are members of ``recollect.entitlements.Feature`` or their values. ``upgrade`` is the next bigger plan:
+    a refusal names the nearest one that includes what was asked for. ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and
+    ``ENTERPRISE`` are an example of such a list; ``recollect.open`` knows them by name.
 
-    >>> Plan.TEAMS.allows("semantic_search"), Plan.WRITERPRO.allows("semantic_search"), Plan.WRITERPRO.limit_bytes
-    (True, False, 104857600)
-    >>> Plan(name="Trial", features=["long_term_memory"], limit_bytes=1_000_000).allows("long_term_memory")
-    True
+    >>> full = Plan(name="Full", features=list(Feature))
+    >>> trial = Plan(name="Trial", features=["long_term_memory"], limit_bytes=1_000_000, upgrade=full)
+    >>> trial.allows("long_term_memory"), trial.allows("semantic_search"), full.allows("semantic_search")
+    (True, False, True)
     """
 
     name: str
     features: Collection[Feature | FeatureName] = ()
     limit_bytes: int | None = None
+    upgrade: "Plan | None" = field(default=None, repr=False)
 
     CORE: ClassVar["Plan"]
     WRITERPRO: ClassVar["Plan"]
@@ -91,22 +95,33 @@ class Plan:
     ENTERPRISE: ClassVar["Plan"]
 
     def __post_init__(self) -> None:
-        _check(self.name, self.features, self.limit_bytes)
+        _check(self.name, self.features, self.limit_bytes, self.upgrade)
         object.__setattr__(self, "features", frozenset(_feature(one) for one in self.features))
 
     def allows(self, feature: Feature | FeatureName) -> bool:
         """Whether the plan includes a feature."""
         return _feature(feature) in self.features
 
+    def with_feature(self, feature: Feature) -> "Plan | None":
+        """The nearest bigger plan that includes a feature, if there is one.
+
+        >>> Plan.CORE.with_feature(Feature.SEMANTIC_SEARCH).name
+        'Teams'
+        """
+        bigger = self.upgrade
+        while bigger is not None and feature not in bigger.features:
+            bigger = bigger.upgrade
+        return bigger
+
 
 _PAID = (Feature.LONG_TERM_MEMORY, Feature.PERSISTED_SNAPSHOTS)
-Plan.CORE = Plan(name="Core", limit_bytes=0)
-Plan.WRITERPRO = Plan(name="WriterPro", features=_PAID, limit_bytes=100 * _MB)
-Plan.TEAMS = Plan(name="Teams", features=tuple(Feature), limit_bytes=1024 * _MB)
 Plan.ENTERPRISE = Plan(name="Enterprise", features=tuple(Feature))
+Plan.TEAMS = Plan(name="Teams", features=tuple(Feature), limit_bytes=1024 * _MB, upgrade=Plan.ENTERPRISE)
+Plan.WRITERPRO = Plan(name="WriterPro", features=_PAID, limit_bytes=100 * _MB, upgrade=Plan.TEAMS)
+Plan.CORE = Plan(name="Core", limit_bytes=0, upgrade=Plan.WRITERPRO)
 
 PLANS = (Plan.CORE, Plan.WRITERPRO, Plan.TEAMS, Plan.ENTERPRISE)
-"""The built-in plans, smallest first."""
+"""The plans of the example, smallest first."""
 
 
 def named(value: object) -> Plan | None:
@@ -138,11 +153,11 @@ def check(plan: Plan | None, feature: Feature) -> None:
     """
     if plan is None or feature in plan.features:
         return
-    upgrade = next(one.name for one in PLANS if feature in one.features)
+    bigger = plan.with_feature(feature)
     raise PlanRestriction(
         f"the plan {plan.name} has no {_WORDS[feature]}",
-        details={"plan": plan.name, "feature": feature.value, "upgrade": upgrade},
-        hint=f"upgrade to {upgrade}",
+        details={"plan": plan.name, "feature": feature.value, "upgrade": bigger and bigger.name},
+        hint=f"upgrade to {bigger.name}" if bigger else f"open the database with a plan that includes {feature.value}",
     )
 
 

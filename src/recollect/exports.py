@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+from recollect import open_files
+
 
 def on_demand(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The ``__getattr__`` and the ``__dir__`` of a package.
@@ -30,7 +32,8 @@ def on_demand(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], 
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         home = homes[name]
-        found = getattr(import_module(f"{package}.{home}"), name) if home else import_module(f"{package}.{name}")
+        with open_files.told():
+            found = getattr(import_module(f"{package}.{home}"), name) if home else import_module(f"{package}.{name}")
         setattr(sys.modules[package], name, found)  # from now on it is found without asking
         return found
 

@@ -106,6 +106,12 @@ def store_failed(component: str, operation: str, error: StoreError) -> None:
     LOG.log(level, "%s.%s failed: %s", component, operation, error.code, extra=fields)
 
 
+def folder_open(store: str, name: str) -> None:
+    """Every user of the machine may write the folder of a store."""
+    fields = {"component": "Store", "operation": "open"}
+    LOG.warning("the folder of %s %s may be written by everybody: set its mode to 700", store, name, extra=fields)
+
+
 def session_compacted(session_id: str, dropped: int, bytes_before: int, bytes_after: int) -> None:
     """A session was compacted."""
     fields = {

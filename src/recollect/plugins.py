@@ -83,6 +83,12 @@ def is_there(url: str | Path) -> bool:
     return _store_class(scheme).exists(f"{scheme}:{place}")
 
 
+def creation(url: str | Path) -> Callable[[], None]:
+    """What removes the store of a URL again if opening it makes it; to be asked before it is opened."""
+    scheme, place = _split(url)
+    return _store_class(scheme).creation(f"{scheme}:{place}")
+
+
 def migrate_store(url: str | Path, to: int | None, *, dry_run: bool) -> MigrationReport:
     """Bring the store of a URL to a schema, without opening it as a database."""
     scheme, place = _split(url)

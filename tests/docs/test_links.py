@@ -55,6 +55,18 @@ def test_links_lead_somewhere(name: str) -> None:
     assert broken(ROOT / name) == []
 
 
+@pytest.mark.parametrize("name", ["README.md", *(one for one in documents() if one.startswith("docs/guides/"))])
+def test_users_are_not_led_to_pages_for_developers(name: str) -> None:
+    assert [one for one in links(text_of(ROOT / name)) if re.search(r"decisions|requirements|architecture", one)] == []
+
+
+def test_the_table_of_contents_puts_pages_for_developers_last() -> None:
+    for_users, _, for_developers = text_of(ROOT / "docs" / "README.md").partition("## For developers")
+    theirs = {"architecture.md", "decisions", "requirements.md"}
+    assert theirs <= set(links(for_developers))
+    assert not theirs & set(links(for_users))
+
+
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# One two\n[x](b.md) [y](#one-two) [z](#three) [w](https://example.org) `[v](u)`")
     assert broken(tmp_path / "a.md") == ["b.md", "#three"]

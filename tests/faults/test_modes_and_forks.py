@@ -38,6 +38,43 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path, made_before: bool)
     assert modes == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_a_folder_that_everybody_may_write_is_told(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    url = str(folder / "memory.db") if kind == "sqlite" else f"jsonl:{folder}"
+    with recollect.open(url, embedder=None) as memories:
+        assert memories.health().status.value == "healthy"
+        assert memories.doctor().healthy or kind == "jsonl"  # others may read it: that is told by its own check
+    assert not caplog.records
+    folder.chmod(0o777)
+    with recollect.open(url, embedder=None) as memories:
+        [record] = caplog.records
+        assert (record.levelname, record.name) == ("WARNING", "recollect")
+        assert "everybody" in record.getMessage()
+        health = memories.health()
+        assert health.status.value == "degraded"
+        assert "may write" in health.components["folder"]
+        [finding] = [one for one in memories.doctor().findings if one.check == "folder"]
+        assert "700" in finding.repair
+        memories.doctor(repair=True)
+        mended = stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert mended == (kind == "jsonl")  # the folder of a single file may hold what is not ours
+    folder.chmod(0o700)
+    with recollect.open(url, embedder=None) as memories:
+        assert memories.health().status.value == "healthy"
+
+
+def test_in_a_folder_like_tmp_a_file_is_safe_and_a_folder_of_files_is_not(tmp_path: Path) -> None:
+    for name, status in (("file", "healthy"), ("files", "degraded")):
+        folder = tmp_path / name
+        folder.mkdir()
+        folder.chmod(0o1777)
+        url = str(folder / "memory.db") if name == "file" else f"jsonl:{folder}"
+        with recollect.open(url, embedder=None) as memories:
+            assert memories.health().status.value == status
+
+
 # --- fork -----------------------------------------------------------------------------------------
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

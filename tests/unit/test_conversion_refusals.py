@@ -191,6 +191,38 @@ def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
     refused(tmp_path / "newer.db", tmp_path / "target.db", recollect.errors.SchemaTooNew)
 
 
+@pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/new/deep/target", "jsonl:{0}/configured"])
+def test_a_conversion_that_copied_nothing_leaves_nothing_behind(source: Store, tmp_path: Path, url: str) -> None:
+    (tmp_path / "configured").mkdir()
+    (tmp_path / "configured" / "config.json").write_text("{}")
+    before = sorted(tmp_path.rglob("*"))
+    failing = FaultyStore(source)
+    failing.fail("feed", StoreFull("no space left", hint="free some"))
+    with pytest.raises(StoreFull):
+        recollect.convert(failing, url.format(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/target"])
+def test_a_target_that_was_there_or_holds_something_stays(source: Store, tmp_path: Path, url: str) -> None:
+    place = url.format(tmp_path)
+    recollect.open(place, embedder=None).close()
+    failing = FaultyStore(source)
+    failing.fail("feed", StoreFull("no space left", hint="free some"))
+    with pytest.raises(StoreFull):
+        recollect.convert(failing, place)
+    with recollect.open(place, embedder=None) as memories:
+        assert memories.sizes() == {}
+    elsewhere = f"{place}.2"
+    stopped = FaultyStore(source)
+    stopped.fail("scan", StoreFull("no space left", hint="free some"))  # after the journals were copied
+    with pytest.raises(StoreFull):
+        recollect.convert(stopped, elsewhere)
+    with recollect.open(elsewhere, embedder=None) as memories:
+        assert memories.sizes()
+    assert recollect.convert(source, elsewhere).copied == 0  # it goes on where it was
+
+
 def test_the_source_is_only_read(source: Store, target: Store) -> None:
     """It is asked nothing that could write, not even by the way."""
     asked = FaultyStore(source)

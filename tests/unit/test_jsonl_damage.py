@@ -117,6 +117,26 @@ def test_a_folder_of_a_later_release_is_not_touched(root: Path) -> None:
     }
 
 
+@pytest.mark.req("H10")
+def test_a_folder_that_a_later_release_takes_over_while_it_is_open_is_refused_from_then_on(root: Path) -> None:
+    writes = Writer()
+    with opened(root) as store:
+        store.journal.append([writes.add(ADA, "one")])
+        sound = (root / "settings.json").read_text()
+        (root / "settings.json").write_text('{"version": 3}')
+        before = every_file(root)
+        for _ in range(2):
+            with pytest.raises(SchemaTooNew):
+                store.journal.append([writes.add(ADA, "two")])
+            with pytest.raises(SchemaTooNew):
+                contents(store)
+        assert {name: data for name, data in every_file(root).items() if "lock" not in name} == {
+            name: data for name, data in before.items() if "lock" not in name
+        }
+        (root / "settings.json").write_text(sound)
+        assert contents(store) == ["one"]
+
+
 @pytest.mark.req("J4")
 def test_a_record_that_cannot_be_read_is_told_and_stays(root: Path) -> None:
     with opened(root) as store:

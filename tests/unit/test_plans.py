@@ -132,3 +132,28 @@ def test_a_plan_is_a_value() -> None:
 @given(used=st.integers(0, 10**12), limit=st.integers(1, 10**12))
 def test_the_warning_begins_at_eighty_percent(used: int, limit: int) -> None:
     assert entitlements.warns(used, limit) is (used * 5 >= limit * 4)
+
+
+def test_a_plan_of_ones_own_names_its_own_upgrade() -> None:
+    full = Plan(name="Full", features=list(Feature))
+    notes = Plan(name="Notes", features=["long_term_memory"], upgrade=full)
+    free = Plan(name="Free", upgrade=notes)
+    for feature, upgrade in ((Feature.LONG_TERM_MEMORY, "Notes"), (Feature.SEMANTIC_SEARCH, "Full")):
+        with pytest.raises(PlanRestriction) as raised:
+            entitlements.check(free, feature)
+        assert raised.value.hint == f"upgrade to {upgrade}"
+        assert raised.value.details["upgrade"] == upgrade
+
+
+def test_a_plan_without_a_bigger_one_does_not_advertise_somebody_elses() -> None:
+    with pytest.raises(PlanRestriction) as raised:
+        entitlements.check(Plan(name="Only"), Feature.SEMANTIC_SEARCH)
+    assert raised.value.details == {"plan": "Only", "feature": "semantic_search", "upgrade": None}
+    assert "semantic_search" in raised.value.hint
+    assert not any(plan.name in str(raised.value) for plan in PLANS)
+
+
+def test_an_upgrade_is_a_plan() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Plan(name="Trial", upgrade="teams")  # type: ignore[arg-type]  # what is refused
+    assert raised.value.details["field"] == "plan.upgrade"

@@ -194,3 +194,27 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert caught.value.hint
     assert caught.value.details["file"] == "memory.db"
     assert database.read_bytes() == before
+
+
+@pytest.mark.req("L14", "H10")
+@pytest.mark.parametrize("change", ["ALTER TABLE heads RENAME TO tails", "CREATE TABLE more (number INTEGER)"])
+def test_a_file_that_a_later_release_migrates_while_it_is_open_here_is_neither_misread_nor_written(
+    tmp_path: Path, change: str
+) -> None:
+    database = tmp_path / "memory.db"
+    with recollect.open(database, embedder=None) as memories:
+        ada = memories.view(user="ada")
+        tea = ada.add("Likes tea")
+        later = connections.connect(database, "full")
+        later.execute(change)
+        later.pragma("user_version", schema.LATEST + 1)
+        with pytest.raises(recollect.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
+            ada.add("Likes cake")
+        assert caught.value.hint == "upgrade recollect"
+        with pytest.raises(recollect.errors.SchemaTooNew):
+            ada.update(tea.id, content="Likes rain")
+        if "RENAME" in change:  # what cannot be read any more is told as well
+            with pytest.raises(recollect.errors.SchemaTooNew):
+                ada.list()
+        assert later.execute("SELECT count(*) FROM journal").get == 1
+        later.close()

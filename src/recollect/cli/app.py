@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from recollect import codec
+from recollect import codec, open_files
 from recollect.cli import global_options, parameters
 from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
 from recollect.cli.screen import Screen, one_line, standard_screens
@@ -255,6 +255,8 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
             import traceback  # lazy: only for debugging
 
             traceback.print_exc()
+        if told := open_files.too_many(error):
+            return errors.show(report(told))
         message = f"{type(error).__name__}: {error}"[:500]
         hint = "please report it; RECOLLECT_DEBUG=1 shows more"
         return errors.show(replace(report(error), message=message, hint=hint))

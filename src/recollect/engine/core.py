@@ -12,7 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import codec, entitlements, instrument, logs
+from recollect import codec, entitlements, instrument, logs, open_files
 from recollect.entitlements import Feature, Plan
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
@@ -78,6 +78,13 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
             if isinstance(error, StoreError):
                 logs.store_failed(type(self).__name__, name, error)
             raise
+        except (OSError, ImportError) as error:  # of a module that is imported on demand
+            told = open_files.too_many(error)
+            if told is None:
+                raise
+            told.operation = name
+            logs.store_failed(type(self).__name__, name, told)
+            raise told from error
 
     return wrapped
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from recollect import entitlements, layers, logs, plugins, types, validation
+from recollect import entitlements, layers, logs, open_files, plugins, types, validation
 from recollect.engine import reembedding
 from recollect.engine.core import BEHIND, GIVEN, AccessBuffer, Engine, operation
 from recollect.entitlements import Plan
@@ -77,7 +77,8 @@ def open(
                 details={"field": "store"},
                 hint="pass either a store that is open already, or what to open",
             )
-        opened = plugins.configured_store(configured.database, url, durability) if store is None else store
+        with open_files.told():
+            opened = plugins.configured_store(configured.database, url, durability) if store is None else store
     except RecollectError as error:
         error.operation = error.operation or "open"
         raise

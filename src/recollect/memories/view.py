@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from recollect import types, validation
+from recollect import open_files, types, validation
 from recollect.engine import drafts, reading, writing
 from recollect.engine.core import Engine, long_term
 from recollect.engine.reading import Moment
@@ -77,7 +77,8 @@ class View:
         ...         session.view.add("Use OAuth", type="decision").layer.value
         'session'
         """
-        from recollect.memories.sessions import Sessions  # lazy: sessions hand out views
+        with open_files.told():
+            from recollect.memories.sessions import Sessions  # lazy: sessions hand out views
 
         self._engine.require(Feature.LONG_TERM_MEMORY)
         return Sessions(self._engine, self.identity)

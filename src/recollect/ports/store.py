@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Self
@@ -51,6 +52,14 @@ class Store(ABC):
     def exists(cls, url: str) -> bool:  # noqa: ARG003  # by default only opening can tell
         """Whether there is something at a URL that opening would not have to make first."""
         return True
+
+    @classmethod
+    def creation(cls, url: str) -> Callable[[], None]:  # noqa: ARG003  # by default nothing is known of it
+        """Asked before a store is opened: the function removes what opening makes, once it is closed again.
+
+        It is called only if the store is still empty; a store that was there before is left as it is.
+        """
+        return lambda: None
 
     @classmethod
     def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:  # noqa: ARG003

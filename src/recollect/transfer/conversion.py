@@ -7,7 +7,7 @@ copy follows what was written since.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -53,7 +53,7 @@ def convert(
         _check_apart(source, target)
         with ExitStack() as opened:
             known = _source(source, opened)
-            return _Conversion(known, _target(target, opened), progress).run()
+            return _Conversion(known, opened.enter_context(_target(target)), progress).run()
     except RecollectError as error:
         error.operation = error.operation or "convert"
         raise
@@ -86,18 +86,32 @@ def _source(given: str | Path | Store, opened: ExitStack) -> Store:
     return store
 
 
-def _target(given: str | Path | Store, opened: ExitStack) -> Store:
+@contextmanager
+def _target(given: str | Path | Store) -> Iterator[Store]:
+    """The store to write to. One that was made for this, and into which nothing could be copied, is removed again."""
     if isinstance(given, Store):
-        return given
+        yield given
+        return
+    undo = plugins.creation(given)
     store = plugins.open_store(given)
-    opened.callback(store.close)
-    if not store.capabilities.durable:
-        raise ConfigurationError(
-            f"nothing would be left of {str(given)[:100]!r} when it is closed",
-            details={"field": "target"},
-            hint="pass a store that you opened yourself, or a path",
-        )
-    return store
+    unused = False
+    try:
+        if not store.capabilities.durable:
+            raise ConfigurationError(
+                f"nothing would be left of {str(given)[:100]!r} when it is closed",
+                details={"field": "target"},
+                hint="pass a store that you opened yourself, or a path",
+            )
+        yield store
+    except BaseException:  # reason: an interrupted conversion must leave no empty store either
+        with suppress(RecollectError):
+            unused = not (store.journal.feed(limit=1) or store.records.list(None, limit=1))
+        raise
+    finally:
+        store.close()
+        if unused:
+            with suppress(OSError):  # the conversion's own error is the one to tell
+                undo()
 
 
 # -- how far it is ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from recollect import codec, ids
 from recollect.errors import StoreError
+from recollect.stores import folder_modes
 from recollect.stores.jsonl import derived, lines, records, writing
 from recollect.stores.jsonl.lines import Flaw, Line
 from recollect.stores.jsonl.owner_folder import DAMAGED, LINES, OwnerFolder
@@ -17,7 +18,7 @@ from recollect.types import Diagnosis, Finding
 if TYPE_CHECKING:
     from recollect.stores.jsonl.journal import JsonlJournal
 
-CHECKS = ("modes", "settings", "lines", "handwritten", "gaps", "records", "indexes")
+CHECKS = ("modes", "folder", "settings", "lines", "handwritten", "gaps", "records", "indexes")
 _SHOWN = 10
 _REASONS = {"damaged": "cannot be read", "misplaced": "belongs to another folder", "newer": "is of a later release"}
 
@@ -66,6 +67,7 @@ def _findings(journal: "JsonlJournal") -> list[Finding]:
     bad_records, bad_indexes = _bad_records(journal), _bad_indexes(journal)
     told = (
         ("modes", f"{len(modes)} files may be read by others" if modes else "", "set the modes to 700 and 600"),
+        ("folder", folder_modes.FINDING if _open_folder(journal) else "", "set the mode of the folder to 700"),
         (
             "settings",
             f"{SETTINGS} cannot be read" if journal.file.damaged else "",
@@ -162,6 +164,8 @@ def _has_gap(line: Line, known: set[str]) -> bool:
 
 
 def _mend(journal: "JsonlJournal") -> None:
+    if _open_folder(journal):
+        journal.disk.root.chmod(0o700)
     for path in _open_files(journal):
         path.chmod(0o700 if path.is_dir() else 0o600)
     if journal.file.damaged:
@@ -205,6 +209,10 @@ def _open_files(journal: "JsonlJournal") -> list[Path]:
     if (root / ".git").exists():
         return []
     return [path for path in _own_paths(journal) if path.exists() and stat.S_IMODE(path.lstat().st_mode) & 0o077]
+
+
+def _open_folder(journal: "JsonlJournal") -> bool:
+    return folder_modes.everybody_writes(journal.disk.root, sticky_protects=False)
 
 
 def _own_paths(journal: "JsonlJournal") -> Iterator[Path]:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from recollect import open_files
 from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreError, StoreFull, StoreReadOnly
 
 try:
@@ -56,7 +57,7 @@ class Opened:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise _refusal(self._path, error) from error
+            raise open_files.too_many(error) or _refusal(self._path, error) from error
         return True
 
     def is_in_place(self) -> bool:
@@ -100,7 +101,7 @@ class Descriptors:
             try:
                 opened = Opened(path, _open(path, exclusive=exclusive))
             except OSError as error:
-                raise _refusal(path, error) from error
+                raise open_files.too_many(error) or _refusal(path, error) from error
             self._opened.add(opened)
         return opened
 

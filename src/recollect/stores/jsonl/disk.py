@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect import open_files
 from recollect.errors import NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
 
 TEMPORARY = ".tmp"
@@ -51,7 +52,7 @@ class Disk:
         except StoreError:
             raise
         except OSError as error:
-            raise _translate(error, name) from error
+            raise open_files.too_many(error) or _translate(error, name) from error
 
     def look(self, name: str) -> Look:
         """How a file looks now; it is called for every file before every read, and opens nothing."""

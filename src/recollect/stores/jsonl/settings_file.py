@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from recollect import codec, ids
+from recollect import codec, ids, open_files
 from recollect.errors import SchemaTooNew, StoreError
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import Disk, Look
@@ -47,8 +47,12 @@ class SettingsFile:
             dimension = fields.get("dimension", "1")
             return fields if dimension.isdecimal() and len(dimension) < 7 else None
         except SchemaTooNew:
+            self.seen = None  # it is told again at the next look
             raise
-        except (*lines.UNREADABLE, StoreError):
+        except (*lines.UNREADABLE, StoreError) as error:
+            if open_files.too_many(error):  # the file may be sound
+                self.seen = None
+                raise
             return None
 
     def write(self, values: Mapping[str, str]) -> None:

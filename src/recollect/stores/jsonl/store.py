@@ -1,5 +1,6 @@
 """The store in plain files."""
 
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,8 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
+from recollect import logs
 from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreError
 from recollect.ports import Capabilities, Store
+from recollect.stores import folder_modes
 from recollect.stores.forking import Forks
 from recollect.stores.jsonl import checks, compaction, config, derived, edits, legacy
 from recollect.stores.jsonl.descriptors import descriptors
@@ -66,6 +69,8 @@ class JsonlStore(Store):
         self.records = JsonlRecords(self.journal, clock)
         self.journal.guarded_by(self.records)
         self._prepare(durability)
+        if self._folder_open():
+            logs.folder_open("jsonl", self.path.name)
         _forks().tell(self)
 
     @classmethod
@@ -81,6 +86,27 @@ class JsonlStore(Store):
         """Whether there is a folder of memories."""
         path = Path(url.removeprefix("jsonl:")).expanduser()
         return any((path / name).exists() for name in (SETTINGS, legacy.LOG, *FOLDERS.values()))
+
+    @classmethod
+    def creation(cls, url: str) -> Callable[[], None]:
+        """Removes the files and folders that are made now."""
+        root = Path(url.removeprefix("jsonl:")).expanduser().absolute()
+        known = {one.name for one in root.iterdir()} if root.is_dir() else set()
+        missing = [one for one in (root, *root.parents) if not one.exists()]
+        was_there = cls.exists(url)
+
+        def undo() -> None:
+            if was_there:
+                return
+            for one in [one for one in root.iterdir() if one.name not in known]:
+                shutil.rmtree(one) if one.is_dir() else one.unlink()
+            for one in missing:
+                one.rmdir()
+
+        return undo
+
+    def _folder_open(self) -> bool:
+        return folder_modes.everybody_writes(self.path, sticky_protects=False)
 
     def _check_folder(self) -> None:
         with self._disk.translated(self.path.name):
@@ -160,7 +186,10 @@ class JsonlStore(Store):
         counts["damaged_settings"] = int(self.journal.file.damaged)
         if any(counts.values()) and status is Status.HEALTHY:
             status = Status.DEGRADED
-        components = {"files": message} | {name: str(count) for name, count in counts.items() if count}
+        if self._folder_open() and status is Status.HEALTHY:
+            status = Status.DEGRADED
+        folder = {"folder": folder_modes.FINDING} if self._folder_open() else {}
+        components = {"files": message} | folder | {name: str(count) for name, count in counts.items() if count}
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
     # -- ending -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from recollect import codec, filters
+from recollect import codec, filters, open_files
 from recollect.errors import (
     NotAStore,
     SchemaTooNew,
@@ -56,6 +56,8 @@ def translate(error: Exception, path: Path) -> StoreError:
             details=details,
             hint="free disk space and try again; reading still works",
         )
+    if isinstance(error, apsw.CantOpenError) and open_files.none_left():
+        return open_files.refused()
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
         return StoreReadOnly(
             f"{name!r} cannot be opened for writing",
@@ -70,6 +72,8 @@ def translate(error: Exception, path: Path) -> StoreError:
             details=details,
             hint="run doctor with repair, or restore a backup",
         )
+    if isinstance(error, apsw.SQLError) and (newer := _newer(path)):
+        return newer
     return StoreError(
         f"{name!r}: the disk or SQLite failed ({apsw.mapping_extended_result_codes.get(code, code)})",
         details=details | {"sqlite": code},
@@ -114,7 +118,7 @@ def _touch_private(path: Path) -> None:
         _create(path)
         return
     except OSError as error:
-        raise StoreReadOnly(
+        raise open_files.too_many(error) or StoreReadOnly(
             f"{path.name!r} cannot be read",
             details={"file": path.name, "errno": error.errno},
             hint="check the permissions of the file and its folder",
@@ -134,7 +138,7 @@ def _create(path: Path) -> None:
         return  # another process was first: it made the same file
     except OSError as error:
         kind = StoreFull if error.errno == errno.ENOSPC else StoreReadOnly
-        raise kind(
+        raise open_files.too_many(error) or kind(
             f"{path.name!r} cannot be created",
             details={"file": path.name, "errno": error.errno},
             hint="check that the folder exists, can be written, and has room",
@@ -155,12 +159,28 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
         connection.execute("ROLLBACK")
     if mark != schema.APPLICATION_ID and (mark or version or tables):
         raise _not_ours(path)
+    check_not_newer(version, path)
+
+
+def check_not_newer(version: int, path: Path) -> None:
+    """Refuse a schema that only a later release understands."""
     if version > schema.LATEST:
         raise SchemaTooNew(
             f"{path.name!r} has schema {version}, this release reads up to {schema.LATEST}",
             details={"file": path.name, "schema": version, "supported": schema.LATEST},
             hint="upgrade recollect",
         )
+
+
+def _newer(path: Path) -> SchemaTooNew | None:
+    """Why a statement does not fit the tables any more, if a later release migrated the file while it was open here."""
+    try:
+        existing(path).close()
+    except SchemaTooNew as error:
+        return error
+    except (apsw.Error, StoreError):
+        return None
+    return None
 
 
 def _copy_older(connection: apsw.Connection, path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from recollect import codec
+from recollect.stores import folder_modes
 from recollect.stores.sqlite import connections, records, rows, schema
 from recollect.stores.sqlite.projections import counters, decoded, projections, raw, rebuild
 from recollect.types import Diagnosis, Finding
@@ -58,6 +59,7 @@ def _checks(path: Path) -> tuple[Check, ...]:
     return (
         Check("sqlite", _old_sqlite, "install a newer apsw", _nothing),
         Check("mode", lambda _: _open_mode(path), "set the file mode to 600", lambda _: _close_mode(path)),
+        Check("folder", lambda _: _open_folder(path), "set the mode of the folder to 700", _nothing),
         Check("pages", _bad_pages, "rebuild the indexes; if that fails, restore a backup", _reindex),
         Check("checksums", _bad_checksums, "set what is damaged aside in tables of its own", _set_aside),
         Check("heads", _heads_differ, "rebuild the projections", rebuild),
@@ -98,6 +100,11 @@ def _open_mode(path: Path) -> str:
     modes = [stat.S_IMODE(file.stat().st_mode) for file in _files(path)]
     wrong = [f"{mode:o}" for mode in modes if mode & 0o077]
     return f"the file mode is {wrong[0]}, others may read it" if wrong else ""
+
+
+def _open_folder(path: Path) -> str:
+    folder = path.absolute().parent
+    return folder_modes.FINDING if folder_modes.everybody_writes(folder, sticky_protects=True) else ""
 
 
 def _close_mode(path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import apsw
 
-from recollect import codec
+from recollect import codec, logs
 from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.stores.sqlite import connections, rows
+from recollect.stores import folder_modes
+from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.transaction import Append, Transaction
 from recollect.types import Owner, Owners
@@ -38,6 +39,12 @@ class SqliteFile:
         except (apsw.Error, UnicodeDecodeError) as error:
             raise connections.translate(error, path) from error
         self.readers.add(first)
+        if self.folder_open():
+            logs.folder_open("sqlite", path.name)
+
+    def folder_open(self) -> bool:
+        """Whether everybody may replace the file."""
+        return folder_modes.everybody_writes(self.path.absolute().parent, sticky_protects=True)
 
     def _connect(self) -> apsw.Connection:
         try:
@@ -74,6 +81,8 @@ class SqliteFile:
             raise connections.translate(error, self.path) from error
 
     def _begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]]) -> Transaction:
+        # A later release may have migrated the file since it was opened here: what still fits would do harm.
+        connections.check_not_newer(schema.version_of(connection), self.path)
         transaction = Transaction(connection, self._number_of)
         transaction.look_for([write.id for work in works if isinstance(work, Append) for write in work.writes])
         return transaction

@@ -11,6 +11,7 @@ import apsw
 
 from recollect.errors import RecollectError
 from recollect.ports import Capabilities, Store
+from recollect.stores import folder_modes
 from recollect.stores.forking import forks
 from recollect.stores.sqlite import connections, doctor, migration, projections, schema
 from recollect.stores.sqlite.file import SqliteFile
@@ -56,6 +57,18 @@ class SqliteStore(Store):
         return _path(url).exists()
 
     @classmethod
+    def creation(cls, url: str) -> Callable[[], None]:
+        """Removes the file that is made now."""
+        path = _path(url)
+        made = () if path.exists() else ("", "-wal", "-shm")
+
+        def undo() -> None:
+            for side in made:
+                path.with_name(path.name + side).unlink(missing_ok=True)
+
+        return undo
+
+    @classmethod
     def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:
         """Bring a file to a schema, after a copy was made; ``StoreBusy`` while another process has it open."""
         return migration.migrate(_path(url), schema.LATEST if to is None else to, dry_run=dry_run)
@@ -83,8 +96,12 @@ class SqliteStore(Store):
             status, message = Status.HEALTHY, "ok"
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
+        components = {"file": message}
+        if self._file.folder_open():
+            components["folder"] = folder_modes.FINDING
+            status = Status.DEGRADED if status is Status.HEALTHY else status
         latency_ms = (time.perf_counter() - started) * 1000
-        return Health(status=status, latency_ms=latency_ms, components={"file": message})
+        return Health(status=status, latency_ms=latency_ms, components=components)
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
