@@ -53,10 +53,10 @@ def get(
         found = _most_specific(found)
     if at is None and found:
         found = engine.accesses.count(found, micros)
-        if engine.bus.handlers and engine.bus.wants(events.MemoryRetrieved):
-            for one in found:
-                engine.bus.emit(events.MemoryRetrieved(at=now, memory_id=one.id, owner=one.owner))
     by_id = {one.id: unseal(one) for one in found}
+    if at is None and engine.bus.handlers and engine.bus.wants(events.MemoryRetrieved):
+        for memory in by_id.values():
+            engine.bus.emit(events.MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner, type=memory.type))
     return by_id if len(ids) <= 1 else {id: by_id[id] for id in ids if id in by_id}
 
 

@@ -444,7 +444,7 @@ def _announce_added(engine: Engine, memories: Sequence[Memory], embedding_ms: fl
                 owner=memory.owner,
                 type=memory.type,
                 importance=memory.importance,
-                content_length=len(memory.content),
+                content_length=len(memory.content.encode()),
                 embedding_ms=embedding_ms,
             )
         )
@@ -467,7 +467,7 @@ def _warn(engine: Engine, owners: Owners) -> None:
             events.QuotaWarning(
                 at=engine.clock(),
                 plan=plan.name,
-                owners=tuple(sorted(owners, key=lambda owner: layers.PRECEDENCE[owner.layer])),
+                owners=layers.ordered(owners),
                 bytes_used=used,
                 bytes_limit=plan.limit_bytes,
                 percent_used=100.0 * used / plan.limit_bytes,
