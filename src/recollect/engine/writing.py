@@ -314,7 +314,8 @@ def _moved(
     engine: Engine, stored: Stored, state: State, now: datetime, *, operation: Operation, reason: str | None = None
 ) -> Prepared:
     """A memory in another state, otherwise as it was."""
-    after = replace(unseal(stored), state=state, version=stored.version + 1, updated_at=now)
+    forgotten_at = now if state is State.FORGOTTEN else None
+    after = replace(unseal(stored), state=state, forgotten_at=forgotten_at, version=stored.version + 1, updated_at=now)
     return after, _change(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
 
 
