@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
@@ -37,6 +37,7 @@ PAGE = ListSettings().page_size
 """How many memories a page has unless somebody asks for more or fewer."""
 
 _BUFFERED = 1_000
+_COUNTED = 10_000  # owners whose embeddings are counted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -116,15 +117,14 @@ class SessionLimits(Protocol):
 
 
 class Embeddings:
-    """What an open database knows of its embeddings: their number and time since opening, and their name.
+    """What an open database knows of its embeddings: their number and time since opening by owner, and their name.
 
     ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
     ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
     """
 
     def __init__(self) -> None:
-        self.made = 0
-        self.seconds = 0.0
+        self._made: dict[Owner, tuple[int, float]] = {}
         self.name: str | None = None
         self.behind = False
         self.down = False
@@ -132,11 +132,19 @@ class Embeddings:
         self.unscaled = 0
         self._lock = threading.Lock()
 
-    def add(self, made: int, seconds: float) -> None:
-        """Count a batch."""
+    def add(self, owner: Owner, made: int, seconds: float) -> None:
+        """Count embeddings of an owner's memories; of more than ``_COUNTED`` owners, only the last ones are known."""
         with self._lock:
-            self.made += made
-            self.seconds += seconds
+            before, took = self._made.pop(owner, (0, 0.0))
+            self._made[owner] = before + made, took + seconds
+            if len(self._made) > _COUNTED:
+                del self._made[next(iter(self._made))]
+
+    def of(self, owners: Iterable[Owner]) -> tuple[int, float]:
+        """How many embeddings were made of the memories of some owners, and how many seconds they took."""
+        with self._lock:
+            found = [self._made.get(owner, (0, 0.0)) for owner in owners]
+        return sum(made for made, _ in found), sum(seconds for _, seconds in found)
 
 
 class AccessBuffer:

@@ -56,7 +56,7 @@ def add_all(engine: Engine, scope: Scope, news: Sequence[NewMemory], session: st
     ids = engine.new_ids(now, len(news))
     memories = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, owners, ids, strict=True)]
     started = time.perf_counter()
-    vectors = _vectors(engine, news)
+    vectors = _vectors(engine, news, owners)
     embedding_ms = (time.perf_counter() - started) * 1000
     offered = _additions(engine, memories, vectors, now)
     if any(memory.key is not None for memory in memories):
@@ -79,10 +79,11 @@ def _additions(engine: Engine, memories: Sequence[Memory], vectors: Sequence[Mad
     ]
 
 
-def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
+def _vectors(engine: Engine, news: Sequence[NewMemory], owners: Sequence[Owner]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
     brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
-    made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
+    bare = [(new, owner) for new, owner in zip(news, owners, strict=True) if new.vector is None]
+    made = iter(embedding.embed(engine, [new for new, _ in bare], [owner for _, owner in bare]))
     return [next(made) if new.vector is None else Made(next(brought), given=True) for new in news]
 
 
@@ -176,7 +177,7 @@ def update(
         """Once for each text, however often the change is tried."""
         texts = tuple(embedding.texts_of(memory)[1])
         if texts not in embedded:
-            embedded[texts] = embedding.embed(engine, [memory])[0]
+            embedded[texts] = embedding.embed(engine, [memory], [memory.owner])[0]
         return embedded[texts]
 
     def decide(stored: Stored, now: datetime) -> Prepared | None:

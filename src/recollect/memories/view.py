@@ -278,11 +278,12 @@ class View:
         ...     view.stats().active
         1
         """
-        found = self._engine.journal.stats(self._scope.owners_in(layers), self._engine.clock())
-        times = self._engine.embeddings
-        average = 1000 * times.seconds / times.made if times.made else 0.0
+        owners = self._scope.owners_in(layers)
+        found = self._engine.journal.stats(owners, self._engine.clock())
+        made, seconds = self._engine.embeddings.of(owners)
+        average = 1000 * seconds / made if made else 0.0
         limit = self._engine.plan.limit_bytes if self._engine.plan else None
-        return replace(found, bytes_limit=limit, embeddings_made=times.made, average_embedding_ms=average)
+        return replace(found, bytes_limit=limit, embeddings_made=made, average_embedding_ms=average)
 
     @long_term
     def history(self, id: str) -> builtins.list[types.Version]:

@@ -26,7 +26,7 @@ class Stats:
     """Statistics of the memories in a view.
 
     ``bytes_used`` counts encoded content and metadata, and vectors. ``bytes_limit`` is ``None`` without a plan. The
-    embedding figures count from the opening of the database.
+    embedding figures count the memories in view, since the opening of the database; questions do not count.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
