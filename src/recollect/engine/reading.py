@@ -19,6 +19,8 @@ PAGE_LIMIT = 100
 Moment = datetime | str
 """A time, or a position: what ``as_of`` takes."""
 
+_TOP = 10
+_EVERYTHING = Filter()
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
@@ -146,6 +148,18 @@ def _reached(engine: Engine, owners: Owners, start: Iterable[str], depth: int) -
 
 
 # -- pages --------------------------------------------------------------------------------------------------------
+
+
+def usual_limit(engine: Engine, given: Filter | Mapping[str, Any] | None, sort: Sort | str) -> int:
+    """How many memories a page has where the caller does not say: what is configured, if anything is; otherwise
+    100 with a filter, 10 of the most important or most recently read, and 50 of a plain listing.
+    """
+    lists = engine.settings.lists
+    if "lists.page_size" in engine.settings.origins:
+        return lists.page_size
+    if given is not None and to_filter(given) != _EVERYTHING:
+        return PAGE_LIMIT
+    return _TOP if sort in (Sort.IMPORTANT, Sort.RECENTLY_ACCESSED) else lists.page_size
 
 
 def page_of(query: Query, *, sort: Sort | str, limit: int, offset: int) -> Query:

@@ -219,6 +219,9 @@ class View:
         this holds for memories whose importance or accesses do not change while you read. ``relevance`` reads all
         that matches, judges every page by the time of the first one, and tells its factors in ``page.reasons``.
 
+        Without a ``limit`` a page has 100 memories if there is a filter, 10 in the orders ``important`` and
+        ``recently_accessed``, and otherwise 50; the setting ``lists.page_size`` replaces all three.
+
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     view = memories.view(user="ada")
@@ -226,7 +229,7 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
-        size = self._engine.settings.lists.page_size if limit is None else limit
+        size = reading.usual_limit(self._engine, filter, sort_by) if limit is None else limit
         query = reading.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=size, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return reading.page(self._engine, query, cursor, policies)
