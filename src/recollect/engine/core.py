@@ -75,9 +75,10 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
                 _note_result(noted, result)
                 return result
         except RecollectError as error:
-            error.operation = error.operation or name
-            if isinstance(error, StoreError):
-                logs.store_failed(type(self).__name__, name, error)
+            if not error.operation:
+                error.operation = name
+                if isinstance(error, StoreError):
+                    logs.store_failed(type(self).__name__, name, error)
             raise
 
     return wrapped
