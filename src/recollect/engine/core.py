@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from recollect import codec, entitlements, instrument, logs
 from recollect.entitlements import Feature, Plan
-from recollect.errors import RecollectError, StoreError
+from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.ids import ENTROPY, Entropy, StampClock, uuid7
 from recollect.ports import Clock, Embedder, Index, Journal, Lexicon, Records, Reranker, Store
@@ -77,8 +77,7 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
         except RecollectError as error:
             if not error.operation:
                 error.operation = name
-                if isinstance(error, StoreError):
-                    logs.store_failed(type(self).__name__, name, error)
+                logs.operation_failed(type(self).__name__, name, error)
             raise
 
     return wrapped
@@ -215,6 +214,7 @@ class Engine:
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
+    quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
     agents: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
 
     @property
@@ -253,6 +253,15 @@ class Engine:
             # Once there is a vector, the name stands; before, another process may still decide it.
             self.embeddings.name = self.journal.settings().get("embedder")
         return self.embeddings.name or GIVEN
+
+    def note_quota(self, owners: frozenset[Owner], percent: int) -> bool:
+        """Remember what the log hears of a quota; whether it is another percentage than the last time."""
+        if self.quotas_told.get(owners) == percent:
+            return False
+        if len(self.quotas_told) >= _COUNTED:
+            self.quotas_told.clear()
+        self.quotas_told[owners] = percent
+        return True
 
     def allows(self, feature: Feature) -> bool:
         """Whether the plan includes a feature. Without a plan everything is included."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect import codec, entitlements, events, filters, layers, validation
+from recollect import codec, entitlements, events, filters, layers, logs, validation
 from recollect.engine import drafts, embedding
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.engine.embedding import Made
@@ -224,7 +224,7 @@ def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: 
     validation.optional_line("reason", reason)
     _, done = _decided(engine, owners, id, _forgetting(engine, permanent=permanent, reason=reason))
     if done is not None:
-        _announce(engine, events.MemoryForgotten, done[1], permanent=permanent, reason=reason)
+        _announce_forgotten(engine, done[1], permanent=permanent, reason=reason)
     return done is not None
 
 
@@ -272,7 +272,7 @@ def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | 
     writes = _decided_many(engine, query, _forgetting(engine, permanent=permanent, reason=reason), dry_run=dry_run)
     if not dry_run:
         for write in writes:
-            _announce(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
+            _announce_forgotten(engine, write, permanent=permanent, reason=reason)
     return Removal(ids=tuple(write.id for write in writes), permanent=permanent, dry_run=dry_run)
 
 
@@ -458,13 +458,25 @@ def _announce(engine: Engine, kind: Callable[..., events.Event], write: Write, *
         engine.bus.emit(kind(at=at, memory_id=write.id, owner=write.owner, **fields))
 
 
+def _announce_forgotten(engine: Engine, write: Write, *, permanent: bool, reason: str | None) -> None:
+    owner = write.owner
+    agent_id = owner.ids[-1] if owner.layer is Layer.AGENT else None
+    logs.memory_forgotten(write.id, owner.layer, agent_id, permanent=permanent)
+    _announce(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
+
+
 def _warn(engine: Engine, owners: Owners) -> None:
-    """Tell handlers that little of the plan is left, after a write."""
+    """Tell handlers and the log that little of the plan is left, after a write. The log hears of each percent once."""
     plan = engine.plan
-    if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
+    if plan is None or not plan.limit_bytes:
         return
     used = sum(usage.bytes_used for usage in engine.journal.usage(owners).values())
-    if entitlements.warns(used, plan.limit_bytes):
+    if not entitlements.warns(used, plan.limit_bytes):
+        return
+    percent = 100 * used // plan.limit_bytes
+    if engine.note_quota(frozenset(owners), percent):
+        logs.quota_near(plan.name, percent, used, plan.limit_bytes)
+    if engine.bus.handlers and engine.bus.wants(events.QuotaWarning):
         engine.bus.emit(
             events.QuotaWarning(
                 at=engine.clock(),
