@@ -240,6 +240,11 @@ _SET_BY_THE_ENGINE = (
         stored=Stored.FACET,
     ),
     MemoryField(
+        name="forgotten_at",
+        kind=datetime | None,
+        description="When the memory was forgotten, while it is; null otherwise.",
+    ),
+    MemoryField(
         name="version",
         kind=int,
         description="The version of the memory; each change adds one.",

@@ -37,11 +37,13 @@ def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
     ...     noted.count = 2
     View add_many 2 None
     """
-    noted, code, started = Noted(), None, time.perf_counter()
+    noted, code, passed_on, started = Noted(), None, False, time.perf_counter()
     try:
         yield noted
     except BaseException as error:  # reason: every failure is reported, and raised again
-        code = error.code if isinstance(error, RecollectError) else type(error).__name__
+        code = type(error).__name__
+        if isinstance(error, RecollectError):
+            code, passed_on = error.code, bool(error.operation)  # the first operation that it leaves names itself
         raise
     finally:
         bus.report(
@@ -50,6 +52,7 @@ def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
                 operation=operation,
                 duration_ms=(time.perf_counter() - started) * 1000,
                 code=code,
+                passed_on=passed_on,
                 layer=noted.layer,
                 count=noted.count,
                 agent_id=noted.agent_id,

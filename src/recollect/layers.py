@@ -116,3 +116,13 @@ def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -
         given = (layers,) if isinstance(layers, str) else validation.several("layers", layers)
         wanted = {parse_layer(name) for name in given}
     return tuple(owner_of(identity, layer) for layer in sorted(wanted, key=PRECEDENCE.__getitem__))
+
+
+def ordered(owners: Iterable[Owner]) -> tuple[Owner, ...]:
+    """Owners in a stable order, the most specific layer first.
+
+    >>> ada, core = Owner(Layer.USER, ("ada",)), Owner(Layer.TEAM, ("core",))
+    >>> [owner.layer.value for owner in ordered({core, ada})]
+    ['user', 'team']
+    """
+    return tuple(sorted(owners, key=lambda owner: (PRECEDENCE[owner.layer], owner.ids)))

@@ -9,8 +9,16 @@ from datetime import UTC, datetime
 from traceback import format_exception
 from types import TracebackType
 
-from recollect.errors import RecollectError, StoreClosed, StoreError
-from recollect.types import OperationCompleted
+from recollect.errors import (
+    EmbeddingFailed,
+    QuotaExceeded,
+    RecollectError,
+    StoreBusy,
+    StoreClosed,
+    StoreCorrupt,
+    StoreError,
+)
+from recollect.types import Layer, OperationCompleted
 
 LOG = logging.getLogger("recollect")
 LOG.addHandler(logging.NullHandler())
@@ -27,6 +35,16 @@ METADATA = (
     "batch",
     "bytes_before",
     "bytes_after",
+    "bytes_used",
+    "bytes_limit",
+    "percent",
+    "plan",
+    "memory_id",
+    "permanent",
+    "scope_id",
+    "file",
+    "exclusive",
+    "automatic",
 )
 """The fields of a record that :class:`JsonFormatter` writes under ``metadata``, if present."""
 
@@ -97,11 +115,14 @@ def _fields(done: OperationCompleted) -> dict[str, object]:
     }
 
 
-def store_failed(component: str, operation: str, error: StoreError) -> None:
-    """Log a failure of the store, for operators; the caller gets the error."""
-    if isinstance(error, StoreClosed):
-        return  # a mistake of the caller, not a failure of the store
-    level = logging.WARNING if error.retryable else logging.ERROR
+def operation_failed(component: str, operation: str, error: RecollectError) -> None:
+    """Log a failure that operators should know of; the caller gets the error. Mistakes of callers are not logged."""
+    if isinstance(error, StoreBusy):
+        level = logging.WARNING
+    elif isinstance(error, StoreClosed) or not isinstance(error, StoreError | EmbeddingFailed | QuotaExceeded):
+        return
+    else:
+        level = logging.ERROR
     fields = {"component": component, "operation": operation, "code": error.code}
     LOG.log(level, "%s.%s failed: %s", component, operation, error.code, extra=fields)
 
@@ -112,8 +133,93 @@ def folder_open(store: str, name: str) -> None:
     LOG.warning("the folder of %s %s may be written by everybody: set its mode to 700", store, name, extra=fields)
 
 
-def session_compacted(session_id: str, dropped: int, bytes_before: int, bytes_after: int) -> None:
-    """A session was compacted."""
+def memory_forgotten(memory_id: str, layer: Layer, agent_id: str | None, *, permanent: bool) -> None:
+    """A memory was forgotten or erased."""
+    if not LOG.isEnabledFor(logging.INFO):
+        return
+    fields = {
+        "component": "View",
+        "operation": "forget",
+        "memory_id": memory_id,
+        "layer": layer.value,
+        "agent_id": agent_id,
+        "permanent": permanent,
+    }
+    LOG.info("memory %s was forgotten, permanent=%s", memory_id, permanent, extra=fields)
+
+
+def quota_near(plan: str, percent: int, bytes_used: int, bytes_limit: int) -> None:
+    """Little is left of the limit of a plan."""
+    fields = {
+        "component": "View",
+        "plan": plan,
+        "percent": percent,
+        "bytes_used": bytes_used,
+        "bytes_limit": bytes_limit,
+    }
+    LOG.warning("storage quota at %d %% of the plan %s", percent, plan, extra=fields)
+
+
+def agent_opened(agent_id: str, *, long_term: bool) -> None:
+    """The handle of an agent was made: its working memory, and its long-term memory if the plan has that."""
+    if long_term:
+        LOG.info("long-term memory of agent %s is ready", agent_id, extra={"component": "View", "agent_id": agent_id})
+    fields = {"component": "WorkingMemory", "agent_id": agent_id}
+    LOG.info("working memory of agent %s is ready", agent_id, extra=fields)
+
+
+def working_memory_cleared(agent_id: str, count: int) -> None:
+    """Working memory was cleared, with so many entries."""
+    fields = {"component": "WorkingMemory", "operation": "clear", "agent_id": agent_id, "count": count}
+    LOG.info("working memory of agent %s was cleared: %d entries removed", agent_id, count, extra=fields)
+
+
+def scope_disposed_before(agent_id: str, scope_id: str) -> None:
+    """A scope that was disposed is disposed again, which has no effect."""
+    fields = {"component": "WorkingScope", "operation": "dispose", "agent_id": agent_id, "scope_id": scope_id}
+    LOG.warning("scope %s was disposed before; ignored", scope_id, extra=fields)
+
+
+def value_not_json(type_name: str, code: str) -> None:
+    """A value cannot be kept in working memory."""
+    fields = {"component": "WorkingMemory", "operation": "set", "code": code}
+    LOG.error("a value of type %s cannot be stored as JSON", type_name, extra=fields)
+
+
+def session_changed(session_id: str, operation: str, what: str) -> None:
+    """A session began or ended; ``what`` is said of it, such as "was closed"."""
+    fields = {"component": "Session", "operation": operation, "session_id": session_id}
+    LOG.info("session %s %s", session_id, what, extra=fields)
+
+
+def session_nearly_full(session_id: str, bytes_used: int, bytes_limit: int) -> None:
+    """A session approaches its limit; ``bytes_used`` is what it would hold with the next write."""
+    fields = {
+        "component": "Session",
+        "session_id": session_id,
+        "bytes_used": bytes_used,
+        "bytes_limit": bytes_limit,
+        "percent": 100 * bytes_used // bytes_limit,
+    }
+    LOG.warning(
+        "session %s approaches its limit: %d of %d bytes with the next write",
+        session_id,
+        bytes_used,
+        bytes_limit,
+        extra=fields,
+    )
+
+
+def session_compacting(session_id: str, *, automatic: bool) -> None:
+    """The compaction of a session begins."""
+    fields = {"component": "Session", "operation": "compact", "session_id": session_id, "automatic": automatic}
+    LOG.info("session %s is being compacted", session_id, extra=fields)
+
+
+def session_compacted(
+    session_id: str, dropped: int, bytes_before: int, bytes_after: int, duration_ms: float, *, automatic: bool
+) -> None:
+    """The compaction of a session has ended."""
     fields = {
         "component": "Session",
         "operation": "compact",
@@ -121,8 +227,61 @@ def session_compacted(session_id: str, dropped: int, bytes_before: int, bytes_af
         "count": dropped,
         "bytes_before": bytes_before,
         "bytes_after": bytes_after,
+        "duration_ms": round(duration_ms, 3),
+        "automatic": automatic,
     }
     LOG.info("session %s was compacted: %d memories dropped", session_id, dropped, extra=fields)
+
+
+def lock_taken(file: str, waited_ms: float, *, exclusive: bool) -> None:
+    """A lock was acquired, after a wait."""
+    if LOG.isEnabledFor(logging.DEBUG):
+        fields = {
+            "component": "Lock",
+            "operation": "acquire",
+            "file": file,
+            "exclusive": exclusive,
+            "duration_ms": round(waited_ms, 3),
+        }
+        LOG.debug("lock %s was acquired after %.3f ms", file, waited_ms, extra=fields)
+
+
+def lock_released(file: str, held_ms: float, *, exclusive: bool) -> None:
+    """A lock was released, after a time."""
+    if LOG.isEnabledFor(logging.DEBUG):
+        fields = {
+            "component": "Lock",
+            "operation": "release",
+            "file": file,
+            "exclusive": exclusive,
+            "duration_ms": round(held_ms, 3),
+        }
+        LOG.debug("lock %s was released after %.3f ms", file, held_ms, extra=fields)
+
+
+def lock_timed_out(file: str, timeout_ms: float, code: str, *, exclusive: bool) -> None:
+    """A lock was not acquired in time."""
+    fields = {
+        "component": "Lock",
+        "operation": "acquire",
+        "file": file,
+        "exclusive": exclusive,
+        "duration_ms": timeout_ms,
+        "code": code,
+    }
+    LOG.warning("lock %s was not acquired within %g ms", file, timeout_ms, extra=fields)
+
+
+def lines_damaged(count: int) -> None:
+    """Lines of a file are damaged and are skipped."""
+    fields = {"component": "Store", "operation": "read", "count": count, "code": StoreCorrupt.code}
+    LOG.error("%d damaged lines are skipped; run doctor", count, extra=fields)
+
+
+def writes_buffered(count: int, code: str) -> None:
+    """The disk failed; acknowledged writes wait in memory until it works again."""
+    fields = {"component": "Store", "operation": "write", "count": count, "code": code}
+    LOG.error("the disk failed (%s): %d writes wait in memory", code, count, extra=fields)
 
 
 def embedder_down(embedder: str, error: BaseException | None) -> None:

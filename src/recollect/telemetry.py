@@ -9,17 +9,32 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from recollect.errors import ConfigurationError, StoreError
+from recollect.errors import ConfigurationError, LockTimeout, StoreBusy, StoreCorrupt, StoreError
 from recollect.events import ContextCompacted, ContextComposed, SessionCompacted
 from recollect.memories.agent import AgentMemory
 from recollect.memories.database import Memories
+from recollect.sessions.records import count_active
 from recollect.types import Layer, LayerSize, OperationCompleted
 from recollect.working import WorkingMemory, WorkingStats
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
+    from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
 
 _FRESH_S = 1.0  # longer than one collection takes
+
+_CONTENTION = frozenset({StoreBusy.code, LockTimeout.code})
+_WRITES = ("add", "add_many", "update", "forget", "forget_many", "restore")
+_LATENCIES = (
+    # name, description, component, operations
+    ("memory.operations.write.duration_ms", "How long writes took", "View", _WRITES),
+    ("memory.operations.query.duration_ms", "How long queries took", "View", ("search", "list", "count")),
+    ("agents.memory.longterm.store_latency_ms", "How long storing took", "View", ("add", "add_many")),
+    ("agents.memory.longterm.retrieve_latency_ms", "How long reads by id took", "View", ("get", "get_many")),
+    ("agents.memory.longterm.search_latency_ms", "How long searches took", "View", ("search",)),
+    ("agents.memory.longterm.embedding_time_ms", "How long a batch of texts took", "Embedder", ("embed",)),
+    ("agents.memory.snapshot_create_ms", "How long a snapshot took", "AgentMemory", ("snapshot",)),
+    ("agents.memory.snapshot_restore_ms", "How long going back to a snapshot took", "AgentMemory", ("restore",)),
+)
 
 Attributes = Mapping[str, str]
 Figures = Iterator[tuple[float, Attributes]]
@@ -62,6 +77,7 @@ def instrument(
     operations, context = _Operations(meter, names), _Context(meter, names)
     ends = (
         memories.watch(operations.add),
+        memories.watch(gauges.count_corruption),
         memories.on(ContextComposed, context.composed),
         memories.on(ContextCompacted, context.compacted),
         memories.on(SessionCompacted, _Sessions(meter, names).compacted),
@@ -92,22 +108,22 @@ class _Operations:
         self._results = meter.create_histogram(
             "memory.search.results", unit="{memory}", description="Results of a search"
         )
-        # By component and operation: those with a metric of their own.
-        self._apart = {
-            ("Embedder", "embed"): meter.create_histogram(
-                "agents.memory.longterm.embedding_time_ms", unit="ms", description="How long a batch of texts took"
-            ),
-            ("AgentMemory", "snapshot"): meter.create_histogram(
-                "agents.memory.snapshot_create_ms", unit="ms", description="How long a snapshot took"
-            ),
-            ("AgentMemory", "restore"): meter.create_histogram(
-                "agents.memory.snapshot_restore_ms", unit="ms", description="How long going back to a snapshot took"
-            ),
-        }
+        self._contention = meter.create_counter(
+            "memory.locks.contention.count", unit="{failure}", description="Operations that waited for a lock in vain"
+        )
+        self._longterm_results = meter.create_histogram(
+            "agents.memory.longterm.search_results", unit="{memory}", description="Results of a search"
+        )
+        self._apart: dict[tuple[str, str], list[Histogram]] = {}
+        for name, description, component, operations in _LATENCIES:
+            histogram = meter.create_histogram(name, unit="ms", description=description)
+            for operation in operations:
+                self._apart.setdefault((component, operation), []).append(histogram)
         for operation in ("get", "set"):
-            self._apart["WorkingMemory", operation] = self._apart["WorkingScope", operation] = meter.create_histogram(
+            histogram = meter.create_histogram(
                 f"agents.memory.working.{operation}_latency_ms", unit="ms", description=f"How long {operation} took"
             )
+            self._apart["WorkingMemory", operation] = self._apart["WorkingScope", operation] = [histogram]
 
     def add(self, done: OperationCompleted) -> None:
         """Count one operation."""
@@ -117,12 +133,14 @@ class _Operations:
         self._latency.record(done.duration_ms, place)
         if done.code is not None:
             self._errors.add(1, {**operation, "code": done.code})
+            if done.code in _CONTENTION and not done.passed_on:
+                self._contention.add(1, self._names)
             return
-        apart = self._apart.get((done.component, done.operation))
-        if apart is not None:
-            apart.record(done.duration_ms, self._names)
-        if done.operation == "search" and done.count is not None:
+        for histogram in self._apart.get((done.component, done.operation), ()):
+            histogram.record(done.duration_ms, self._names)
+        if (done.component, done.operation) == ("View", "search") and done.count is not None:
             self._results.record(done.count, self._names)
+            self._longterm_results.record(done.count, self._names)
 
 
 class _Context:
@@ -178,6 +196,7 @@ class _Gauges:
         self._observation = observation
         self._sized: tuple[float, Mapping[Layer, LayerSize]] = (-_FRESH_S, {})
         self._fallbacks = 0
+        self._failed = self._skipped = 0
         self._seen: weakref.WeakKeyDictionary[AgentMemory, int] = weakref.WeakKeyDictionary()
 
     def stop(self) -> None:
@@ -189,17 +208,35 @@ class _Gauges:
         for name, look, unit, description in (
             ("memory.storage.size", self._sizes, "{memory}", "Active memories, by layer"),
             ("memory.size.bytes", self._bytes, "By", "Bytes used, by layer"),
+            ("memory.entries.total", self._totals, "{memory}", "Memories that are not erased, by layer"),
+            ("agents.memory.longterm.entries", self._active, "{memory}", "Active memories, by layer"),
+            ("agents.memory.longterm.storage_bytes", self._bytes, "By", "Bytes used, by layer"),
+            ("memory.sessions.active", self._sessions, "{session}", "Sessions that are open"),
             ("agents.memory.working.entries", self._entries, "{entry}", "Entries of working memory"),
             ("agents.memory.working.scopes", self._scopes, "{scope}", "Scopes that were not disposed"),
             ("agents.memory.context.tokens", self._tokens, "{token}", "Tokens that contexts hold"),
         ):
             meter.create_observable_gauge(name, [self._callback(look)], unit=unit, description=description)
-        meter.create_observable_counter(
-            "agents.memory.working.scope_fallback_total",
-            [self._callback(self._fallen_back)],
-            unit="{read}",
-            description="Reads in scopes that a level further down answered",
-        )
+        for name, look, unit, description in (
+            (
+                "agents.memory.working.scope_fallback_total",
+                self._fallen_back,
+                "{read}",
+                "Reads in scopes that a level further down answered",
+            ),
+            (
+                "memory.errors.corruption.count",
+                self._corrupted,
+                "{error}",
+                "Operations that met damage, and damaged lines that were skipped",
+            ),
+        ):
+            meter.create_observable_counter(name, [self._callback(look)], unit=unit, description=description)
+
+    def count_corruption(self, done: OperationCompleted) -> None:
+        """Count an operation that failed because the store is damaged."""
+        if done.code == StoreCorrupt.code and not done.passed_on:
+            self._failed += 1
 
     def _callback(self, look: Callable[[Memories], Figures]) -> "Callable[[CallbackOptions], Iterable[Observation]]":
         def observe(options: "CallbackOptions") -> "Iterable[Observation]":  # noqa: ARG001  # required by the API
@@ -214,16 +251,30 @@ class _Gauges:
         return observe
 
     def _sizes(self, memories: Memories) -> Figures:
-        # Cached for the other gauge of the same collection: the query reads a row for each memory.
+        # Cached for the other gauges of the same collection: the query reads a row for each memory.
         self._sized = time.monotonic(), _sizes(memories)
-        for layer, size in self._sized[1].items():
-            yield size.active, {"layer": layer.value}
+        return self._active(memories)
+
+    def _active(self, memories: Memories) -> Figures:
+        return ((size.active, {"layer": layer.value}) for layer, size in self._last_sizes(memories))
+
+    def _totals(self, memories: Memories) -> Figures:
+        return ((size.total, {"layer": layer.value}) for layer, size in self._last_sizes(memories))
 
     def _bytes(self, memories: Memories) -> Figures:
+        return ((size.bytes_used, {"layer": layer.value}) for layer, size in self._last_sizes(memories))
+
+    def _last_sizes(self, memories: Memories) -> Iterable[tuple[Layer, LayerSize]]:
         at, found = self._sized
-        sizes = found if time.monotonic() - at < _FRESH_S else _sizes(memories)
-        for layer, size in sizes.items():
-            yield size.bytes_used, {"layer": layer.value}
+        return (found if time.monotonic() - at < _FRESH_S else _sizes(memories)).items()
+
+    def _sessions(self, memories: Memories) -> Figures:
+        yield count_active(memories._engine.records), {}
+
+    def _corrupted(self, memories: Memories) -> Figures:
+        """Damaged lines that were repaired since stay counted: a counter must not decrease."""
+        self._skipped = max(self._skipped, memories._engine.store.damaged())
+        yield self._failed + self._skipped, {}
 
     def _entries(self, memories: Memories) -> Figures:
         yield sum(_working(agent).entries for agent in memories.agents()), {}

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from recollect.events import (
     MemoryRetrieved,
     MemoryStored,
     MemoryUpdated,
+    QuotaWarning,
     SearchCompleted,
 )
 from recollect.testing.builders import START
@@ -25,7 +27,7 @@ from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
 
 ADA = Owner(Layer.USER, ("ada",))
 RESTORED = MemoryRestored(at=START, memory_id="x", owner=ADA)
-RETRIEVED = MemoryRetrieved(at=START, memory_id="x", owner=ADA)
+RETRIEVED = MemoryRetrieved(at=START, memory_id="x", owner=ADA, type=MemoryType.FACT)
 
 
 @pytest.fixture
@@ -159,7 +161,7 @@ def test_stored(opener: Opener, clock: HandClock) -> None:
     many = ada.add_many(["Über", NewMemory(content="Ship it", layer="team", type="decision")])
     assert [(e.memory_id, e.owner, e.type, e.importance, e.content_length) for e in heard] == [
         (one.id, ADA, MemoryType.PREFERENCE, 0.75, 9),
-        (many[0].id, ADA, MemoryType.FACT, 0.5, 4),
+        (many[0].id, ADA, MemoryType.FACT, 0.5, 5),  # bytes: Ü takes two
         (many[1].id, Owner(Layer.TEAM, ("core",)), MemoryType.DECISION, 0.5, 7),
     ]
     assert all(event.at == clock.time and event.embedding_ms > 0 and not event.encrypted for event in heard)
@@ -175,7 +177,7 @@ def test_what_was_stored_before_is_not_told_again(ada: View, heard: list[Event])
 
 @pytest.mark.req("L13")
 def test_retrieved_updated_forgotten_restored(ada: View, heard: list[Event], clock: HandClock) -> None:
-    first, second = ada.add_many(["one", "two"])
+    first, second = ada.add_many(["one", NewMemory(content="two", type="decision")])
     heard.clear()
     clock.forward(seconds=5)
     ada.get(first.id)
@@ -186,9 +188,9 @@ def test_retrieved_updated_forgotten_restored(ada: View, heard: list[Event], clo
     ada.forget(first.id, permanent=True)
     here: dict[str, Any] = {"at": START + timedelta(seconds=5), "memory_id": first.id, "owner": ADA}
     assert heard == [
-        MemoryRetrieved(**here),
-        MemoryRetrieved(**here | {"memory_id": second.id}),
-        MemoryRetrieved(**here),
+        MemoryRetrieved(**here, type=MemoryType.FACT, was_decrypted=False),
+        MemoryRetrieved(**here | {"memory_id": second.id}, type=MemoryType.DECISION, was_decrypted=False),
+        MemoryRetrieved(**here, type=MemoryType.FACT, was_decrypted=False),
         MemoryUpdated(**here, version=2),
         MemoryForgotten(**here, permanent=False, reason="done"),
         MemoryRestored(**here),
@@ -205,6 +207,7 @@ def test_search_completed(memories: Memories, ada: View, heard: list[Event]) -> 
     assert isinstance(event, SearchCompleted)
     assert (event.at, event.query, event.result_count) == (START, "tea please", 1)
     assert event.layers == (Layer.USER, Layer.PROJECT)
+    assert event.owners == (ADA, Owner(Layer.PROJECT, ("api",)))
     assert event.duration_ms > 0
 
 
@@ -228,6 +231,49 @@ def test_nothing_is_told_of_what_did_not_happen(memories: Memories, ada: View, h
     with pytest.raises(InvalidInput):
         ada.add("")
     assert heard == []
+
+
+# The events of the source "long-term memory", section 4.3: the name of each field there, and here.
+SOURCE_EVENTS: dict[type[Event], dict[str, str]] = {
+    MemoryStored: {
+        "AgentId": "owner",
+        "EntryId": "memory_id",
+        "Type": "type",
+        "Importance": "importance",
+        "ContentLength": "content_length",
+        "WasEncrypted": "encrypted",
+        "EmbeddingTime": "embedding_ms",
+        "Timestamp": "at",
+    },
+    MemoryRetrieved: {
+        "AgentId": "owner",
+        "EntryId": "memory_id",
+        "Type": "type",
+        "WasDecrypted": "was_decrypted",
+        "Timestamp": "at",
+    },
+    MemoryForgotten: {"AgentId": "owner", "EntryId": "memory_id", "Permanent": "permanent", "Timestamp": "at"},
+    SearchCompleted: {
+        "AgentId": "owners",
+        "Query": "query",
+        "ResultCount": "result_count",
+        "SearchTime": "duration_ms",
+        "Timestamp": "at",
+    },
+    QuotaWarning: {
+        "AgentId": "owners",
+        "CurrentUsage": "bytes_used",
+        "Limit": "bytes_limit",
+        "PercentUsed": "percent_used",
+        "Timestamp": "at",
+    },
+}
+
+
+@pytest.mark.req("L13")
+@pytest.mark.parametrize("kind", SOURCE_EVENTS, ids=lambda kind: kind.__name__)
+def test_events_have_what_the_source_lists(kind: type[Event]) -> None:
+    assert {one.name for one in fields(kind)} >= set(SOURCE_EVENTS[kind].values())
 
 
 def test_every_event_is_documented_here() -> None:

@@ -33,7 +33,8 @@ OTHERS = st.fixed_dictionaries(
 @st.composite
 def memories(draw: st.DrawFn) -> Memory:
     """Memories with any fields."""
-    return replace(memory(**draw(drafts())), **draw(OTHERS))
+    made = replace(memory(**draw(drafts())), **draw(OTHERS))
+    return replace(made, forgotten_at=made.updated_at) if made.state is State.FORGOTTEN else made
 
 
 def stored(what: Memory, facets: Any, payload: bytes) -> Stored:

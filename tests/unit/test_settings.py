@@ -356,7 +356,8 @@ def test_the_page_size_holds_where_no_limit_is_given() -> None:
     with recollect.open("ram:", embedder=None, settings={"lists": {"page_size": 2}}) as memories:
         view = memories.view(user="ada")
         view.add_many([f"Note {number}" for number in range(5)])
-        assert len(view.list().memories) == 2
+        assert len(view.list().memories) == len(view.list(filter={"types": ["fact"]}).memories) == 2
+        assert len(view.list(sort_by="important").memories) == 2
         assert len(view.list(limit=4).memories) == 4
         with pytest.raises(InvalidInput):
             view.list(limit=0)

@@ -15,34 +15,71 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporte
 
 import recollect
 from recollect import Memories
-from recollect.errors import ConfigurationError, InvalidLayer, NotFound
+from recollect.errors import ConfigurationError, InvalidLayer, LockTimeout, NotFound, StoreBusy, StoreCorrupt
 from recollect.logs import METADATA
+from recollect.stores.ram import RamStore
 from recollect.telemetry import instrument
+from recollect.testing import FaultyStore
 from tests.unit.stand_ins import CountingEmbedder, Opener
 from tests.unit.workload import PLANTED, everything
 
-NAMES = {
-    "memory.operations.total",
-    "memory.operations.errors",
-    "memory.operations.latency",
-    "memory.search.results",
-    "memory.storage.size",
-    "memory.size.bytes",
-    "memory.compaction.count",
-    "agents.memory.longterm.embedding_time_ms",
-    "agents.memory.snapshot_create_ms",
-    "agents.memory.snapshot_restore_ms",
-    "agents.memory.working.entries",
-    "agents.memory.working.scopes",
-    "agents.memory.working.get_latency_ms",
-    "agents.memory.working.set_latency_ms",
-    "agents.memory.working.scope_fallback_total",
+# The metrics that the sources list, by source and section.
+SOURCE_NAMES = {
+    "long-term memory, 7.2": {
+        "agents.memory.longterm.entries",
+        "agents.memory.longterm.storage_bytes",
+        "agents.memory.longterm.store_latency_ms",
+        "agents.memory.longterm.retrieve_latency_ms",
+        "agents.memory.longterm.search_latency_ms",
+        "agents.memory.longterm.embedding_time_ms",
+        "agents.memory.longterm.search_results",
+    },
+    "persistence, 7.2": {
+        "agents.memory.snapshots.total",
+        "agents.memory.snapshots.size_bytes",
+        "agents.memory.snapshot_create_ms",
+        "agents.memory.snapshot_restore_ms",
+        "agents.memory.retention.bytes_freed",
+    },
+    "layered memory, observability": {
+        "memory.operations.total",
+        "memory.operations.errors",
+        "memory.operations.latency",
+        "memory.search.results",
+        "memory.storage.size",
+    },
+    "session store, 15.1": {
+        "memory.sessions.active",
+        "memory.entries.total",
+        "memory.size.bytes",
+        "memory.operations.write.duration_ms",
+        "memory.operations.query.duration_ms",
+        "memory.locks.contention.count",
+        "memory.compaction.count",
+        "memory.errors.corruption.count",
+    },
+    "working memory, 7.2": {
+        "agents.memory.working.entries",
+        "agents.memory.working.scopes",
+        "agents.memory.working.get_latency_ms",
+        "agents.memory.working.set_latency_ms",
+        "agents.memory.working.scope_fallback_total",
+    },
+}
+# What they measure does not exist yet: snapshots that are stored, and retention.
+LATER = {
+    "agents.memory.snapshots.total",
+    "agents.memory.snapshots.size_bytes",
+    "agents.memory.retention.bytes_freed",
+}
+OWN_NAMES = {
     "agents.memory.context.tokens",
     "agents.memory.context.composed_tokens",
     "agents.memory.context.left_out",
     "agents.memory.context.compactions",
     "agents.memory.context.freed_tokens",
 }
+NAMES = set().union(*SOURCE_NAMES.values()) - LATER | OWN_NAMES
 
 
 class Collected:
@@ -124,6 +161,83 @@ def test_size_by_layer(memories: Memories, collected: Collected) -> None:
     sizes = memories.sizes()
     assert collected.values("memory.storage.size") == {("project",): 1, ("user",): 3}
     assert collected.values("memory.size.bytes") == {(layer.value,): one.bytes_used for layer, one in sizes.items()}
+
+
+@pytest.mark.req("J13")
+def test_sizes_and_latencies_of_long_term_memory(opener: Opener, collected: Collected) -> None:
+    memories = opener(embedder=CountingEmbedder())
+    instrument(memories, meter_provider=collected.provider)
+    view = memories.view(user="ada", project="api")
+    one, _ = view.add_many(["one", "two"])
+    view.add("three", layer="project")
+    view.get(one.id)
+    view.get_many([one.id])
+    view.update(one.id, title="One")
+    view.search("one", min_score=0)
+    view.list()
+    view.count()
+    view.forget(one.id)
+    sizes = memories.sizes()
+    assert collected.values("agents.memory.longterm.entries") == {("project",): 1, ("user",): 1}
+    assert collected.values("memory.entries.total") == {("project",): 1, ("user",): 2}
+    assert collected.values("agents.memory.longterm.storage_bytes") == {
+        (layer.value,): size.bytes_used for layer, size in sizes.items()
+    }
+    assert {name: collected.values(name) for name in NAMES if name.endswith(("latency_ms", "duration_ms"))} == {
+        "agents.memory.longterm.store_latency_ms": {(): 2},
+        "agents.memory.longterm.retrieve_latency_ms": {(): 2},
+        "agents.memory.longterm.search_latency_ms": {(): 1},
+        "memory.operations.write.duration_ms": {(): 4},
+        "memory.operations.query.duration_ms": {(): 3},
+        "agents.memory.working.get_latency_ms": {},
+        "agents.memory.working.set_latency_ms": {},
+    }
+    [results] = collected.points("agents.memory.longterm.search_results").values()
+    assert (results.count, results.sum) == (1, 3)
+
+
+@pytest.mark.req("J13")
+def test_open_sessions_are_counted(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    ada, bob = memories.view(user="ada").sessions, memories.view(user="bob").sessions
+    assert collected.values("memory.sessions.active") == {(): 0}
+    for sessions in (ada, bob):
+        sessions.create("monday")
+        sessions.create("tuesday")
+    ada.close("monday")
+    bob.delete("monday")
+    assert collected.values("memory.sessions.active") == {(): 2}
+
+
+@pytest.mark.req("J13")
+def test_locks_that_were_not_had_are_counted_once(collected: Collected) -> None:
+    store = FaultyStore(RamStore())
+    with recollect.open(store=store, embedder=None) as memories:
+        instrument(memories, meter_provider=collected.provider)
+        session = memories.view(user="ada").sessions.create("monday")
+        session.view.add("Use OAuth", tags=["security"])
+        for error in (LockTimeout("held"), StoreBusy("busy"), StoreCorrupt("bad")):
+            store.fail("select", error)
+            with pytest.raises(type(error)):
+                session.forget(topic="security")  # calls View.forget_many, which fails
+        assert collected.values("memory.locks.contention.count") == {(): 2}
+        assert collected.values("memory.errors.corruption.count") == {(): 1}
+
+
+@pytest.mark.req("J13", "J4")
+def test_damaged_lines_are_counted(tmp_path: Path, collected: Collected) -> None:
+    url = f"jsonl:{tmp_path / 'memory'}"
+    with recollect.open(url, embedder=None) as memories:
+        memories.view(user="ada").add_many(["one", "two"])
+    [file] = (tmp_path / "memory").rglob("memory.jsonl")
+    first, rest = file.read_bytes().split(b"\n", 1)
+    file.write_bytes(first.replace(b"one", b"0ne") + b"\nnonsense\n" + rest)
+    with recollect.open(url, embedder=None) as memories:
+        instrument(memories, meter_provider=collected.provider)
+        memories.view(user="ada").count()
+        assert collected.values("memory.errors.corruption.count") == {(): 2}
+        memories.doctor(repair=True)
+        assert collected.values("memory.errors.corruption.count") == {(): 2}, "a counter does not fall"
 
 
 def test_working_memory_and_scopes(memories: Memories, collected: Collected) -> None:

@@ -44,11 +44,26 @@ def test_embeddings_are_counted(opener: Opener) -> None:
     memories = opener(embedder=CountingEmbedder())
     view = memories.view(user="ada")
     assert (view.stats().embeddings_made, view.stats().average_embedding_ms) == (0, 0.0)
-    view.add_many(["one", "two"])
+    _, two = view.add_many(["one", "two"])
+    view.update(two.id, content="three")
+    view.add("given", vector=ROW)
     view.search("one")
-    stats = memories.view(user="bob").stats()
+    stats = view.stats()
     assert stats.embeddings_made == 3
     assert 0 < stats.average_embedding_ms < 1000
+
+
+@pytest.mark.req("L8")
+def test_embeddings_are_counted_by_owner(opener: Opener) -> None:
+    memories = opener(embedder=CountingEmbedder())
+    ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob")
+    ada.add_many(["one", NewMemory(content="two", layer="team"), NewMemory(content="three", layer="team")])
+    ada.search("one")
+    assert (bob.stats().embeddings_made, bob.stats().average_embedding_ms) == (0, 0.0)
+    bob.add("four")
+    assert bob.stats().embeddings_made == 1
+    assert ada.stats().embeddings_made == 3
+    assert ada.stats(layers=["team"]).embeddings_made == 2
 
 
 @pytest.mark.req("L6")

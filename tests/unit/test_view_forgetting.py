@@ -2,10 +2,12 @@
 
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import recollect
 from recollect import Memories, View
 from recollect.types import Operation, State
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, places, sequence
@@ -30,6 +32,34 @@ def test_forgotten_and_restored(view: View, clock: HandClock) -> None:
         clock.time,
     )
     assert view.count() == len(view.search("tea")) == view.count(filter={"tags": ["t"]}) == 1
+
+
+@pytest.mark.req("L7")
+@pytest.mark.parametrize("url", ["ram:", "forgotten.db", "jsonl:forgotten"])
+def test_a_forgotten_memory_says_since_when(
+    clock: HandClock, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with recollect.open(url, embedder=None, clock=clock) as memories:
+        view = memories.view(user="ada")
+        memory, other = view.add_many(["Likes tea", "Likes cake"])
+        clock.forward(hours=1)
+        view.forget(memory.id)
+        forgotten_at, before = clock.time, view.position()
+        view.forget_many(filter={"content_contains": "cake"})
+        clock.forward(hours=1)
+        found = view.get_many([memory.id, other.id], include_forgotten=True)
+        assert {one.forgotten_at for one in found.values()} == {forgotten_at}
+        assert [m.forgotten_at for m in view.list(filter={"include_forgotten": True})] == [forgotten_at] * 2
+        view.restore(memory.id)
+        restored = view.get(memory.id)
+        assert restored is not None
+        assert restored.forgotten_at is None
+        as_it_was = view.get(memory.id, as_of=before, include_forgotten=True)
+        assert as_it_was is not None
+        assert as_it_was.forgotten_at == forgotten_at
+        told = [version.memory.forgotten_at for version in view.history(memory.id) if version.memory]
+        assert told == [None, forgotten_at, None]
 
 
 @pytest.mark.req("L7")

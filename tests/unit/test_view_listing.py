@@ -314,3 +314,29 @@ def test_views_share_the_layers_that_they_have_in_common(memories: Memories) -> 
     assert bob.update(shared.id, title="by bob").version == 2
     assert bob.forget(shared.id)
     assert ada.get(shared.id) is None
+
+
+# The default limits of the sources. Long-term memory: MemoryFilter.Limit, GetByTypeAsync and GetByTagAsync 100,
+# GetRecentAsync and GetImportantAsync 10, SearchSemanticAsync 10. Layered memory: list 50.
+SOURCE_LIMITS: list[tuple[str, dict[str, Any], int]] = [
+    ("filter search", {"filter": {"min_importance": 0.1}}, 100),
+    ("filter search in another order", {"filter": {"min_importance": 0.1}, "sort_by": "important"}, 100),
+    ("by type", {"filter": {"types": ["fact"]}}, 100),
+    ("by tag", {"filter": Filter(tags=["t"])}, 100),
+    ("most recently accessed", {"sort_by": "recently_accessed"}, 10),
+    ("most important", {"sort_by": Sort.IMPORTANT, "filter": Filter()}, 10),
+    ("list", {}, 50),
+    ("list, the oldest first", {"sort_by": "oldest", "filter": {}}, 50),
+]
+
+
+@pytest.mark.req("L5", "L9", "H3")
+def test_pages_have_the_limits_of_the_sources_by_default(view: View) -> None:
+    view.add_many([NewMemory(content=f"Note {number}", tags=["t"]) for number in range(105)])
+    assert {what: len(view.list(**asked)) for what, asked, _ in SOURCE_LIMITS} == {
+        what: limit for what, _, limit in SOURCE_LIMITS
+    }
+    assert len(view.search("note", min_score=0)) == 10
+    first = view.list(sort_by="important")
+    second = view.list(sort_by="important", cursor=first.next_cursor)
+    assert len({one.id for one in (*first, *second)}) == 20

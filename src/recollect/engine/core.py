@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from recollect import codec, entitlements, instrument, logs, open_files
 from recollect.entitlements import Feature, Plan
-from recollect.errors import RecollectError, StoreError
+from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.ids import ENTROPY, Entropy, StampClock, uuid7
 from recollect.ports import Clock, Embedder, Index, Journal, Lexicon, Records, Reranker, Store
@@ -37,6 +37,7 @@ PAGE = ListSettings().page_size
 """How many memories a page has unless somebody asks for more or fewer."""
 
 _BUFFERED = 1_000
+_COUNTED = 10_000  # owners whose embeddings are counted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,9 +75,9 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
                 _note_result(noted, result)
                 return result
         except RecollectError as error:
-            error.operation = error.operation or name
-            if isinstance(error, StoreError):
-                logs.store_failed(type(self).__name__, name, error)
+            if not error.operation:
+                error.operation = name
+                logs.operation_failed(type(self).__name__, name, error)
             raise
         except (OSError, ImportError) as error:  # of a module that is imported on demand
             told = open_files.too_many(error)
@@ -123,15 +124,14 @@ class SessionLimits(Protocol):
 
 
 class Embeddings:
-    """What an open database knows of its embeddings: their number and time since opening, and their name.
+    """What an open database knows of its embeddings: their number and time since opening by owner, and their name.
 
     ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
     ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
     """
 
     def __init__(self) -> None:
-        self.made = 0
-        self.seconds = 0.0
+        self._made: dict[Owner, tuple[int, float]] = {}
         self.name: str | None = None
         self.behind = False
         self.down = False
@@ -139,11 +139,19 @@ class Embeddings:
         self.unscaled = 0
         self._lock = threading.Lock()
 
-    def add(self, made: int, seconds: float) -> None:
-        """Count a batch."""
+    def add(self, owner: Owner, made: int, seconds: float) -> None:
+        """Count embeddings of an owner's memories; of more than ``_COUNTED`` owners, only the last ones are known."""
         with self._lock:
-            self.made += made
-            self.seconds += seconds
+            before, took = self._made.pop(owner, (0, 0.0))
+            self._made[owner] = before + made, took + seconds
+            if len(self._made) > _COUNTED:
+                del self._made[next(iter(self._made))]
+
+    def of(self, owners: Iterable[Owner]) -> tuple[int, float]:
+        """How many embeddings were made of the memories of some owners, and how many seconds they took."""
+        with self._lock:
+            found = [self._made.get(owner, (0, 0.0)) for owner in owners]
+        return sum(made for made, _ in found), sum(seconds for _, seconds in found)
 
 
 class AccessBuffer:
@@ -213,6 +221,7 @@ class Engine:
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
+    quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
     agents: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
 
     @property
@@ -251,6 +260,15 @@ class Engine:
             # Once there is a vector, the name stands; before, another process may still decide it.
             self.embeddings.name = self.journal.settings().get("embedder")
         return self.embeddings.name or GIVEN
+
+    def note_quota(self, owners: frozenset[Owner], percent: int) -> bool:
+        """Remember what the log hears of a quota; whether it is another percentage than the last time."""
+        if self.quotas_told.get(owners) == percent:
+            return False
+        if len(self.quotas_told) >= _COUNTED:
+            self.quotas_told.clear()
+        self.quotas_told[owners] = percent
+        return True
 
     def allows(self, feature: Feature) -> bool:
         """Whether the plan includes a feature. Without a plan everything is included."""

@@ -14,7 +14,7 @@ from recollect.engine.sealing import unseal
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
 from recollect.ports import Embedder, check_vector
 from recollect.text import chunking, words
-from recollect.types import Embedded, Memory, NewMemory, Vector
+from recollect.types import Embedded, Memory, NewMemory, Owner, Vector
 
 if TYPE_CHECKING:
     from recollect.recall.calibration import Calibration  # brings in numpy
@@ -42,13 +42,16 @@ class Made(NamedTuple):
     given: bool = False
 
 
-def embed(engine: Engine, memories: Sequence[Memory | NewMemory]) -> list[Made]:
-    """A vector for each memory, in one batch; none without an embedder, or while it is down."""
+def embed(engine: Engine, memories: Sequence[Memory | NewMemory], owners: Sequence[Owner]) -> list[Made]:
+    """A vector for each memory, in one batch; none without an embedder, or while it is down.
+
+    ``owners`` are those of the memories, in their order: embeddings are counted by owner.
+    """
     embedder = engine.embedder
     if embedder is None or not memories:
         return [Made(None)] * len(memories)
     try:
-        found = _embedded(engine, embedder, memories)
+        found = _embedded(engine, embedder, memories, owners)
         if engine.embeddings.behind:
             _catch_up(engine)
     except EmbedderDown:
@@ -84,13 +87,21 @@ def _catch_up(engine: Engine) -> None:
         engine.journal.set_settings({BEHIND: ""})
 
 
-def _embedded(engine: Engine, embedder: Embedder, memories: Sequence[Memory | NewMemory]) -> list[Made]:
+def _embedded(
+    engine: Engine, embedder: Embedder, memories: Sequence[Memory | NewMemory], owners: Sequence[Owner]
+) -> list[Made]:
     texts = [texts_of(memory) for memory in memories]
     slow = bool(getattr(embedder, "slow", False))
     digests = [_digest(embedder, some) if slow else None for _, some in texts]
     known = engine.journal.embedded({digest for digest in digests if digest is not None}) if slow else {}
-    wanted = [some for (_, some), digest in zip(texts, digests, strict=True) if digest is None or digest not in known]
-    made = iter(_rows(engine, embedder, [text for some in wanted for text in some]))
+    wanted = [
+        (owner, some)
+        for (_, some), digest, owner in zip(texts, digests, owners, strict=True)
+        if digest is None or digest not in known
+    ]
+    started = time.perf_counter()
+    made = _rows(engine, embedder, [text for _, some in wanted for text in some])
+    _count(engine, wanted, time.perf_counter() - started)
     found = []
     for (spans, some), digest in zip(texts, digests, strict=True):
         if digest is not None and digest in known:
@@ -98,6 +109,16 @@ def _embedded(engine: Engine, embedder: Embedder, memories: Sequence[Memory | Ne
         else:
             found.append(Made(Vector.joined([next(made) for _ in some], spans), digest))
     return [_with_pieces(engine, memory, one) for memory, one in zip(memories, found, strict=True)]
+
+
+def _count(engine: Engine, embedded: Sequence[tuple[Owner, Sequence[str]]], seconds: float) -> None:
+    """Count the texts of a batch by owner; each took an equal share of the time."""
+    by_owner: dict[Owner, int] = {}
+    for owner, texts in embedded:
+        by_owner[owner] = by_owner.get(owner, 0) + len(texts)
+    each = seconds / max(1, sum(by_owner.values()))
+    for owner, count in by_owner.items():
+        engine.embeddings.add(owner, count, count * each)
 
 
 def _with_pieces(engine: Engine, memory: Memory | NewMemory, made: Made) -> Made:
@@ -158,7 +179,6 @@ def _checked(
             engine.sleep(_FIRST_PAUSE_S * 2**attempt)
             continue
         seconds = time.perf_counter() - started
-        engine.embeddings.add(len(found), seconds)
         if seconds > _SLOW_S * len(texts):
             logs.embedder_slow(embedder.name, len(texts), seconds * 1000)
         return found
@@ -251,7 +271,7 @@ def catch_up(engine: Engine, limit: int) -> int:
     if embedder is None:
         return 0
     missing = engine.journal.unembedded(embedder.name, limit)
-    made = _embedded(engine, embedder, [unseal(stored) for stored in missing])
+    made = _embedded(engine, embedder, [unseal(stored) for stored in missing], [stored.owner for stored in missing])
     engine.journal.embed(
         [
             Embedded(stored.owner, stored.id, stored.version, one.vector, one.digest)

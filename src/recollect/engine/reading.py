@@ -19,6 +19,8 @@ PAGE_LIMIT = 100
 Moment = datetime | str
 """A time, or a position: what ``as_of`` takes."""
 
+_TOP = 10
+_EVERYTHING = Filter()
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
@@ -53,10 +55,10 @@ def get(
         found = _most_specific(found)
     if at is None and found:
         found = engine.accesses.count(found, micros)
-        if engine.bus.handlers and engine.bus.wants(events.MemoryRetrieved):
-            for one in found:
-                engine.bus.emit(events.MemoryRetrieved(at=now, memory_id=one.id, owner=one.owner))
     by_id = {one.id: unseal(one) for one in found}
+    if at is None and engine.bus.handlers and engine.bus.wants(events.MemoryRetrieved):
+        for memory in by_id.values():
+            engine.bus.emit(events.MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner, type=memory.type))
     return by_id if len(ids) <= 1 else {id: by_id[id] for id in ids if id in by_id}
 
 
@@ -146,6 +148,18 @@ def _reached(engine: Engine, owners: Owners, start: Iterable[str], depth: int) -
 
 
 # -- pages --------------------------------------------------------------------------------------------------------
+
+
+def usual_limit(engine: Engine, given: Filter | Mapping[str, Any] | None, sort: Sort | str) -> int:
+    """How many memories a page has where the caller does not say: what is configured, if anything is; otherwise
+    100 with a filter, 10 of the most important or most recently read, and 50 of a plain listing.
+    """
+    lists = engine.settings.lists
+    if "lists.page_size" in engine.settings.origins:
+        return lists.page_size
+    if given is not None and to_filter(given) != _EVERYTHING:
+        return PAGE_LIMIT
+    return _TOP if sort in (Sort.IMPORTANT, Sort.RECENTLY_ACCESSED) else lists.page_size
 
 
 def page_of(query: Query, *, sort: Sort | str, limit: int, offset: int) -> Query:

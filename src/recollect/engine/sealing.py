@@ -116,6 +116,8 @@ def unseal(stored: Stored) -> Memory:
             "last_accessed_at": _time(stored.last_accessed_at),
             "vector": stored.vector,
         }
+        if fields["state"] is State.FORGOTTEN:  # nothing else changes a memory that is forgotten
+            fields["forgotten_at"] = fields["updated_at"]
         if len(facets) > _ALWAYS:
             _add_named(fields, facets)
         rest = _read_payload(stored.payload) if stored.payload else {}

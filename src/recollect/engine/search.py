@@ -133,6 +133,7 @@ def search(engine: Engine, owners: Owners, where: Where, asked: Search, at: Posi
         engine.bus.emit(
             events.SearchCompleted(
                 at=where.now,
+                owners=layers.ordered(owners),
                 query=asked.text,
                 result_count=len(found),
                 duration_ms=(time.perf_counter() - started) * 1000,

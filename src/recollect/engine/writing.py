@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect import codec, entitlements, events, filters, layers, validation
+from recollect import codec, entitlements, events, filters, layers, logs, validation
 from recollect.engine import drafts, embedding
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.engine.embedding import Made
@@ -56,7 +56,7 @@ def add_all(engine: Engine, scope: Scope, news: Sequence[NewMemory], session: st
     ids = engine.new_ids(now, len(news))
     memories = [drafts.draft(new, owner, now, id, session) for new, owner, id in zip(news, owners, ids, strict=True)]
     started = time.perf_counter()
-    vectors = _vectors(engine, news)
+    vectors = _vectors(engine, news, owners)
     embedding_ms = (time.perf_counter() - started) * 1000
     offered = _additions(engine, memories, vectors, now)
     if any(memory.key is not None for memory in memories):
@@ -79,10 +79,11 @@ def _additions(engine: Engine, memories: Sequence[Memory], vectors: Sequence[Mad
     ]
 
 
-def _vectors(engine: Engine, news: Sequence[NewMemory]) -> list[Made]:
+def _vectors(engine: Engine, news: Sequence[NewMemory], owners: Sequence[Owner]) -> list[Made]:
     """The vector of each new memory: the one that came with it, or one from the batch that is embedded now."""
     brought = iter(embedding.given(engine, [new.vector for new in news if new.vector is not None]))
-    made = iter(embedding.embed(engine, [new for new in news if new.vector is None]))
+    bare = [(new, owner) for new, owner in zip(news, owners, strict=True) if new.vector is None]
+    made = iter(embedding.embed(engine, [new for new, _ in bare], [owner for _, owner in bare]))
     return [next(made) if new.vector is None else Made(next(brought), given=True) for new in news]
 
 
@@ -176,7 +177,7 @@ def update(
         """Once for each text, however often the change is tried."""
         texts = tuple(embedding.texts_of(memory)[1])
         if texts not in embedded:
-            embedded[texts] = embedding.embed(engine, [memory])[0]
+            embedded[texts] = embedding.embed(engine, [memory], [memory.owner])[0]
         return embedded[texts]
 
     def decide(stored: Stored, now: datetime) -> Prepared | None:
@@ -223,7 +224,7 @@ def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: 
     validation.optional_line("reason", reason)
     _, done = _decided(engine, owners, id, _forgetting(engine, permanent=permanent, reason=reason))
     if done is not None:
-        _announce(engine, events.MemoryForgotten, done[1], permanent=permanent, reason=reason)
+        _announce_forgotten(engine, done[1], permanent=permanent, reason=reason)
     return done is not None
 
 
@@ -271,7 +272,7 @@ def forget_many(engine: Engine, query: Query, *, permanent: bool, reason: str | 
     writes = _decided_many(engine, query, _forgetting(engine, permanent=permanent, reason=reason), dry_run=dry_run)
     if not dry_run:
         for write in writes:
-            _announce(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
+            _announce_forgotten(engine, write, permanent=permanent, reason=reason)
     return Removal(ids=tuple(write.id for write in writes), permanent=permanent, dry_run=dry_run)
 
 
@@ -314,7 +315,8 @@ def _moved(
     engine: Engine, stored: Stored, state: State, now: datetime, *, operation: Operation, reason: str | None = None
 ) -> Prepared:
     """A memory in another state, otherwise as it was."""
-    after = replace(unseal(stored), state=state, version=stored.version + 1, updated_at=now)
+    forgotten_at = now if state is State.FORGOTTEN else None
+    after = replace(unseal(stored), state=state, forgotten_at=forgotten_at, version=stored.version + 1, updated_at=now)
     return after, _change(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
 
 
@@ -444,7 +446,7 @@ def _announce_added(engine: Engine, memories: Sequence[Memory], embedding_ms: fl
                 owner=memory.owner,
                 type=memory.type,
                 importance=memory.importance,
-                content_length=len(memory.content),
+                content_length=len(memory.content.encode()),
                 embedding_ms=embedding_ms,
             )
         )
@@ -456,18 +458,30 @@ def _announce(engine: Engine, kind: Callable[..., events.Event], write: Write, *
         engine.bus.emit(kind(at=at, memory_id=write.id, owner=write.owner, **fields))
 
 
+def _announce_forgotten(engine: Engine, write: Write, *, permanent: bool, reason: str | None) -> None:
+    owner = write.owner
+    agent_id = owner.ids[-1] if owner.layer is Layer.AGENT else None
+    logs.memory_forgotten(write.id, owner.layer, agent_id, permanent=permanent)
+    _announce(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
+
+
 def _warn(engine: Engine, owners: Owners) -> None:
-    """Tell handlers that little of the plan is left, after a write."""
+    """Tell handlers and the log that little of the plan is left, after a write. The log hears of each percent once."""
     plan = engine.plan
-    if plan is None or not plan.limit_bytes or not engine.bus.handlers or not engine.bus.wants(events.QuotaWarning):
+    if plan is None or not plan.limit_bytes:
         return
     used = sum(usage.bytes_used for usage in engine.journal.usage(owners).values())
-    if entitlements.warns(used, plan.limit_bytes):
+    if not entitlements.warns(used, plan.limit_bytes):
+        return
+    percent = 100 * used // plan.limit_bytes
+    if engine.note_quota(frozenset(owners), percent):
+        logs.quota_near(plan.name, percent, used, plan.limit_bytes)
+    if engine.bus.handlers and engine.bus.wants(events.QuotaWarning):
         engine.bus.emit(
             events.QuotaWarning(
                 at=engine.clock(),
                 plan=plan.name,
-                owners=tuple(sorted(owners, key=lambda owner: layers.PRECEDENCE[owner.layer])),
+                owners=layers.ordered(owners),
                 bytes_used=used,
                 bytes_limit=plan.limit_bytes,
                 percent_used=100.0 * used / plan.limit_bytes,

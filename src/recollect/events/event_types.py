@@ -20,7 +20,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStored(Event):
-    """A memory was added.
+    """A memory was added. ``content_length`` is the length of its content in bytes, as UTF-8.
 
     >>> import recollect
     >>> heard = []
@@ -42,7 +42,7 @@ class MemoryStored(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRetrieved(Event):
-    """A memory was read by its id.
+    """A memory was read by its id. ``was_decrypted``: its content had to be decrypted for that.
 
     >>> MemoryRetrieved.__mro__[1] is Event
     True
@@ -50,6 +50,8 @@ class MemoryRetrieved(Event):
 
     memory_id: str
     owner: Owner
+    type: MemoryType
+    was_decrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +95,16 @@ class MemoryRestored(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchCompleted(Event):
-    """A search has completed.
+    """A search has completed. ``owners`` are those whose memories were searched, the most specific first.
 
-    >>> SearchCompleted.__mro__[1] is Event
-    True
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     _ = memories.on(SearchCompleted, lambda event: print([owner.ids for owner in event.owners]))
+    ...     _ = memories.view(user="ada", project="api").search("tea")
+    [('ada',), ('api',)]
     """
 
+    owners: tuple[Owner, ...]
     query: str
     result_count: int
     duration_ms: float

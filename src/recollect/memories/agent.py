@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect import codec, instrument, validation
+from recollect import codec, instrument, logs, validation
 from recollect.engine.core import Engine, operation
 from recollect.entitlements import Feature
 from recollect.errors import InvalidInput, PlanRestriction
@@ -151,6 +151,7 @@ class AgentMemory:
         if engine.bus.watchers:
             instrument.watch_over(self.context, engine.bus, self.agent_id)
         engine.agents[id(self)] = self
+        logs.agent_opened(self.agent_id, long_term=engine.allows(Feature.LONG_TERM_MEMORY))
 
     def __repr__(self) -> str:
         return f"<AgentMemory {self.identity}>"

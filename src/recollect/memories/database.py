@@ -318,7 +318,11 @@ class Memories:
     def _size(self, owners: set[Owner]) -> types.LayerSize:
         usage = self._engine.journal.usage(owners)
         active = self._engine.journal.count(owners, Where(now=self._engine.clock()))
-        return types.LayerSize(active=active, bytes_used=sum(one.bytes_used for one in usage.values()))
+        return types.LayerSize(
+            active=active,
+            total=sum(one.memories for one in usage.values()),
+            bytes_used=sum(one.bytes_used for one in usage.values()),
+        )
 
     @operation
     def health(self) -> types.Health:

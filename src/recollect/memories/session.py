@@ -7,7 +7,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from recollect import validation
+from recollect import logs, validation
 from recollect.engine.core import Engine, operation
 from recollect.engine.scope import Policies, Scope
 from recollect.engine.sealing import unseal, version_of
@@ -182,20 +182,24 @@ class Session:
     @operation
     def close(self) -> None:
         """Note that the session has ended. It stays readable; closing twice keeps the first time."""
-        self._described()
+        closed = self._described().closed_at is not None
         self._records.change(
             self.id,
             lambda before, now: before if before.closed_at else replace(before, closed_at=now, last_accessed=now),
         )
+        if not closed:
+            logs.session_changed(self.id, "close", "was closed")
 
     @operation
     def reopen(self) -> None:
         """Go on with a session that was closed."""
-        self._described()
+        closed = self._described().closed_at is not None
         self._records.change(
             self.id,
             lambda before, now: replace(before, closed_at=None, last_accessed=now) if before.closed_at else before,
         )
+        if closed:
+            logs.session_changed(self.id, "reopen", "was opened again")
 
     @operation
     def forget(

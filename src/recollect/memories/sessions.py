@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect import validation
+from recollect import logs, validation
 from recollect.engine import writing
 from recollect.engine.core import Engine, operation
 from recollect.engine.reading import Moment
@@ -100,6 +100,7 @@ class Sessions:
                 details={"session_id": chosen},
                 hint="load it, restore it if it was deleted, or choose another id",
             ) from error
+        logs.session_changed(chosen, "create", "was created")
         return Session(self._engine, self._records, chosen)
 
     @operation
@@ -155,6 +156,8 @@ class Sessions:
         removal = writing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
         if permanent and not dry_run:
             self._records.drop(id)
+        if not dry_run:
+            logs.session_changed(id, "delete", "was erased" if permanent else "was deleted")
         return removal
 
     @operation
@@ -169,6 +172,7 @@ class Sessions:
             query = Query(owners=frozenset({session.owner}), where=where)
             writing.restore_many(self._engine, query, since=found.deleted_at)
             self._records.change(id, lambda before, _: replace(before, deleted_at=None, deleted_reason=None))
+            logs.session_changed(id, "restore", "was restored")
         return session
 
     # -- across sessions --------------------------------------------------------------------------------------

@@ -220,6 +220,9 @@ class View:
         this holds for memories whose importance or accesses do not change while you read. ``relevance`` reads all
         that matches, judges every page by the time of the first one, and tells its factors in ``page.reasons``.
 
+        Without a ``limit`` a page has 100 memories if there is a filter, 10 in the orders ``important`` and
+        ``recently_accessed``, and otherwise 50; the setting ``lists.page_size`` replaces all three.
+
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     view = memories.view(user="ada")
@@ -227,7 +230,7 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
-        size = self._engine.settings.lists.page_size if limit is None else limit
+        size = reading.usual_limit(self._engine, filter, sort_by) if limit is None else limit
         query = reading.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=size, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
         return reading.page(self._engine, query, cursor, policies)
@@ -279,11 +282,12 @@ class View:
         ...     view.stats().active
         1
         """
-        found = self._engine.journal.stats(self._scope.owners_in(layers), self._engine.clock())
-        times = self._engine.embeddings
-        average = 1000 * times.seconds / times.made if times.made else 0.0
+        owners = self._scope.owners_in(layers)
+        found = self._engine.journal.stats(owners, self._engine.clock())
+        made, seconds = self._engine.embeddings.of(owners)
+        average = 1000 * seconds / made if made else 0.0
         limit = self._engine.plan.limit_bytes if self._engine.plan else None
-        return replace(found, bytes_limit=limit, embeddings_made=times.made, average_embedding_ms=average)
+        return replace(found, bytes_limit=limit, embeddings_made=made, average_embedding_ms=average)
 
     @long_term
     def history(self, id: str) -> builtins.list[types.Version]:

@@ -82,6 +82,10 @@ class Store(ABC):
             return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
         return Health(status=Status.HEALTHY, latency_ms=0.0)
 
+    def damaged(self) -> int:
+        """How many stored lines or rows were found damaged and are skipped, as far as they were read."""
+        return 0
+
     def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to repair by default
         """Look for damage, and repair what can be repaired if asked to."""
         self.journal.settings()  # a closed store cannot be called sound

@@ -1,5 +1,6 @@
 """Making room in a session: what was forgotten goes for good, then what hardly counts any more, the least first."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -81,14 +82,40 @@ def compact(
     dry_run: bool = False,
 ) -> CompactionReport:
     """Compact a session because somebody asked for it."""
-    return _compact(engine, owner, config, target(config), frozenset(), dry_run=dry_run, automatic=False)
+    if dry_run:
+        return _compact(engine, owner, config, target(config), frozenset(), dry_run=True, automatic=False)
+    return _logged(engine, owner, config, target(config), frozenset(), automatic=False)
 
 
 def make_room(
     engine: Engine, owner: Owner, config: SessionConfig, needed_bytes: int, spared: frozenset[str]
 ) -> CompactionReport:
     """Compact a session so that a number of bytes fits; what is to be written is spared."""
-    return _compact(engine, owner, config, target(config, needed_bytes), spared, dry_run=False, automatic=True)
+    return _logged(engine, owner, config, target(config, needed_bytes), spared, automatic=True)
+
+
+def _logged(
+    engine: Engine,
+    owner: Owner,
+    config: SessionConfig,
+    target_bytes: int | None,
+    spared: frozenset[str],
+    *,
+    automatic: bool,
+) -> CompactionReport:
+    """Compact a session; the log hears when it begins and when it has ended."""
+    started = time.perf_counter()
+    logs.session_compacting(owner.ids[-1], automatic=automatic)
+    report = _compact(engine, owner, config, target_bytes, spared, dry_run=False, automatic=automatic)
+    logs.session_compacted(
+        report.session_id,
+        report.count,
+        report.bytes_before,
+        report.bytes_after,
+        (time.perf_counter() - started) * 1000,
+        automatic=automatic,
+    )
+    return report
 
 
 def _compact(
@@ -140,7 +167,6 @@ def _report(
 
 
 def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime, *, automatic: bool) -> None:
-    logs.session_compacted(report.session_id, report.count, report.bytes_before, report.bytes_after)
     if not engine.bus.handlers:
         return
     for one in report.dropped:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from recollect import logs
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.errors import Conflict, QuotaExceeded
 from recollect.sessions import compaction
@@ -89,6 +90,7 @@ class SessionLimits:
         else:
             return
         if usage + needed > limit or usage >= self._crowded.get(session, 0):
+            logs.session_nearly_full(session.ids[-1], usage + needed, limit)
             report = compaction.make_room(engine, session, config, needed, frozenset(write.id for write in writes))
             self._note_room(session, report.bytes_after, needed, config)
         engine.journal.append(writes, quotas=[*quotas, _quota(session, limit)], guards=[guard])

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.errors import Conflict, NotFound
-from recollect.ports import Record
+from recollect.ports import Record, Records
 from recollect.sessions import description as descriptions
 from recollect.sessions.description import Description
 from recollect.types import Layer, Owner
@@ -86,6 +86,12 @@ class SessionRecords:
     def drop(self, id: str) -> bool:
         """Remove what is known of a session, for good."""
         return self._engine.records.drop(self._owner, KIND, id)
+
+
+def count_active(records: Records) -> int:
+    """How many sessions are open, of all users: neither closed nor deleted."""
+    described = (descriptions.decode(record.body) for record in records.list(None, KIND))
+    return sum(one.closed_at is None and one.deleted_at is None for one in described)
 
 
 def missing(id: str, hint: str) -> NotFound:

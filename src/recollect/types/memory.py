@@ -159,8 +159,8 @@ class Memory:
 
     ``created_at`` is when it was recorded, ``occurred_at`` when it was said or happened. ``session`` is the
     conversation, ``author`` the speaker and ``role`` the speaker's role (``user``, ``assistant``): recall uses all
-    three. ``vector`` is set only on request. ``access_count`` and ``last_accessed_at`` are bookkeeping, not part of the
-    history.
+    three. ``forgotten_at`` is set as long as it is forgotten, ``vector`` only on request. ``access_count`` and
+    ``last_accessed_at`` are bookkeeping, not part of the history.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -195,6 +195,7 @@ class Memory:
     key: str | None = None
     expires_at: datetime | None = None
     state: State = State.ACTIVE
+    forgotten_at: datetime | None = None
     version: int = 1
     access_count: int = 0
     last_accessed_at: datetime | None = None

@@ -26,7 +26,7 @@ class Stats:
     """Statistics of the memories in a view.
 
     ``bytes_used`` counts encoded content and metadata, and vectors. ``bytes_limit`` is ``None`` without a plan. The
-    embedding figures count from the opening of the database.
+    embedding figures count the memories in view, since the opening of the database; questions do not count.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -74,7 +74,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSize:
-    """The totals over all owners of a layer: active memories, and the bytes of all, forgotten ones included.
+    """The totals over all owners of a layer: active memories, and all that are not erased with their bytes.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -85,6 +85,7 @@ class LayerSize:
     """
 
     active: int
+    total: int
     bytes_used: int
 
 
@@ -93,7 +94,8 @@ class OperationCompleted:
     """The outcome of an operation, as passed to watchers; never with content, keys or queries.
 
     ``component`` is the class of the operation, ``code`` the error code if it failed, or the class name of a foreign
-    exception. ``layer`` is set if the operation concerned one layer, ``count`` if it returned a collection.
+    exception. ``passed_on`` tells that it failed in another operation that it called, which was reported before.
+    ``layer`` is set if the operation concerned one layer, ``count`` if it returned a collection.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -107,6 +109,7 @@ class OperationCompleted:
     operation: str
     duration_ms: float
     code: str | None = None
+    passed_on: bool = False
     layer: Layer | None = None
     count: int | None = None
     agent_id: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from recollect import codec, ids, validation
+from recollect import codec, ids, logs, validation
 from recollect.errors import ContentTooLong, InvalidInput
 from recollect.types import MemoryType
 from recollect.types.memory import DEFAULT_IMPORTANCE
@@ -206,11 +206,11 @@ def encode(key: str, value: object, limit: int) -> bytes:
     try:
         content = codec.encode_json(value)
     except CODEC_ERRORS:
-        raise _not_json(key, f"of type {type_name(value)} is not JSON") from None
+        raise _not_json(key, value, f"of type {type_name(value)} is not JSON") from None
     # The encoder silently writes NaN and infinity as null. Content above the limit is refused later anyway.
     # (`find` instead of `in`: `in` first tries the pattern as a number, which takes as long as the encoding.)
     if content.find(b"null") >= 0 and len(content) <= limit and _has_infinite(value):
-        raise _not_json(key, "contains a number that is not finite")
+        raise _not_json(key, value, "contains a number that is not finite")
     return content
 
 
@@ -219,7 +219,8 @@ def encode_metadata(value: object, field: str = "metadata") -> bytes:
     return codec.encode_json(validation.metadata(value, field)) if value != {} else NO_METADATA
 
 
-def _not_json(key: str, what: str) -> InvalidInput:
+def _not_json(key: str, value: object, what: str) -> InvalidInput:
+    logs.value_not_json(type_name(value), InvalidInput.code)
     return InvalidInput(
         f"the value for {quoted(key)} {what}",
         details={"field": "value", "key": key},

@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
-from recollect import validation
+from recollect import logs, validation
 from recollect.errors import LimitReached
 from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
 from recollect.working.agent_state import AgentState
@@ -121,6 +121,8 @@ class WorkingScope(Level):
 
     def dispose(self) -> int:
         """Dispose this scope and the scopes within it; returns the number of entries removed. Idempotent."""
+        if self._disposed:
+            logs.scope_disposed_before(self._agent.id, self._id)
         return dispose_scopes(self._agent, self)
 
     def __enter__(self) -> "WorkingScope":
@@ -131,7 +133,8 @@ class WorkingScope(Level):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.dispose()
+        if not self._disposed:
+            self.dispose()
 
     def _local_slots(self) -> dict[str, Slot]:
         now = self._clock()

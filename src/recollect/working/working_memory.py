@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect import validation
+from recollect import logs, validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
 from recollect.working.agent_state import AgentState
@@ -84,6 +84,7 @@ class WorkingMemory(Level):
         now = self._clock()
         with self._lock:
             count = self._empty(now)
+        logs.working_memory_cleared(self._agent.id, count)
         if self._agent.bus.wants(WorkingMemoryCleared):
             self._agent.bus.emit(WorkingMemoryCleared(at=now, agent_id=self._agent.id, entries_cleared=count))
         return count + ended

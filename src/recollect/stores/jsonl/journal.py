@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from recollect import codec
+from recollect import codec, logs
 from recollect.errors import StoreClosed, StoreError
 from recollect.ports import Counters, Plan
 from recollect.stores.in_memory import InMemoryJournal
@@ -309,6 +309,7 @@ class JsonlJournal(InMemoryJournal):
             if not relaxed or erases or len(self.buffer) >= writing.BUFFERED:
                 raise
             self.buffer.append(parts)
+            logs.writes_buffered(len(self.buffer), error.code)
         for part in parts:
             self.dirty.add(part.lines[0].stored.owner)
             for line in part.lines:

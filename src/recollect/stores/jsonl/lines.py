@@ -85,6 +85,10 @@ class Flaw(NamedTuple):
     fields: Fields | None = None
 
 
+CORRUPT = frozenset({"damaged", "edited", "misplaced"})
+"""The kinds of flaws that are damage."""
+
+
 # -- sealing --------------------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from recollect import logs
 from recollect.errors import LockTimeout
 from recollect.ports import Clock
 from recollect.stores.jsonl.descriptors import Opened, descriptors, name, require_locks
@@ -86,12 +87,16 @@ class Lock:
         files = descriptors()
         holder = files.enter(self._path)
         try:
+            asked = self._monotonic()
             opened = self._acquire(exclusive=exclusive)
+            taken = self._monotonic()
             try:
+                logs.lock_taken(name(self._path), (taken - asked) * 1000, exclusive=exclusive)
                 self._note(opened, operation if exclusive else None)
                 yield
             finally:
                 files.close(opened, clear=exclusive)
+                logs.lock_released(name(self._path), (self._monotonic() - taken) * 1000, exclusive=exclusive)
         finally:
             files.leave(holder)
 
@@ -109,7 +114,7 @@ class Lock:
                 return opened
             files.close(opened)
             if not patience.wait():
-                raise self._timed_out()
+                raise self._timed_out(exclusive=exclusive)
 
     def _take(self, path: Path, patience: "Patience", *, exclusive: bool) -> Opened:
         files = descriptors()
@@ -117,7 +122,7 @@ class Lock:
         try:
             while not opened.try_lock(exclusive=exclusive):
                 if not patience.wait():
-                    raise self._timed_out()
+                    raise self._timed_out(exclusive=exclusive)
         except BaseException:  # reason: whatever it was, the file must not stay open, and perhaps locked
             files.close(opened)
             raise
@@ -141,8 +146,9 @@ class Lock:
         }
         return json.dumps(note).encode() + b"\n"
 
-    def _timed_out(self) -> LockTimeout:
+    def _timed_out(self, *, exclusive: bool) -> LockTimeout:
         timeout_ms = self._settings.timeout_ms
+        logs.lock_timed_out(name(self._path), timeout_ms, LockTimeout.code, exclusive=exclusive)
         details: dict[str, Any] = {"file": name(self._path), "timeout_ms": timeout_ms, **_holder(self._path)}
         who = "by readers, or by a writer that waits for them"
         if "pid" in details:

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect import logs
 from recollect.errors import NotAStore
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import MISSING, Disk, Look
 from recollect.stores.jsonl.folders import folder
-from recollect.stores.jsonl.lines import Flaw, Line
+from recollect.stores.jsonl.lines import CORRUPT, Flaw, Line
 from recollect.types import Operation, Owner, Stamp, Stored, Vector
 
 MEMORY = "memory.jsonl"
@@ -70,13 +71,9 @@ class OwnerFolder:
         moved = look.inode != self.seen.inode or look.size <= self.seen.size or not data.startswith(self.end)
         if moved:
             return None
-        found: list[Line] = []
-        for one in self._whole(data[len(self.end) :], look):
-            if isinstance(one, Flaw):
-                self.flaws[one.kind] += 1
-            else:
-                found.append(one)
-        return found
+        found = self._whole(data[len(self.end) :], look)
+        self._note_flaws(self.flaws + _flaws(found))
+        return [one for one in found if isinstance(one, Line)]
 
     def whole(self, disk: Disk) -> list[Line]:
         """Every line of every file."""
@@ -92,10 +89,16 @@ class OwnerFolder:
                 found += self._whole(data, look)
             else:
                 found += self._decoded(data[: data.rfind(b"\n") + 1])
-        self.flaws.clear()
-        self.flaws.update(one.kind for one in found if isinstance(one, Flaw))
+        self._note_flaws(_flaws(found))
         self.loaded = True
         return [one for one in found if isinstance(one, Line)]
+
+    def _note_flaws(self, found: Counter[str]) -> None:
+        """Take in which lines are not served; the log hears of damage that was not there before."""
+        more = sum(found[kind] - self.flaws[kind] for kind in CORRUPT)
+        self.flaws = found
+        if more > 0:
+            logs.lines_damaged(more)
 
     def _whole(self, data: bytes, look: Look) -> list[Line | Flaw]:
         """The lines that end. Half a line is left for later: perhaps somebody is writing it."""
@@ -190,6 +193,10 @@ class OwnerFolder:
                 except lines.UNREADABLE:
                     continue
         return touched
+
+
+def _flaws(found: Iterable[Line | Flaw]) -> Counter[str]:
+    return Counter(one.kind for one in found if isinstance(one, Flaw))
 
 
 def vector_line(memory_id: str, stamp: Stamp, vector: Vector, revision: int) -> bytes:

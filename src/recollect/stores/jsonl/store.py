@@ -19,6 +19,7 @@ from recollect.stores.jsonl.descriptors import descriptors
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.journal import JsonlJournal
+from recollect.stores.jsonl.lines import CORRUPT
 from recollect.stores.jsonl.locks import Lock
 from recollect.stores.jsonl.owner_folder import DERIVED
 from recollect.stores.jsonl.records import JsonlRecords
@@ -191,6 +192,11 @@ class JsonlStore(Store):
         folder = {"folder": folder_modes.FINDING} if self._folder_open() else {}
         components = {"files": message} | folder | {name: str(count) for name, count in counts.items() if count}
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
+
+    def damaged(self) -> int:
+        """The lines read so far that are unreadable, in the wrong folder, or do not fit their checksum."""
+        flaws = self.journal.flaws()
+        return sum(flaws[kind] for kind in CORRUPT)
 
     # -- ending -----------------------------------------------------------------------------------------------
 
