@@ -218,6 +218,7 @@ def test_a_path_in_a_file_is_meant_from_where_the_file_is(file: Path) -> None:
         ('[database]\ndurability = "secret"', "database.durability", 2, 'must be "full" or "relaxed"', "correct"),
         ('[identity]\nuser = ""', "identity.user", 2, "not empty text", "correct"),
         ('[identity]\nuser = "secret\\n"', "identity.user", 2, "one line of text, 1 to 256 characters", "correct"),
+        ('[identity]\nuser = "default"', "identity.user", 2, "but not 'default', not other text", "correct"),
         ("[identity]\nuser = 2020-01-01", "identity.user", 2, "not date", "correct"),
         ("[sessions.half_life_hours]\nfact = 0", "sessions.half_life_hours.fact", 2, 'or "never"', "correct"),
         ('sessions.half_life_hours.fact = "soon"', "sessions.half_life_hours.fact", 1, 'or "never"', "correct"),

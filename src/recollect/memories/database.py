@@ -204,7 +204,8 @@ class Memories:
         org: str | None = None,
         company: str | None = None,
     ) -> View:
-        """The memories that an identity may see. An agent without a user belongs to the user ``default``.
+        """The memories that an identity may see. An agent without a user belongs to the user ``default``; no caller may
+        name that user.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -214,6 +215,10 @@ class Memories:
         identity = Identity(
             agent=agent, user=user, session=session, project=project, team=team, org=org, company=company
         )
+        return self._view(layers.named(identity))
+
+    def _view(self, identity: Identity) -> View:
+        """The view of an identity whose user may be the default one."""
         return View(self._engine, layers.settle(validation.identity(identity)))
 
     @operation
