@@ -158,6 +158,7 @@ class WorkingMemorySet(Event):
     """
 
     agent_id: str
+    user_id: str
     key: str
     type_name: str
     is_update: bool
@@ -174,6 +175,7 @@ class WorkingMemoryRemoved(Event):
     """
 
     agent_id: str
+    user_id: str
     key: str
     scope_id: str | None = None
     scope_name: str | None = None
@@ -188,6 +190,7 @@ class WorkingMemoryCleared(Event):
     """
 
     agent_id: str
+    user_id: str
     entries_cleared: int
 
 
@@ -200,6 +203,7 @@ class WorkingScopeCreated(Event):
     """
 
     agent_id: str
+    user_id: str
     scope_id: str
     scope_name: str
     parent_id: str | None = None
@@ -214,6 +218,7 @@ class WorkingScopeDisposed(Event):
     """
 
     agent_id: str
+    user_id: str
     scope_id: str
     scope_name: str
     entries_cleared: int
@@ -233,6 +238,7 @@ class ContextComposed(Event):
     """
 
     agent_id: str
+    user_id: str
     budget_tokens: int
     total_tokens: int
     included: int
@@ -248,6 +254,7 @@ class ContextCompacted(Event):
     """
 
     agent_id: str
+    user_id: str
     strategy: str
     tokens_before: int
     tokens_after: int
@@ -264,6 +271,7 @@ class SnapshotCreated(Event):
     """
 
     agent_id: str
+    user_id: str
     working_entries: int
     context_items: int
     duration_ms: float
@@ -278,6 +286,7 @@ class SnapshotRestored(Event):
     """
 
     agent_id: str
+    user_id: str
     working_entries: int
     context_items: int
     duration_ms: float

@@ -136,7 +136,11 @@ class AgentMemory:
         configured = engine.settings.limits
         usual = Limits(entries=configured.entries, entry_bytes=configured.entry_bytes, scopes=configured.scopes)
         self.working = WorkingMemory(
-            self.agent_id, clock=engine.clock, bus=engine.bus, limits=usual if limits is None else limits
+            self.agent_id,
+            user_id=self.user_id,
+            clock=engine.clock,
+            bus=engine.bus,
+            limits=usual if limits is None else limits,
         )
         self.context = ContextWindow(
             context_tokens,
@@ -174,7 +178,7 @@ class AgentMemory:
         """Announce what the context did."""
         kind = ContextComposed if isinstance(done, Composition) else ContextCompacted
         if self._engine.bus.wants(kind):
-            self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id))
+            self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id, self.user_id))
 
     @operation
     def stats(self) -> AgentStats:
@@ -258,6 +262,7 @@ class AgentMemory:
                 kind(
                     at=self._engine.clock(),
                     agent_id=self.agent_id,
+                    user_id=self.user_id,
                     working_entries=len(working.entries) + sum(len(scope.entries) for scope in working.scopes),
                     context_items=len(snapshot.context.items),
                     duration_ms=(time.perf_counter() - started) * 1000,
@@ -265,11 +270,12 @@ class AgentMemory:
             )
 
 
-def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event:
+def _event(done: Composition | Compaction, at: datetime, agent_id: str, user_id: str) -> Event:
     if isinstance(done, Composition):
         return ContextComposed(
             at=at,
             agent_id=agent_id,
+            user_id=user_id,
             budget_tokens=done.receipt.budget_tokens,
             total_tokens=done.receipt.total_tokens,
             included=len(done.receipt.included),
@@ -278,6 +284,7 @@ def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event
     return ContextCompacted(
         at=at,
         agent_id=agent_id,
+        user_id=user_id,
         strategy=done.receipt.strategy.value,
         tokens_before=done.receipt.tokens_before,
         tokens_after=done.receipt.tokens_after,

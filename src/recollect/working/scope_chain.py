@@ -454,6 +454,7 @@ class Level:
                 WorkingMemorySet(
                     at=now,
                     agent_id=self._agent.id,
+                    user_id=self._agent.user_id,
                     key=key,
                     type_name=slot.type_name,
                     is_update=is_update,
@@ -465,5 +466,12 @@ class Level:
     def _emit_removed(self, key: str, now: datetime) -> None:
         if self._agent.bus.wants(WorkingMemoryRemoved):
             self._agent.bus.emit(
-                WorkingMemoryRemoved(at=now, agent_id=self._agent.id, key=key, scope_id=self._id, scope_name=self._name)
+                WorkingMemoryRemoved(
+                    at=now,
+                    agent_id=self._agent.id,
+                    user_id=self._agent.user_id,
+                    key=key,
+                    scope_id=self._id,
+                    scope_name=self._name,
+                )
             )

@@ -158,7 +158,14 @@ def new_scope(parent: Level, name: str) -> WorkingScope:
         agent.scopes[scope.id] = scope
     if agent.bus.wants(WorkingScopeCreated):
         agent.bus.emit(
-            WorkingScopeCreated(at=now, agent_id=agent.id, scope_id=scope.id, scope_name=name, parent_id=parent._id)
+            WorkingScopeCreated(
+                at=now,
+                agent_id=agent.id,
+                user_id=agent.user_id,
+                scope_id=scope.id,
+                scope_name=name,
+                parent_id=parent._id,
+            )
         )
     return scope
 
@@ -182,6 +189,7 @@ def dispose_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
                 WorkingScopeDisposed(
                     at=now,
                     agent_id=agent.id,
+                    user_id=agent.user_id,
                     scope_id=scope.id,
                     scope_name=scope.name,
                     entries_cleared=count,

@@ -8,6 +8,7 @@ from datetime import datetime
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
+from recollect.types.owners import DEFAULT_USER
 from recollect.working.agent_state import AgentState
 from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
 from recollect.working.scope_chain import Level, atomic
@@ -51,20 +52,29 @@ class WorkingMemory(Level):
         self,
         agent_id: str,
         *,
+        user_id: str = DEFAULT_USER,
         clock: Callable[[], datetime],
         bus: EventBus | None = None,
         limits: Limits = DEFAULT_LIMITS,
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         validation.line("agent_id", agent_id, validation.ID_CHARACTERS)
+        validation.line("user_id", user_id, validation.ID_CHARACTERS)
         if not isinstance(limits, Limits):
             raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
-        super().__init__(AgentState(agent_id, clock, bus, limits, entropy), None, None, None)
+        super().__init__(
+            AgentState(agent_id, user_id, clock=clock, bus=bus, limits=limits, entropy=entropy), None, None, None
+        )
 
     @property
     def agent_id(self) -> str:
         """The id of the agent."""
         return self._agent.id
+
+    @property
+    def user_id(self) -> str:
+        """The id of the user for whom the agent works."""
+        return self._agent.user_id
 
     @property
     def limits(self) -> Limits:
@@ -85,7 +95,11 @@ class WorkingMemory(Level):
         with self._lock:
             count = self._empty(now)
         if self._agent.bus.wants(WorkingMemoryCleared):
-            self._agent.bus.emit(WorkingMemoryCleared(at=now, agent_id=self._agent.id, entries_cleared=count))
+            self._agent.bus.emit(
+                WorkingMemoryCleared(
+                    at=now, agent_id=self._agent.id, user_id=self._agent.user_id, entries_cleared=count
+                )
+            )
         return count + ended
 
     def create_scope(self, name: str) -> WorkingScope:
@@ -117,6 +131,7 @@ class WorkingMemory(Level):
         (_, own), *scopes = self._levels()
         return WorkingSnapshot(
             agent_id=self._agent.id,
+            user_id=self._agent.user_id,
             taken_at=now,
             entries=_entries(own),
             scopes=tuple(
@@ -133,7 +148,7 @@ class WorkingMemory(Level):
         handle, see ``active_scopes``; one that was created since is disposed. No events are emitted.
         """
         agent, now = self._agent, self._clock()
-        restored = checked(snapshot, agent.id, agent.limits, now)
+        restored = checked(snapshot, (agent.id, agent.user_id), agent.limits, now)
         with agent.lock:
             levels: dict[str | None, Level] = {None: self}
             for saved in snapshot.scopes:
