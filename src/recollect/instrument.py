@@ -6,15 +6,18 @@ handler only after changes.
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.types import Layer, OperationCompleted
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -56,6 +59,46 @@ def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
                 session_id=noted.session_id,
             )
         )
+
+
+def named(method: Callable[P, R]) -> Callable[P, R]:
+    """Let errors that leave a method carry its name, unless they name an operation already.
+
+    >>> class Lamp:
+    ...     @named
+    ...     def switch(self): raise RecollectError("it is broken")
+    >>> try:
+    ...     Lamp().switch()
+    ... except RecollectError as error:
+    ...     error.operation
+    'switch'
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except RecollectError as error:
+            error.operation = error.operation or name
+            raise
+
+    return wrapped
+
+
+def anamed(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """``named`` for a method that is awaited."""
+    name = method.__name__
+
+    @wraps(method)
+    async def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await method(*args, **kwargs)
+        except RecollectError as error:
+            error.operation = error.operation or name
+            raise
+
+    return wrapped
 
 
 def watch_over(subject: object, bus: EventBus, agent_id: str) -> None:

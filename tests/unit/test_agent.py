@@ -7,7 +7,7 @@ import pytest
 
 from recollect import Layer, Memories
 from recollect.errors import InvalidInput
-from recollect.memories.agent import CONTEXT_TOKENS, AgentMemory, AgentSnapshot
+from recollect.memories.agent import AgentMemory, AgentSnapshot
 from tests.unit.stand_ins import HandClock
 
 
@@ -43,7 +43,7 @@ def test_statistics_cover_all_three(me: AgentMemory, clock: HandClock) -> None:
     assert stats.oldest == stats.newest == first.created_at
     assert stats.bytes_used == me.long_term.stats().bytes_used
     assert (stats.context_items, stats.context_tokens) == (1, item.tokens)
-    assert stats.context_tokens_limit == CONTEXT_TOKENS
+    assert stats.context_tokens_limit == 8_000
 
 
 @pytest.mark.req("W1")

@@ -27,9 +27,6 @@ from recollect.window import (
 from recollect.window.offload import unkept
 from recollect.working import Limits, WorkingMemory, WorkingSnapshot
 
-CONTEXT_TOKENS = 8_000
-"""What the context of an agent may hold, unless it is told otherwise."""
-
 FORMAT = 1
 """The version of a snapshot's form. A release reads its own and all earlier ones."""
 
@@ -123,7 +120,7 @@ class AgentMemory:
         engine: Engine,
         view: View,
         *,
-        context_tokens: int = CONTEXT_TOKENS,
+        context_tokens: int | None = None,
         counter: TokenCounter = by_characters,
         limits: Limits | None = None,
     ) -> None:
@@ -143,7 +140,7 @@ class AgentMemory:
             limits=usual if limits is None else limits,
         )
         self.context = ContextWindow(
-            context_tokens,
+            configured.context_tokens if context_tokens is None else context_tokens,
             counter=counter,
             clock=engine.clock,
             recall=self._recall,

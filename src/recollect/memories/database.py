@@ -232,7 +232,7 @@ class Memories:
         team: str | None = None,
         org: str | None = None,
         company: str | None = None,
-        context_tokens: int = 8_000,
+        context_tokens: int | None = None,
         counter: TokenCounter | None = None,
         limits: Limits | None = None,
     ) -> AgentMemory:
@@ -240,7 +240,7 @@ class Memories:
 
         An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
         ``counter`` counts them: characters divided by four, unless a counter is given. ``limits`` says how much its
-        working memory may hold; without it, the settings do.
+        working memory may hold. Without them, the settings ``limits`` decide.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:

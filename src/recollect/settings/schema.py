@@ -78,11 +78,13 @@ _COUNT = Number(0, 1_000_000_000_000, whole=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings(Section, at="limits"):
-    """How much one agent may keep in its working memory; `memories.agent(limits=)` overrides it for one agent."""
+    """How much one agent may keep in its working memory and in its context; `limits=` and `context_tokens=` of
+    `memories.agent` override it for one agent."""
 
     entries: int = setting(10_000, _COUNT, "Entries of one agent, scopes included.")
     entry_bytes: int = setting(1024 * 1024, _COUNT, "Bytes of one entry: value and metadata as JSON.")
     scopes: int = setting(100, _COUNT, "Open scopes of one agent.")
+    context_tokens: int = setting(8_000, Number(1, 2**53, whole=True), "Tokens in the context of one agent.")
 
 
 HOURS = Number(0.001, 10_000_000, none="never")

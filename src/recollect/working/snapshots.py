@@ -14,6 +14,7 @@ from recollect.working.entry import (
     Limits,
     Slot,
     checked_key,
+    checked_name,
     checked_size,
     encode_metadata,
     quoted,
@@ -92,7 +93,7 @@ def checked(snapshot: object, subject: tuple[str, str], limits: Limits, now: dat
     levels: dict[str | None, Slots] = {None: _slots(snapshot.entries, limits, now)}
     for scope in snapshot.scopes:
         validation.line("snapshot.scopes.id", scope.id)
-        validation.line("snapshot.scopes.name", scope.name)
+        checked_name("snapshot.scopes.name", scope.name)
         if scope.id in levels or scope.parent_id not in levels:
             raise _wrong("has a duplicate scope, or a scope before its parent", "restore an unmodified snapshot")
         levels[scope.id] = _slots(scope.entries, limits, now)
@@ -107,7 +108,7 @@ def _fits(what: str, count: int, limit: int) -> None:
             f"the snapshot has {count} {what}, the limit is {limit}",
             operation="restore",
             details={"field": "snapshot", what: count, "limit": limit},
-            hint=f"raise limits.{what}",
+            hint=f"raise limits.{what}, in the settings or by agent(limits=)",
         )
 
 

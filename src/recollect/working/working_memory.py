@@ -8,6 +8,7 @@ from datetime import datetime
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
+from recollect.instrument import named
 from recollect.types.owners import DEFAULT_USER
 from recollect.working.agent_state import AgentState
 from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
@@ -87,6 +88,7 @@ class WorkingMemory(Level):
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
+    @named
     def clear(self, *, scopes: bool = False) -> int:
         """Remove all entries of the root level and, with ``scopes``, dispose all scopes; returns the entry count."""
         validation.flag("scopes", scopes)
@@ -102,6 +104,7 @@ class WorkingMemory(Level):
             )
         return count + ended
 
+    @named
     def create_scope(self, name: str) -> WorkingScope:
         """Create a scope on the root level. Use it in a ``with`` block, or dispose it."""
         return new_scope(self, name)
@@ -111,6 +114,7 @@ class WorkingMemory(Level):
         with self._lock:
             return tuple(scopes_of(self._agent))
 
+    @named
     def stats(self) -> WorkingStats:
         """Statistics over all levels."""
         levels = self._levels()
@@ -125,6 +129,7 @@ class WorkingMemory(Level):
             scope_fallbacks=self._agent.fallbacks,
         )
 
+    @named
     def snapshot(self) -> WorkingSnapshot:
         """A consistent snapshot of all levels."""
         now = self._clock()
@@ -141,6 +146,7 @@ class WorkingMemory(Level):
             ),
         )
 
+    @named
     def restore(self, snapshot: WorkingSnapshot) -> None:
         """Replace everything by a snapshot. An invalid snapshot raises ``InvalidInput`` and changes nothing.
 
