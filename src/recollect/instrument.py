@@ -19,6 +19,8 @@ from recollect.types import Layer, OperationCompleted
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_WATCHES = "_watches"
+
 
 @dataclass(slots=True)
 class Noted:
@@ -119,6 +121,22 @@ def watch_over(subject: object, bus: EventBus, agent_id: str) -> None:
             setattr(subject, name, _watched(getattr(subject, name), bus, kind.__name__, agent_id))
 
 
+def unwatch(subject: object) -> None:
+    """Undo ``watch_over``.
+
+    >>> class Lamp:
+    ...     def switch(self): return "on"
+    >>> lamp = Lamp()
+    >>> watch_over(lamp, EventBus(), "debugger")
+    >>> unwatch(lamp)
+    >>> vars(lamp)
+    {}
+    """
+    for name, method in list(vars(subject).items()):
+        if inspect.isfunction(method) and method.__dict__.get(_WATCHES) is True:
+            delattr(subject, name)
+
+
 def _watched(method: Callable[..., Any], bus: EventBus, component: str, agent_id: str) -> Callable[..., Any]:
     name = method.__name__
 
@@ -135,4 +153,6 @@ def _watched(method: Callable[..., Any], bus: EventBus, component: str, agent_id
             found: Awaitable[Any] = method(*args, **kwargs)
             return await found
 
-    return awaited if inspect.iscoroutinefunction(method) else wrapped
+    chosen = awaited if inspect.iscoroutinefunction(method) else wrapped
+    setattr(chosen, _WATCHES, True)
+    return chosen

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect import codec, entitlements, instrument, logs
 from recollect.entitlements import Feature, Plan
@@ -206,7 +205,6 @@ class Engine:
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
-    agents: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
 
     @property
     def journal(self) -> Journal:

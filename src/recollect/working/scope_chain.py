@@ -348,6 +348,12 @@ class Level:
 
     def _check(self) -> None:
         """Raise ``ScopeDisposed`` after disposal."""
+        if self._disposed and self._parent is None:
+            raise ScopeDisposed(
+                f"the working memory of the agent {quoted(self._agent.id)} ended with its last handle",
+                details={"agent": self._agent.id},
+                hint="get a new handle from memories.agent(...)",
+            )
         if self._disposed:
             raise ScopeDisposed(
                 f"scope {quoted(self._name or '')} was disposed, itself or with an enclosing scope",

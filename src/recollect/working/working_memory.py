@@ -8,7 +8,7 @@ from datetime import datetime
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
-from recollect.instrument import named
+from recollect.instrument import named, unwatch
 from recollect.types.owners import DEFAULT_USER
 from recollect.working.agent_state import AgentState
 from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
@@ -92,6 +92,11 @@ class WorkingMemory(Level):
     def clear(self, *, scopes: bool = False) -> int:
         """Remove all entries of the root level and, with ``scopes``, dispose all scopes; returns the entry count."""
         validation.flag("scopes", scopes)
+        with self._lock:
+            self._check()
+        return self._clear(scopes)
+
+    def _clear(self, scopes: bool) -> int:
         ended = dispose_scopes(self._agent) if scopes else 0
         now = self._clock()
         with self._lock:
@@ -103,6 +108,15 @@ class WorkingMemory(Level):
                 )
             )
         return count + ended
+
+    def _close(self) -> None:
+        """Empty working memory for good: the last handle of the agent was closed."""
+        with self._lock:
+            self._disposed = True  # first: nothing may be set after the rest
+            scopes = scopes_of(self._agent)
+        self._clear(scopes=True)
+        for level in (self, *scopes):
+            unwatch(level)  # wrapped methods refer to their level in a circle
 
     @named
     def create_scope(self, name: str) -> WorkingScope:
@@ -156,6 +170,7 @@ class WorkingMemory(Level):
         agent, now = self._agent, self._clock()
         restored = checked(snapshot, (agent.id, agent.user_id), agent.limits, now)
         with agent.lock:
+            self._check()
             levels: dict[str | None, Level] = {None: self}
             for saved in snapshot.scopes:
                 levels[saved.id] = self._scope_for(saved, levels[saved.parent_id])
@@ -179,6 +194,7 @@ class WorkingMemory(Level):
         """Each level with a copy of its slots, the root level first."""
         now = self._clock()
         with self._lock:
+            self._check()
             levels = [self, *self._agent.scopes.values()]
             for level in levels:
                 level._sweep(now)
