@@ -245,7 +245,8 @@ class RateLimited(RecollectError):
 
 
 class ScopeDisposed(RecollectError, RuntimeError):
-    """A scope of working memory was used after it, or an enclosing scope, was disposed.
+    """A scope of working memory was used after it, or an enclosing scope, was disposed; or an agent's handle after it
+    was closed.
 
     >>> ScopeDisposed("scope 'plan' was disposed").code
     'SCOPE_DISPOSED'

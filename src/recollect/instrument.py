@@ -6,15 +6,20 @@ handler only after changes.
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.types import Layer, OperationCompleted
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_WATCHES = "_watches"
 
 
 @dataclass(slots=True)
@@ -61,6 +66,46 @@ def timing(bus: EventBus, component: str, operation: str) -> Iterator[Noted]:
         )
 
 
+def named(method: Callable[P, R]) -> Callable[P, R]:
+    """Let errors that leave a method carry its name, unless they name an operation already.
+
+    >>> class Lamp:
+    ...     @named
+    ...     def switch(self): raise RecollectError("it is broken")
+    >>> try:
+    ...     Lamp().switch()
+    ... except RecollectError as error:
+    ...     error.operation
+    'switch'
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except RecollectError as error:
+            error.operation = error.operation or name
+            raise
+
+    return wrapped
+
+
+def anamed(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """``named`` for a method that is awaited."""
+    name = method.__name__
+
+    @wraps(method)
+    async def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await method(*args, **kwargs)
+        except RecollectError as error:
+            error.operation = error.operation or name
+            raise
+
+    return wrapped
+
+
 def watch_over(subject: object, bus: EventBus, agent_id: str) -> None:
     """Wrap every public method of one object to report to the watchers. Other instances keep their plain methods.
 
@@ -79,6 +124,22 @@ def watch_over(subject: object, bus: EventBus, agent_id: str) -> None:
             setattr(subject, name, _watched(getattr(subject, name), bus, kind.__name__, agent_id))
 
 
+def unwatch(subject: object) -> None:
+    """Undo ``watch_over``.
+
+    >>> class Lamp:
+    ...     def switch(self): return "on"
+    >>> lamp = Lamp()
+    >>> watch_over(lamp, EventBus(), "debugger")
+    >>> unwatch(lamp)
+    >>> vars(lamp)
+    {}
+    """
+    for name, method in list(vars(subject).items()):
+        if inspect.isfunction(method) and method.__dict__.get(_WATCHES) is True:
+            delattr(subject, name)
+
+
 def _watched(method: Callable[..., Any], bus: EventBus, component: str, agent_id: str) -> Callable[..., Any]:
     name = method.__name__
 
@@ -95,4 +156,6 @@ def _watched(method: Callable[..., Any], bus: EventBus, component: str, agent_id
             found: Awaitable[Any] = method(*args, **kwargs)
             return await found
 
-    return awaited if inspect.iscoroutinefunction(method) else wrapped
+    chosen = awaited if inspect.iscoroutinefunction(method) else wrapped
+    setattr(chosen, _WATCHES, True)
+    return chosen

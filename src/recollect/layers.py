@@ -6,6 +6,7 @@ from types import MappingProxyType
 from recollect import validation
 from recollect.errors import InvalidLayer, MissingIdentifier
 from recollect.types import Identity, Layer, Owner
+from recollect.types.owners import DEFAULT_USER
 
 REQUIRED_IDS: Mapping[Layer, tuple[str, ...]] = MappingProxyType(
     {
@@ -23,8 +24,19 @@ REQUIRED_IDS: Mapping[Layer, tuple[str, ...]] = MappingProxyType(
 PRECEDENCE: Mapping[Layer, int] = MappingProxyType({layer: number for number, layer in enumerate(Layer, start=1)})
 """1 for the most specific layer, 7 for the least."""
 
-DEFAULT_USER = "default"
-"""The user of an agent that is given without a user id."""
+
+def named(identity: Identity) -> Identity:
+    """The identity as a caller named it: valid ids, and not the reserved user id.
+
+    >>> named(Identity(user="default"))
+    Traceback (most recent call last):
+    ...
+    recollect.errors.InvalidInput: user 'default' is reserved (leave the user out, or choose another id)
+    """
+    validation.identity(identity)
+    if identity.user is not None:
+        validation.user("user", identity.user)
+    return identity
 
 
 def settle(identity: Identity) -> Identity:

@@ -7,11 +7,11 @@ import inspect
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from recollect.errors import ConfigurationError, LockTimeout, StoreBusy, StoreCorrupt, StoreError
+from recollect.errors import ConfigurationError, LockTimeout, ScopeDisposed, StoreBusy, StoreCorrupt, StoreError
 from recollect.events import ContextCompacted, ContextComposed, SessionCompacted
-from recollect.memories.agent import AgentMemory
 from recollect.memories.database import Memories
 from recollect.sessions.records import count_active
 from recollect.types import Layer, LayerSize, OperationCompleted
@@ -197,7 +197,7 @@ class _Gauges:
         self._sized: tuple[float, Mapping[Layer, LayerSize]] = (-_FRESH_S, {})
         self._fallbacks = 0
         self._failed = self._skipped = 0
-        self._seen: weakref.WeakKeyDictionary[AgentMemory, int] = weakref.WeakKeyDictionary()
+        self._seen: weakref.WeakKeyDictionary[WorkingMemory, int] = weakref.WeakKeyDictionary()
 
     def stop(self) -> None:
         """Observe nothing from now on."""
@@ -277,20 +277,19 @@ class _Gauges:
         yield self._failed + self._skipped, {}
 
     def _entries(self, memories: Memories) -> Figures:
-        yield sum(_working(agent).entries for agent in memories.agents()), {}
+        yield sum(stats.entries for stats in _working(memories).values()), {}
 
     def _scopes(self, memories: Memories) -> Figures:
-        yield sum(_working(agent).scopes for agent in memories.agents()), {}
+        yield sum(stats.scopes for stats in _working(memories).values()), {}
 
     def _tokens(self, memories: Memories) -> Figures:
-        yield sum(agent.context.tokens_used for agent in memories.agents()), {}
+        yield sum(agent._context.tokens_used for agent in memories.agents()), {}
 
     def _fallen_back(self, memories: Memories) -> Figures:
         """The sum over all agents, past ones included: a counter must not decrease."""
-        for agent in memories.agents():
-            now = _working(agent).scope_fallbacks
-            self._fallbacks += now - self._seen.get(agent, 0)
-            self._seen[agent] = now
+        for working, stats in _working(memories).items():
+            self._fallbacks += stats.scope_fallbacks - self._seen.get(working, 0)
+            self._seen[working] = stats.scope_fallbacks
         yield self._fallbacks, {}
 
 
@@ -302,5 +301,10 @@ def _sizes(memories: Memories) -> Mapping[Layer, LayerSize]:
     return found
 
 
-def _working(agent: "AgentMemory") -> WorkingStats:
-    return WorkingMemory.stats(agent.working)
+def _working(memories: Memories) -> dict[WorkingMemory, WorkingStats]:
+    """The working memory of each agent, once: its handles share it."""
+    found = {}
+    for working in dict.fromkeys(agent._working for agent in memories.agents()):
+        with suppress(ScopeDisposed):  # the last handle was closed meanwhile
+            found[working] = WorkingMemory.stats(working)
+    return found

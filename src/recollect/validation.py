@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from recollect import codec
 from recollect.errors import ContentTooLong, InvalidInput
 from recollect.types import Identity, KnowledgePointer, PointerType, Source, SourceType, Vector
+from recollect.types.owners import DEFAULT_USER
 
 CONTENT_BYTES = 10 * 1024 * 1024
 METADATA_BYTES = 1024 * 1024
@@ -197,6 +198,14 @@ def identity(value: Identity) -> Identity:
     for one in fields(value):
         optional_line(one.name, getattr(value, one.name), ID_CHARACTERS)
     return value
+
+
+def user(field: str, value: object) -> str:
+    """The id of a user whom a caller names. ``default`` stands for the user who was left out, and is reserved."""
+    checked = line(field, value, ID_CHARACTERS)
+    if checked == DEFAULT_USER:
+        raise _wrong(field, f"{DEFAULT_USER!r} is reserved", "leave the user out, or choose another id")
+    return checked
 
 
 def metadata(value: object, field: str = "metadata") -> dict[str, Any]:

@@ -1,13 +1,19 @@
 """The agent's handle: three kinds of memory, one place to count, clear, save and go back."""
 
+import asyncio
+import gc
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+import recollect.aio
 from recollect import Layer, Memories
-from recollect.errors import InvalidInput
-from recollect.memories.agent import CONTEXT_TOKENS, AgentMemory, AgentSnapshot
+from recollect.errors import Conflict, InvalidInput, ScopeDisposed
+from recollect.memories.agent import AgentMemory, AgentSnapshot
+from recollect.working import Limits
 from tests.unit.stand_ins import HandClock
 
 
@@ -43,7 +49,7 @@ def test_statistics_cover_all_three(me: AgentMemory, clock: HandClock) -> None:
     assert stats.oldest == stats.newest == first.created_at
     assert stats.bytes_used == me.long_term.stats().bytes_used
     assert (stats.context_items, stats.context_tokens) == (1, item.tokens)
-    assert stats.context_tokens_limit == CONTEXT_TOKENS
+    assert stats.context_tokens_limit == 8_000
 
 
 @pytest.mark.req("W1")
@@ -161,7 +167,7 @@ def test_agents_share_nothing_but_what_is_shared(memories: Memories) -> None:
     one.long_term.add("mine")
     one.context.add("user", "hello")
     assert (len(two.working), two.long_term.count(), len(two.context)) == (0, 0, 0)
-    assert len(memories.agent("one", user="ada").working) == 0
+    assert len(memories.agent("one", user="bob").working) == 0
 
 
 @pytest.mark.parametrize(
@@ -169,7 +175,7 @@ def test_agents_share_nothing_but_what_is_shared(memories: Memories) -> None:
     [
         ({"agent": ""}, "agent"),
         ({"agent": None}, "agent"),
-        ({"context_tokens": 0}, "max_tokens"),
+        ({"context_tokens": 0}, "context_tokens"),
         ({"counter": 5}, "counter"),
     ],
 )
@@ -177,3 +183,137 @@ def test_bad_arguments(memories: Memories, arguments: dict[str, object], field: 
     with pytest.raises(InvalidInput) as caught:
         memories.agent(**({"agent": "debugger"} | arguments))  # type: ignore[arg-type]  # that is the point
     assert field in str(caught.value.details) or field in caught.value.message
+
+
+@pytest.mark.req("W7")
+def test_two_handles_of_one_agent_and_user_share_working_memory_and_snapshots(memories: Memories) -> None:
+    one = memories.agent("debugger", user="ada", limits=Limits(entries=2))
+    other = memories.agent("debugger", user="ada", project="api")
+    one.working.set("step", 3)
+    assert (other.working.get("step"), other.working.limits) == (3, Limits(entries=2))
+    saved = one.snapshot()
+    other.working.set("step", 4)
+    other.restore(saved)
+    assert one.working.get("step") == 3
+    for stranger in (memories.agent("debugger", user="bob"), memories.agent("writer", user="ada")):
+        assert (stranger.working.get("step"), stranger.working.limits) == (None, Limits())
+    assert memories.agent("debugger", user="ada", limits=Limits(entries=2)).working is one.working
+    with pytest.raises(Conflict) as caught:
+        memories.agent("debugger", user="ada", limits=Limits(entries=3))
+    assert (caught.value.operation, caught.value.details["field"]) == ("agent", "limits")
+
+
+@pytest.mark.req("W7")
+def test_threads_that_ask_for_one_agent_get_one_working_memory(memories: Memories) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        handles = list(pool.map(lambda number: memories.agent("debugger"), range(64)))
+    assert len({id(one.working) for one in handles}) == 1
+    assert len(memories.agents()) == 64
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_closed_handle_is_freed_without_the_garbage_collector(memories: Memories, watched: bool) -> None:
+    if watched:
+        memories.watch(lambda done: None)
+    gc.disable()
+    try:
+        with memories.agent("debugger", user="ada") as me:
+            me.working.set("step", 3)
+            scope = me.working.create_scope("subtask")
+            me.context.add("user", "How do we indent?")
+            gone = [weakref.ref(one) for one in (me, me.working, scope, me.context)]
+        del me, scope
+        assert [one() for one in gone] == [None] * 4
+    finally:
+        gc.enable()
+    assert memories.agents() == ()
+    assert memories.agent("debugger", user="ada").working.get("step") is None
+
+
+@pytest.mark.req("W7")
+def test_a_handle_that_is_dropped_is_freed_as_well(memories: Memories) -> None:
+    gc.disable()
+    try:
+        me = memories.agent("debugger", user="ada")
+        gone = [weakref.ref(one) for one in (me, me.working, me.context)]
+        del me
+        assert [one() for one in gone] == [None] * 3
+    finally:
+        gc.enable()
+
+
+@pytest.mark.req("W7")
+def test_a_closed_handle_refuses_and_leaves_the_others_alone(memories: Memories) -> None:
+    one, other = memories.agent("debugger"), memories.agent("debugger")
+    kept = one.long_term.add("Tabs, not spaces")
+    working, step = one.working, one.working.create_scope("step")
+    working.set("step", 3)
+    one.close()
+    one.close()
+    used: list[Callable[[], object]] = [
+        lambda: one.working,
+        lambda: one.context,
+        lambda: one.long_term,
+        one.stats,
+        one.snapshot,
+        one.clear,
+        one.__enter__,
+    ]
+    for use in used:
+        with pytest.raises(ScopeDisposed, match="was closed"):
+            use()
+    assert (other.working.get("step"), step.is_disposed) == (3, False)
+    saved = working.snapshot()
+    other.close()
+    ended: list[Callable[[], object]] = [
+        lambda: working.get("step"),
+        lambda: working.set("step", 4),
+        lambda: working.create_scope("x"),
+        lambda: working.restore(saved),
+        working.clear,
+        working.stats,
+        working.snapshot,
+    ]
+    for use in ended:
+        with pytest.raises(ScopeDisposed, match="ended with its last handle"):
+            use()
+    assert step.is_disposed
+    assert memories.agent("debugger").long_term.get(kept.id) is not None
+
+
+@pytest.mark.req("W7")
+def test_agents_lists_whose_working_memory_or_context_alone_is_in_use(memories: Memories) -> None:
+    first, second = memories.agent("first", user="ada"), memories.agent("second")
+    assert memories.agents() == (first, second)
+    working, context = memories.agent("third", user="bob").working, memories.agent("fourth").context
+    working.set("step", 3)
+    found = {(one.agent_id, one.user_id): one for one in memories.agents()}
+    assert list(found) == [("first", "ada"), ("second", "default"), ("third", "bob"), ("fourth", "default")]
+    assert found["third", "bob"].working is working
+    assert context.max_tokens == 8_000
+    del working, context, found
+    assert memories.agents() == (first, second)
+    first.close()
+    assert memories.agents() == (second,)
+
+
+def test_an_agent_that_cannot_be_made_is_not_listed(memories: Memories) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        memories.agent("debugger", counter=7)  # type: ignore[arg-type]
+    assert memories.agents() == ()
+    assert caught.value.operation == "agent"
+
+
+@pytest.mark.req("W7")
+def test_async_handles_close() -> None:
+    async def main() -> None:
+        async with recollect.aio.open("ram:", embedder=None) as memories:
+            async with memories.agent("debugger") as me:
+                me.working.set("step", 3)
+                assert memories.agent("debugger").working.get("step") == 3
+            with pytest.raises(ScopeDisposed):
+                me.working.get("step")
+            assert memories.agents() == ()
+
+    asyncio.run(main())

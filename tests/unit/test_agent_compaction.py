@@ -90,7 +90,7 @@ def test_without_a_session_the_agent_keeps_it_and_nobody_else_sees_it(memories: 
     assert {(one.layer, one.author) for one in stored(me)} == {(Layer.AGENT, "debugger"), (Layer.AGENT, None)}
     assert len(done.receipt.memory_ids) == len(TURNS)
     assert memories.agent("writer").long_term.count() == 0
-    assert memories.view(user="default").count() == 0
+    assert memories.view(agent="other").count() == 0
 
 
 @pytest.mark.req("C3")

@@ -33,6 +33,7 @@ def test_composing_is_told_in_numbers(me: AgentMemory, heard: list[Event], clock
         ContextComposed(
             at=clock.time,
             agent_id="debugger",
+            user_id="ada",
             budget_tokens=70,
             total_tokens=prompt.receipt.total_tokens,
             included=len(prompt.receipt.included),
@@ -48,6 +49,7 @@ def test_compacting_is_told_in_numbers(me: AgentMemory, heard: list[Event], cloc
     dropped = ContextCompacted(
         at=clock.time,
         agent_id="debugger",
+        user_id="ada",
         strategy="oldest",
         tokens_before=160,
         tokens_after=120,

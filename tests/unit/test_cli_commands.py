@@ -216,7 +216,7 @@ def test_the_database_is_looked_after(terminal: Terminal) -> None:
 
 def test_doctor_ends_with_one_if_something_is_wrong(terminal: Terminal) -> None:
     with recollect.open(terminal.database, embedder=None) as memories:
-        memories.view(user="default").add("No vector")
+        memories.view(agent="other").add("No vector", layer="user")
     sick = terminal("doctor")
     assert sick.code == 1
     assert "--repair" in sick.out
@@ -226,7 +226,7 @@ def test_doctor_ends_with_one_if_something_is_wrong(terminal: Terminal) -> None:
 
 def test_a_database_of_an_unknown_embedder_can_be_read_and_goes_over_to_a_known_one(terminal: Terminal) -> None:
     with recollect.open("sqlite:own.db", embedder=Named("mine", 16)) as memories:
-        memories.view(user="default").add("Likes tea")
+        memories.view(agent="other").add("Likes tea", layer="user")
     own = ("--db", "own.db")
     assert terminal.json("search", "tea", *own)["semantic"] is False
     refused = terminal("add", "Likes coffee", *own)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recollect import Identity
 from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
 from recollect.cli.discovery import Found, settle, user_folder
-from recollect.errors import InvalidInput
+from recollect.errors import ConfigurationError, InvalidInput
 from recollect.settings import FILE, load, nearest_file
 from tests.unit.terminal import Terminal
 
@@ -57,6 +57,16 @@ def test_a_project_adds_to_what_the_default_user_sees(terminal: Terminal) -> Non
     terminal.add("Uses tabs", "--project", "api", "--layer", "project")
     assert terminal.json("count")["count"] == 2
     assert terminal.json("count", "--project", "api")["count"] == 3
+
+
+@pytest.mark.req("H1")
+def test_the_default_user_cannot_be_named(terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    done = terminal("count", "--user", "default")
+    assert (done.code, "--user 'default' is reserved" in done.err) == (2, True)
+    with pytest.raises(ConfigurationError):
+        load(environment={"RECOLLECT_USER": "default"})
+    assert terminal.json("count")["count"] == 1
 
 
 @pytest.mark.parametrize("name", [*IDS, "database"])

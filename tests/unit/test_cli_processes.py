@@ -47,8 +47,8 @@ def folder(tmp_path: Path) -> Path:
 
 def remember(folder: Path, *contents: str, **fields: object) -> list[str]:
     with recollect.open(folder / "memory.db") as memories:
-        view = memories.view(user="default")
-        news = [recollect.NewMemory(content=content, **fields) for content in contents]  # type: ignore[arg-type]
+        view = memories.view(agent="other")
+        news = [recollect.NewMemory(content=content, layer="user", **fields) for content in contents]  # type: ignore[arg-type]
         return [memory.id for memory in view.add_many(news)]
 
 
@@ -108,7 +108,7 @@ def test_at_a_terminal_it_asks_before_it_erases(folder: Path, typed: bytes, eras
     assert "for good" in done.out
     assert done.code == code
     with recollect.open(folder / "memory.db") as memories:
-        assert (memories.view(user="default").get(id) is None) is erased
+        assert (memories.view(agent="other").get(id) is None) is erased
 
 
 def test_it_never_asks_where_nobody_sits(folder: Path) -> None:

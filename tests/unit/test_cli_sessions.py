@@ -147,7 +147,7 @@ def test_an_exported_file_is_private_and_never_overwritten_by_accident(terminal:
 @pytest.mark.parametrize(("typed", "gone"), [(b"y\n", True), (b"n\n", False)])
 def test_at_a_terminal_deleting_asks_with_the_number(tmp_path: Path, typed: bytes, gone: bool) -> None:
     with recollect.open(light_database(tmp_path / "memory.db")) as memories:
-        session = memories.view(user="default").sessions.create("monday")
+        session = memories.view(agent="other").sessions.create("monday")
         session.view.add_many(["Use OAuth2", "Rotate tokens"])
     done = at_terminal(tmp_path, "sessions", "delete", "monday", typed=("[y/N]", typed))
     assert "forget 2 memories?" in done.out
@@ -158,7 +158,7 @@ def test_at_a_terminal_deleting_asks_with_the_number(tmp_path: Path, typed: byte
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_every_view_of_sessions_fits_its_terminal(tmp_path: Path, columns: int) -> None:
     with recollect.open(light_database(tmp_path / "memory.db")) as memories:
-        sessions = memories.view(user="default").sessions
+        sessions = memories.view(agent="other").sessions
         assert "No sessions" in at_terminal(tmp_path, "sessions", columns=columns).out
         session = sessions.create("sess_20260110_5f0c1234", preferences={"language": "en", "notes": "word " * 40})
         session.view.add("Use OAuth2", tags=["a-tag-that-is-rather-long.and.deep"])
@@ -187,7 +187,7 @@ def test_a_session_is_compacted_after_asking(terminal: Terminal) -> None:
 
 def test_before_and_after_are_bars(tmp_path: Path) -> None:
     with recollect.open(light_database(tmp_path / "memory.db")) as memories:
-        session = memories.view(user="default").sessions.create("monday", config={"limit_bytes": 10_000})
+        session = memories.view(agent="other").sessions.create("monday", config={"limit_bytes": 10_000})
         ids = [memory.id for memory in session.view.add_many([f"Fact {number}" for number in range(6)])]
         session.view.forget(ids[0])
     shown = at_terminal(tmp_path, "compact", "monday", "--dry-run", columns=40, NO_COLOR="1").out

@@ -23,7 +23,7 @@ HOSTILE_IDS = [
         "1",
         "1.0",
         "-1",
-        "default",
+        "Default",
         "user",
         "ß",
         "ss",

@@ -4,9 +4,10 @@ from itertools import product
 
 import pytest
 
-from recollect import Identity, Layer, layers
+from recollect import Identity, Layer, Memories, layers
 from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
 from recollect.types import Owner
+from recollect.types.owners import DEFAULT_USER
 
 NAMES = ("agent", "user", "session", "project", "team", "org", "company")
 # The matrix of the source: each layer and the ids that it needs, the most specific layer first.
@@ -75,7 +76,7 @@ def test_settling_fills_in_the_user_of_an_agent_only(identity: Identity) -> None
         return
     settled = layers.settle(identity)
     if identity.agent is not None and identity.user is None:
-        assert settled.user == layers.DEFAULT_USER == "default"
+        assert settled.user == DEFAULT_USER == "default"
         assert Owner(Layer.AGENT, ("default", "my agent")) in layers.owners_of(settled)
     else:
         assert settled == identity
@@ -117,3 +118,23 @@ def test_one_layer_may_stand_for_a_list_of_one() -> None:
     with pytest.raises(InvalidInput) as caught:
         layers.owners_of(ada, 5)  # type: ignore[arg-type]  # the point of the test
     assert caught.value.details["field"] == "layers"
+
+
+@pytest.mark.req("H1")
+def test_the_default_user_is_reached_by_leaving_the_user_out_and_by_no_name(memories: Memories) -> None:
+    for named in (
+        lambda: memories.view(user="default"),
+        lambda: memories.view(user="default", project="api"),
+        lambda: memories.view(agent="debugger", user="default"),
+        lambda: memories.agent("debugger", user="default"),
+        lambda: memories.agent("debugger", user="default", session="monday"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            named()
+        assert caught.value.details["field"] == "user"
+        assert caught.value.operation in ("view", "agent")
+        assert "leave the user out" in caught.value.hint
+    kept = memories.agent("debugger").long_term.add("Likes tea", layer="user")
+    assert kept.owner == Owner(Layer.USER, ("default",))
+    assert memories.view(agent="writer").get(kept.id) == kept
+    assert memories.view(user="Default").get(kept.id) is None  # another name, and nobody's in particular

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import asdict, fields
+import re
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from recollect.settings import Settings, check, declared, load
 from recollect.settings.declarations import Section, members
 from recollect.settings.schema import EmbedderSettings, HalfLifeSettings, LimitSettings
 from recollect.types import Identity, MemoryType, SessionConfig
-from recollect.working import Limits
+from recollect.working import Limits, ScopeSnapshot
 from tests.unit.terminal import Terminal
 from tools import settings_reference
 
@@ -79,7 +81,9 @@ def test_defaults_are_those_of_the_values_that_they_configure() -> None:
         assert half_life == (None if hours is None else timedelta(hours=hours))
     assert len(fields(HalfLifeSettings)) == len(MemoryType)
     assert Settings().session_config(SessionConfig()) == SessionConfig()
-    assert Limits(**asdict(LimitSettings())) == Limits()
+    configured = asdict(LimitSettings())
+    assert configured.pop("context_tokens") == 8_000
+    assert Limits(**configured) == Limits()
 
 
 def test_the_reference_is_current() -> None:
@@ -218,6 +222,7 @@ def test_a_path_in_a_file_is_meant_from_where_the_file_is(file: Path) -> None:
         ('[database]\ndurability = "secret"', "database.durability", 2, 'must be "full" or "relaxed"', "correct"),
         ('[identity]\nuser = ""', "identity.user", 2, "not empty text", "correct"),
         ('[identity]\nuser = "secret\\n"', "identity.user", 2, "one line of text, 1 to 256 characters", "correct"),
+        ('[identity]\nuser = "default"', "identity.user", 2, "but not 'default', not other text", "correct"),
         ("[identity]\nuser = 2020-01-01", "identity.user", 2, "not date", "correct"),
         ("[sessions.half_life_hours]\nfact = 0", "sessions.half_life_hours.fact", 2, 'or "never"', "correct"),
         ('sessions.half_life_hours.fact = "soon"', "sessions.half_life_hours.fact", 1, 'or "never"', "correct"),
@@ -323,6 +328,29 @@ def test_limits_hold_for_working_memory_and_an_agent_can_have_its_own() -> None:
             own.set("x", "long")
         with pytest.raises(InvalidInput):
             memories.agent("c", limits=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.req("W6")
+def test_errors_advise_to_raise_limits_that_are_settings() -> None:
+    small = {"entries": 1, "entry_bytes": 3, "scopes": 0, "context_tokens": 5}
+    with recollect.open("ram:", embedder=None, settings={"limits": small}) as memories:
+        me = memories.agent("a")
+        me.working.set("x", 1)
+        saved = me.working.snapshot()
+        full: list[Callable[[], object]] = [
+            lambda: me.working.set("y", 1),
+            lambda: me.working.set("x", "long"),
+            lambda: me.working.create_scope("s"),
+            lambda: me.context.add("user", "x" * 100),
+            lambda: me.working.restore(replace(saved, scopes=(ScopeSnapshot(id="1", name="s"),))),
+        ]
+        for call in full:
+            with pytest.raises(InvalidInput) as caught:
+                call()
+            advised = re.findall(r"limits\.\w+", caught.value.hint)
+            assert advised
+            assert set(advised) <= set(DECLARED)
+        assert memories.agent("b", context_tokens=7).context.max_tokens == 7
 
 
 def test_sessions_are_configured_by_settings_and_each_can_have_its_own() -> None:

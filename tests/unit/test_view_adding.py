@@ -149,7 +149,7 @@ def test_the_default_layer_is_the_most_specific_one(memories: Memories, ids: dic
 def test_an_agent_without_a_user_belongs_to_the_default_user(memories: Memories) -> None:
     memory = memories.view(agent="debugger").add("x")
     assert memory.owner == Owner(Layer.AGENT, ("default", "debugger"))
-    assert memories.view(agent="debugger", user="default").get(memory.id) is not None
+    assert memories.view(agent="debugger").get(memory.id) is not None
     assert memories.view(agent="debugger", user="ada").get(memory.id) is None
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
+from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound, RecollectError
 from recollect.text.tokens import TokenCounter
 from recollect.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot, snapshot
 from tests.unit.test_window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory
@@ -384,3 +384,28 @@ def test_a_time_from_elsewhere_is_kept_in_utc() -> None:
     item = window.add("user", "a", created_at=datetime.fromisoformat("2026-01-07T14:00:00+02:00"))
     assert item.created_at == DAY
     assert item.created_at.isoformat() == "2026-01-07T12:00:00+00:00"
+
+
+@pytest.mark.req("H10")
+def test_every_error_names_its_operation() -> None:
+    window = ContextWindow(10)
+    window.add("user", "x", created_at=DAY, id="1", pinned=True)
+    refused: dict[str, Callable[[], object]] = {
+        "add": lambda: window.add("user", "x" * 100, created_at=DAY),
+        "pin": lambda: window.pin("none"),
+        "unpin": lambda: window.unpin("none"),
+        "remove": lambda: window.remove("none"),
+        "clear": lambda: window.clear(keep_pinned=1),  # type: ignore[arg-type]
+        "compact": lambda: window.compact(-1),
+        "acompact": lambda: asyncio.run(window.acompact(-1, summariser=summarised)),
+        "compose": window.compose,
+        "restore": lambda: window.restore({}),
+    }
+
+    async def summarised(items: object, tokens: int) -> str:
+        return "short"
+
+    for operation, call in refused.items():
+        with pytest.raises(RecollectError) as caught:
+            call()
+        assert caught.value.operation == operation

@@ -1,5 +1,6 @@
 """Working memory refuses what it cannot keep: limits, keys, values and fields, with nothing changed."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from recollect.errors import ContentTooLong, InvalidInput, LimitReached
+from recollect.errors import ContentTooLong, InvalidInput, LimitReached, RecollectError
 from recollect.testing.builders import START
 from recollect.working import Limits, WorkingMemory
 from tests.unit.stand_ins import HandClock
@@ -188,3 +189,50 @@ def test_a_time_and_a_span_contradict_each_other(working: WorkingMemory) -> None
 def test_other_bad_input_is_refused(clock: HandClock, make: Callable[[HandClock, Any], object]) -> None:
     with pytest.raises(InvalidInput):
         make(clock, 1.5)
+
+
+@pytest.mark.req("W6")
+@pytest.mark.parametrize("blank", [" ", "   ", "\u00a0", "\u3000 "])
+def test_a_key_or_a_scope_name_that_is_only_white_space_is_refused(working: WorkingMemory, blank: str) -> None:
+    for call, field in (
+        (lambda: working.set(blank, 1), "key"),
+        (lambda: working.get(blank), "key"),
+        (lambda: working.get_or_set(blank, lambda: 1), "key"),
+        (lambda: working.create_scope(blank), "name"),
+    ):
+        with pytest.raises(InvalidInput, match=f"{field} is blank") as caught:
+            call()
+        assert caught.value.details == {"field": field}
+    assert (len(working), working.active_scopes()) == (0, ())
+
+
+@pytest.mark.req("W6", "H10")
+def test_every_error_names_its_operation(working: WorkingMemory) -> None:
+    scope = working.create_scope("s")
+    ended = working.create_scope("ended")
+    ended.dispose()
+    refused: dict[str, list[Callable[[], object]]] = {
+        "set": [lambda: working.set("", 1), lambda: working.set("k", Opaque()), lambda: ended.set("k", 1)],
+        "get": [lambda: working.get(""), lambda: ended.get("k")],
+        "get_or_set": [lambda: working.get_or_set("k", 1), lambda: ended.get_or_set("k", lambda: 1)],  # type: ignore[call-overload]
+        "aget_or_set": [lambda: asyncio.run(ended.aget_or_set("k", lambda: 1))],
+        "remove": [lambda: working.remove(""), lambda: ended.remove("k")],
+        "contains": [lambda: "" in working, lambda: ended.contains("k")],
+        "entry": [lambda: working.entry(""), lambda: ended.entry("k")],
+        "all": [ended.all],
+        "keys": [ended.keys],
+        "clear": [lambda: working.clear(scopes=1)],  # type: ignore[arg-type]
+        "create_scope": [lambda: working.create_scope(""), lambda: ended.create_scope("x")],
+        "restore": [lambda: working.restore(7)],  # type: ignore[arg-type]
+        "children": [ended.children],
+        "get_local": [lambda: scope.get_local(""), lambda: ended.get_local("k")],
+        "contains_local": [lambda: scope.contains_local(""), lambda: ended.contains_local("k")],
+        "local_count": [lambda: ended.local_count],
+        "local_entries": [ended.local_entries],
+        "merge_to_parent": [ended.merge_to_parent, lambda: scope.merge_to_parent(overwrite=7)],  # type: ignore[arg-type]
+    }
+    for operation, calls in refused.items():
+        for call in calls:
+            with pytest.raises(RecollectError) as caught:
+                call()
+            assert caught.value.operation == operation

@@ -27,7 +27,7 @@ def bus() -> EventBus:
 
 @pytest.fixture
 def working(clock: HandClock, bus: EventBus) -> WorkingMemory:
-    return WorkingMemory("debugger", clock=clock, bus=bus)
+    return WorkingMemory("debugger", user_id="ada", clock=clock, bus=bus)
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def test_sets_removals_and_clearing_are_told(working: WorkingMemory, heard: list
     working.get_or_set("made", lambda: "x")
     working.get_or_set("made", lambda: "y")
     working.clear()
-    first = WorkingMemorySet(at=START, agent_id="debugger", key="key", type_name="int", is_update=False)
+    first = WorkingMemorySet(at=START, agent_id="debugger", user_id="ada", key="key", type_name="int", is_update=False)
     assert heard == [
         first,
-        WorkingMemorySet(at=later, agent_id="debugger", key="key", type_name="list", is_update=True),
-        WorkingMemoryRemoved(at=later, agent_id="debugger", key="key"),
-        WorkingMemorySet(at=later, agent_id="debugger", key="made", type_name="str", is_update=False),
-        WorkingMemoryCleared(at=later, agent_id="debugger", entries_cleared=1),
+        WorkingMemorySet(at=later, agent_id="debugger", user_id="ada", key="key", type_name="list", is_update=True),
+        WorkingMemoryRemoved(at=later, agent_id="debugger", user_id="ada", key="key"),
+        WorkingMemorySet(at=later, agent_id="debugger", user_id="ada", key="made", type_name="str", is_update=False),
+        WorkingMemoryCleared(at=later, agent_id="debugger", user_id="ada", entries_cleared=1),
     ]
 
 
@@ -68,7 +68,7 @@ def test_scopes_are_told_from_their_beginning_to_their_end(working: WorkingMemor
     outer.set("c", 1)
     outer.dispose()
     outer.dispose()
-    who: dict[str, Any] = {"at": START, "agent_id": "debugger"}
+    who: dict[str, Any] = {"at": START, "agent_id": "debugger", "user_id": "ada"}
     at_inner: dict[str, Any] = {"scope_id": inner.id, "scope_name": "inner"}
     at_outer: dict[str, Any] = {"scope_id": outer.id, "scope_name": "outer"}
     new: dict[str, Any] = {"type_name": "int", "is_update": False}
@@ -94,12 +94,18 @@ def test_merging_tells_what_left_and_what_came(working: WorkingMemory, heard: li
     heard.clear()
     now = clock.forward(minutes=1)
     scope.merge_to_parent()
-    gone: dict[str, Any] = {"at": now, "agent_id": "debugger", "scope_id": scope.id, "scope_name": "task"}
+    gone: dict[str, Any] = {
+        "at": now,
+        "agent_id": "debugger",
+        "user_id": "ada",
+        "scope_id": scope.id,
+        "scope_name": "task",
+    }
     assert heard == [
         WorkingMemoryRemoved(**gone, key="both"),
-        WorkingMemorySet(at=now, agent_id="debugger", key="both", type_name="int", is_update=True),
+        WorkingMemorySet(at=now, agent_id="debugger", user_id="ada", key="both", type_name="int", is_update=True),
         WorkingMemoryRemoved(**gone, key="own"),
-        WorkingMemorySet(at=now, agent_id="debugger", key="own", type_name="str", is_update=False),
+        WorkingMemorySet(at=now, agent_id="debugger", user_id="ada", key="own", type_name="str", is_update=False),
     ]
 
 

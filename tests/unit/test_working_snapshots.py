@@ -105,6 +105,7 @@ BAD: dict[str, tuple[type[RecollectError], Callable[[WorkingSnapshot], Any]]] = 
     "a dict": (InvalidInput, lambda snapshot: json.loads(snapshot.to_json())),
     "a later version": (InvalidInput, lambda snapshot: replace(snapshot, version=2)),
     "another agent": (InvalidInput, lambda snapshot: replace(snapshot, agent_id="other")),
+    "another user": (InvalidInput, lambda snapshot: replace(snapshot, user_id="other")),
     "one key twice": (InvalidInput, lambda snapshot: replace(snapshot, entries=snapshot.entries * 2)),
     "one scope twice": (InvalidInput, lambda snapshot: replace(snapshot, scopes=snapshot.scopes * 2)),
     "a child first": (InvalidInput, lambda snapshot: replace(snapshot, scopes=snapshot.scopes[::-1])),

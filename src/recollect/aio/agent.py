@@ -1,5 +1,8 @@
 """One agent's handle, awaited where it is more than the memory of this process."""
 
+from types import TracebackType
+from typing import Self
+
 from recollect.aio.facade import Facade, Opened, at_once, hop
 from recollect.aio.views import View
 from recollect.memories import agent as sync
@@ -100,6 +103,7 @@ class AgentMemory(Facade[sync.AgentMemory]):
     clear = hop(sync.AgentMemory.clear)
     snapshot = hop(sync.AgentMemory.snapshot)
     restore = hop(sync.AgentMemory.restore)
+    close = hop(sync.AgentMemory.close)
 
     def __init__(self, agent: sync.AgentMemory, opened: Opened) -> None:
         super().__init__(agent, opened)
@@ -107,5 +111,18 @@ class AgentMemory(Facade[sync.AgentMemory]):
         self.user_id: str = agent.user_id
         self.identity: Identity = agent.identity
         self.long_term = View(agent.long_term, opened)
-        self.working: WorkingMemory = agent.working
         self.context = ContextWindow(agent.context, opened)
+
+    @property
+    def working(self) -> WorkingMemory:
+        """State that ends with the process. All handles of this agent and user share it."""
+        return self._sync.working
+
+    async def __aenter__(self) -> Self:
+        self._sync.__enter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()

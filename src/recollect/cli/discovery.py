@@ -14,8 +14,8 @@ from recollect import validation
 from recollect.cli.constants import DATABASE, IDS
 from recollect.settings import DEFAULT_ORIGIN, Settings, file_of, load, nearest_file
 from recollect.types import Identity
+from recollect.types.owners import DEFAULT_USER
 
-DEFAULT_USER = "default"
 _URL = "database.url"
 
 
@@ -83,7 +83,7 @@ def settle(flags: Mapping[str, str | None], settings: Settings, folder: Path) ->
     for name in IDS:
         flag, kept = flags.get(name), settings.get(f"identity.{name}")
         if flag is not None:  # an empty one is a mistake, such as a shell variable that is not set
-            ids[name], origins[name] = validation.line(f"--{name}", flag, validation.ID_CHARACTERS), f"--{name}"
+            ids[name], origins[name] = _named(name, flag), f"--{name}"
         elif kept is not None:
             ids[name], origins[name] = kept, settings.origin(f"identity.{name}")
     if "user" not in ids:
@@ -95,6 +95,12 @@ def settle(flags: Mapping[str, str | None], settings: Settings, folder: Path) ->
         origins[DATABASE] = settings.origin(_URL)
     found = Found(database=database, identity=Identity(**ids), origins=origins, settings=settings)
     return found._replace(origins={**origins, **{name: settings.origin(name) for name in found.opening}})
+
+
+def _named(name: str, flag: str) -> str:
+    if name == "user":
+        return validation.user(f"--{name}", flag)
+    return validation.line(f"--{name}", flag, validation.ID_CHARACTERS)
 
 
 def user_folder(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path:

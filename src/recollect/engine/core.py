@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect import codec, entitlements, instrument, logs, open_files
 from recollect.entitlements import Feature, Plan
@@ -222,7 +221,6 @@ class Engine:
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
     quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
-    agents: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
 
     @property
     def journal(self) -> Journal:

@@ -164,6 +164,7 @@ class WorkingMemorySet(Event):
     """
 
     agent_id: str
+    user_id: str
     key: str
     type_name: str
     is_update: bool
@@ -180,6 +181,7 @@ class WorkingMemoryRemoved(Event):
     """
 
     agent_id: str
+    user_id: str
     key: str
     scope_id: str | None = None
     scope_name: str | None = None
@@ -194,6 +196,7 @@ class WorkingMemoryCleared(Event):
     """
 
     agent_id: str
+    user_id: str
     entries_cleared: int
 
 
@@ -206,6 +209,7 @@ class WorkingScopeCreated(Event):
     """
 
     agent_id: str
+    user_id: str
     scope_id: str
     scope_name: str
     parent_id: str | None = None
@@ -220,6 +224,7 @@ class WorkingScopeDisposed(Event):
     """
 
     agent_id: str
+    user_id: str
     scope_id: str
     scope_name: str
     entries_cleared: int
@@ -239,6 +244,7 @@ class ContextComposed(Event):
     """
 
     agent_id: str
+    user_id: str
     budget_tokens: int
     total_tokens: int
     included: int
@@ -254,6 +260,7 @@ class ContextCompacted(Event):
     """
 
     agent_id: str
+    user_id: str
     strategy: str
     tokens_before: int
     tokens_after: int
@@ -270,6 +277,7 @@ class SnapshotCreated(Event):
     """
 
     agent_id: str
+    user_id: str
     working_entries: int
     context_items: int
     duration_ms: float
@@ -284,6 +292,7 @@ class SnapshotRestored(Event):
     """
 
     agent_id: str
+    user_id: str
     working_entries: int
     context_items: int
     duration_ms: float

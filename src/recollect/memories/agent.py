@@ -4,13 +4,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from types import TracebackType
+from typing import Self
 
 from recollect import codec, instrument, logs, validation
 from recollect.engine.core import Engine, operation
 from recollect.entitlements import Feature
-from recollect.errors import InvalidInput, PlanRestriction
+from recollect.errors import InvalidInput, PlanRestriction, ScopeDisposed
 from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
+from recollect.layers import owner_of
 from recollect.memories import turns
+from recollect.memories.agent_registry import AgentRegistry
 from recollect.memories.view import View
 from recollect.text.tokens import TokenCounter, by_characters
 from recollect.types import Layer, Stats
@@ -24,11 +29,9 @@ from recollect.window import (
     Strategy,
     WindowSnapshot,
 )
+from recollect.window.items import TOKENS_MAX
 from recollect.window.offload import unkept
 from recollect.working import Limits, WorkingMemory, WorkingSnapshot
-
-CONTEXT_TOKENS = 8_000
-"""What the context of an agent may hold, unless it is told otherwise."""
 
 FORMAT = 1
 """The version of a snapshot's form. A release reads its own and all earlier ones."""
@@ -105,7 +108,8 @@ class AgentMemory:
     """All that an agent needs during a run; ``Memories.agent`` makes it.
 
     ``working`` is state that ends with the process, ``long_term`` the memories that its identity may see, ``context``
-    what goes into the next call of a language model.
+    what goes into the next call of a language model. Handles of one agent and user share working memory; each has a
+    context of its own. Use a handle as a context manager, or call ``close``, to free both at once.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -122,8 +126,9 @@ class AgentMemory:
         self,
         engine: Engine,
         view: View,
+        registry: AgentRegistry,
         *,
-        context_tokens: int = CONTEXT_TOKENS,
+        context_tokens: int | None = None,
         counter: TokenCounter = by_characters,
         limits: Limits | None = None,
     ) -> None:
@@ -132,50 +137,90 @@ class AgentMemory:
             raise InvalidInput("an agent needs an id", details={"field": "agent"}, hint="name the agent")
         self.agent_id = identity.agent
         self.user_id = identity.user
-        self.long_term = view
-        configured = engine.settings.limits
-        usual = Limits(entries=configured.entries, entry_bytes=configured.entry_bytes, scopes=configured.scopes)
-        self.working = WorkingMemory(
-            self.agent_id, clock=engine.clock, bus=engine.bus, limits=usual if limits is None else limits
-        )
-        self.context = ContextWindow(
-            context_tokens,
+        self._subject = (identity.agent, identity.user)
+        self._engine = engine
+        self._registry = registry
+        self._long_term = view
+        self._closed = False
+        chosen = _limits(engine, limits)
+        tokens = engine.settings.limits.context_tokens if context_tokens is None else context_tokens
+        validation.integer("context_tokens", tokens, 1, TOKENS_MAX)
+        bound = _Bindings(engine, view)
+        self._context = ContextWindow(
+            tokens,
             counter=counter,
             clock=engine.clock,
-            recall=self._recall,
-            keep=self._keep,
-            permit=self._permit,
-            tell=self._tell,
+            recall=bound.recall,
+            keep=bound.keep,
+            permit=bound.permit,
+            tell=bound.tell,
         )
-        self._engine = engine
         if engine.bus.watchers:
-            instrument.watch_over(self.context, engine.bus, self.agent_id)
-        engine.agents[id(self)] = self
+            instrument.watch_over(self._context, engine.bus, self.agent_id)
+        make = partial(
+            WorkingMemory, self.agent_id, user_id=self.user_id, clock=engine.clock, bus=engine.bus, limits=chosen
+        )
+        self._working: WorkingMemory
+        registry.join(self, limits, make)  # last: from now on others may see this handle
+        bound.working = self._working
         logs.agent_opened(self.agent_id, long_term=engine.allows(Feature.LONG_TERM_MEMORY))
+
+    @property
+    def working(self) -> WorkingMemory:
+        """State that ends with the process. All handles of this agent and user share it."""
+        self._check_open()
+        return self._working
+
+    @property
+    def long_term(self) -> View:
+        """The memories that the identity may see."""
+        self._check_open()
+        return self._long_term
+
+    @property
+    def context(self) -> ContextWindow:
+        """What goes into the next call of a language model."""
+        self._check_open()
+        return self._context
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ScopeDisposed(
+                f"the handle of the agent {self.agent_id!r} was closed",
+                details={"agent": self.agent_id},
+                hint="get a new one from memories.agent(...)",
+            )
+
+    def close(self) -> None:
+        """End the use of this handle. Its context goes; working memory goes with the last handle of the agent and user.
+
+        Nothing waits for the garbage collector. Long-term memory stays. Closing twice is allowed.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     with memories.agent("debugger", user="ada") as me:
+        ...         me.working.set("step", 3)
+        ...     memories.agent("debugger", user="ada").working.get("step") is None
+        True
+        """
+        if self._closed:
+            return
+        self._closed = True
+        instrument.unwatch(self._context)  # its wrapped methods refer to it in a circle
+        self._context.clear()
+        self._registry.leave(self)
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<AgentMemory {self.identity}>"
-
-    def _permit(self, strategy: Strategy) -> None:
-        """Refuse to summarise a context where the plan leaves that out."""
-        if strategy.advanced:
-            self._engine.require(Feature.ADVANCED_COMPACTION)
-
-    def _recall(self, query: str) -> list[RecalledMemory]:
-        return [RecalledMemory.of(hit) for hit in self.long_term.search(query, limit=_RECALLED)]
-
-    def _keep(self, items: Sequence[ContextItem]) -> Kept:
-        """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
-        try:
-            return turns.keep(self._engine, self.long_term, items)
-        except PlanRestriction as error:
-            return unkept(items, error.message)
-
-    def _tell(self, done: Composition | Compaction) -> None:
-        """Announce what the context did."""
-        kind = ContextComposed if isinstance(done, Composition) else ContextCompacted
-        if self._engine.bus.wants(kind):
-            self._engine.bus.emit(_event(done, self._engine.clock(), self.agent_id))
 
     @operation
     def stats(self) -> AgentStats:
@@ -259,6 +304,7 @@ class AgentMemory:
                 kind(
                     at=self._engine.clock(),
                     agent_id=self.agent_id,
+                    user_id=self.user_id,
                     working_entries=len(working.entries) + sum(len(scope.entries) for scope in working.scopes),
                     context_items=len(snapshot.context.items),
                     duration_ms=(time.perf_counter() - started) * 1000,
@@ -266,11 +312,57 @@ class AgentMemory:
             )
 
 
-def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event:
+class _Bindings:
+    """What a context needs of its agent. Apart from the handle, so that no circle keeps that alive.
+
+    It holds the working memory: an agent is in use as long as its context is.
+    """
+
+    def __init__(self, engine: Engine, view: View) -> None:
+        self._engine = engine
+        self._view = view
+        self.working: WorkingMemory | None = None
+
+    def permit(self, strategy: Strategy) -> None:
+        """Refuse to summarise a context where the plan leaves that out."""
+        if strategy.advanced:
+            self._engine.require(Feature.ADVANCED_COMPACTION)
+
+    def recall(self, query: str) -> list[RecalledMemory]:
+        """The memories nearest to a query."""
+        return [RecalledMemory.of(hit) for hit in self._view.search(query, limit=_RECALLED)]
+
+    def keep(self, items: Sequence[ContextItem]) -> Kept:
+        """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
+        try:
+            return turns.keep(self._engine, self._view, items)
+        except PlanRestriction as error:
+            return unkept(items, error.message)
+
+    def tell(self, done: Composition | Compaction) -> None:
+        """Announce what the context did."""
+        kind = ContextComposed if isinstance(done, Composition) else ContextCompacted
+        if self._engine.bus.wants(kind):
+            agent, user = owner_of(self._view.identity, Layer.AGENT).ids[::-1]
+            self._engine.bus.emit(_event(done, self._engine.clock(), agent, user))
+
+
+def _limits(engine: Engine, given: Limits | None) -> Limits:
+    """The limits given, or those of the settings."""
+    if given is None:
+        configured = engine.settings.limits
+        return Limits(entries=configured.entries, entry_bytes=configured.entry_bytes, scopes=configured.scopes)
+    if not isinstance(given, Limits):
+        raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
+    return given
+
+
+def _event(done: Composition | Compaction, at: datetime, agent_id: str, user_id: str) -> Event:
     if isinstance(done, Composition):
         return ContextComposed(
             at=at,
             agent_id=agent_id,
+            user_id=user_id,
             budget_tokens=done.receipt.budget_tokens,
             total_tokens=done.receipt.total_tokens,
             included=len(done.receipt.included),
@@ -279,6 +371,7 @@ def _event(done: Composition | Compaction, at: datetime, agent_id: str) -> Event
     return ContextCompacted(
         at=at,
         agent_id=agent_id,
+        user_id=user_id,
         strategy=done.receipt.strategy.value,
         tokens_before=done.receipt.tokens_before,
         tokens_after=done.receipt.tokens_after,

@@ -19,6 +19,7 @@ from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectErro
 from recollect.events.bus import Watcher
 from recollect.filters import Where
 from recollect.ids import StampClock
+from recollect.memories.agent_registry import AgentRegistry
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.sessions.limits import SessionLimits
@@ -176,6 +177,7 @@ class Memories:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._agents = AgentRegistry()
 
     def __repr__(self) -> str:
         store = self._engine.store
@@ -205,7 +207,8 @@ class Memories:
         org: str | None = None,
         company: str | None = None,
     ) -> View:
-        """The memories that an identity may see. An agent without a user belongs to the user ``default``.
+        """The memories that an identity may see. An agent without a user belongs to the user ``default``; no caller may
+        name that user.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -215,6 +218,10 @@ class Memories:
         identity = Identity(
             agent=agent, user=user, session=session, project=project, team=team, org=org, company=company
         )
+        return self._view(layers.named(identity))
+
+    def _view(self, identity: Identity) -> View:
+        """The view of an identity whose user may be the default one."""
         return View(self._engine, layers.settle(validation.identity(identity)))
 
     @operation
@@ -228,7 +235,7 @@ class Memories:
         team: str | None = None,
         org: str | None = None,
         company: str | None = None,
-        context_tokens: int = 8_000,
+        context_tokens: int | None = None,
         counter: TokenCounter | None = None,
         limits: Limits | None = None,
     ) -> AgentMemory:
@@ -236,7 +243,10 @@ class Memories:
 
         An agent without a user belongs to the user ``default``. ``context_tokens`` is what its context may hold, as
         ``counter`` counts them: characters divided by four, unless a counter is given. ``limits`` says how much its
-        working memory may hold; without it, the settings do.
+        working memory may hold. Without them, the settings ``limits`` decide.
+
+        Handles of one agent and user share their working memory and its limits. Close a handle, or use it as a context
+        manager: its context is freed, and working memory with the last handle.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -253,6 +263,7 @@ class Memories:
         return AgentMemory(
             self._engine,
             view,
+            self._agents,
             context_tokens=context_tokens,
             counter=by_characters if counter is None else counter,
             limits=limits,
@@ -289,7 +300,8 @@ class Memories:
         return self._engine.bus.watch(watcher)
 
     def agents(self) -> tuple[AgentMemory, ...]:
-        """The handles of agents that are in use in this process.
+        """The handles of agents that are in use in this process, and a new one for each agent of which only the working
+        memory or the context is held.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -297,8 +309,13 @@ class Memories:
         ...     [one.agent_id for one in memories.agents()]
         ['debugger']
         """
-        held = (handle() for handle in self._engine.agents.valuerefs())
-        return tuple(agent for agent in held if agent is not None)
+        held, alone = self._agents.handles(), self._agents.unattended()
+        if not alone:
+            return held
+        from recollect.memories.agent import AgentMemory  # lazy: as in ``agent``
+
+        views = (self._view(Identity(agent=agent, user=user)) for agent, user in alone)
+        return (*held, *(AgentMemory(self._engine, view, self._agents) for view in views))
 
     @operation
     def sizes(self) -> dict[Layer, types.LayerSize]:

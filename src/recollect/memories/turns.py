@@ -8,6 +8,7 @@ from recollect.engine.core import Engine
 from recollect.memories.view import View
 from recollect.text.recall_markers import strip_recalled
 from recollect.types import Identity, Layer, MemoryType, NewMemory, Source, SourceType
+from recollect.types.owners import DEFAULT_USER
 from recollect.window import ContextItem, Role
 from recollect.window.offload import Kept, remembered
 
@@ -61,4 +62,4 @@ def _author(item: ContextItem, identity: Identity) -> str | None:
     """Who said it, as far as that is known."""
     if item.role is Role.ASSISTANT:
         return identity.agent
-    return identity.user if item.role is Role.USER and identity.user != layers.DEFAULT_USER else None
+    return identity.user if item.role is Role.USER and identity.user != DEFAULT_USER else None

@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING
 from datetime import datetime
 from enum import StrEnum
@@ -158,16 +158,12 @@ class Caller(NamedTuple):
     @property
     def view(self) -> "View":
         """The memories that the caller may see."""
-        return self.memories.view(**_ids(self.identity))
+        return self.memories._view(self.identity)
 
     @property
     def now(self) -> datetime:
         """The time by the clock that the database was opened with."""
         return self.memories._engine.clock()
-
-
-def _ids(identity: Identity) -> Mapping[str, str | None]:
-    return {one.name: getattr(identity, one.name) for one in dataclasses.fields(identity)}
 
 
 class Example(NamedTuple):

@@ -114,14 +114,16 @@ class Word(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """One line of text."""
+    """One line of text; ``reserved`` are texts that it may not be."""
 
     characters: int = validation.LINE_CHARACTERS
+    reserved: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> str:
-        """How long it may be."""
-        return f"one line of text, 1 to {self.characters:,} characters"
+        """How long it may be, and what it may not be."""
+        words = f"one line of text, 1 to {self.characters:,} characters"
+        return f"{words}, but not {' or '.join(map(repr, self.reserved))}" if self.reserved else words
 
     def accepts(self, value: object) -> bool:
         """Not empty, and without control characters."""
@@ -129,7 +131,7 @@ class Text(Kind):
             validation.line("", value, self.characters)
         except InvalidInput:
             return False
-        return True
+        return value not in self.reserved
 
 
 def described(value: Any, kind: Kind | None = None) -> str:

@@ -12,6 +12,7 @@ from recollect import validation
 from recollect.settings.declarations import Section, setting
 from recollect.settings.kinds import Flag, Number, Text, Word
 from recollect.types import DecayPolicy, MemoryType, SessionConfig
+from recollect.types.owners import DEFAULT_USER
 from recollect.types.sessions import SESSION_BYTES
 
 DEFAULT_ORIGIN = "the default"
@@ -54,9 +55,9 @@ class EmbedderSettings(Section, at="embedder"):
     timeout_s: float = setting(10.0, Number(0.001, 3_600), "How long one request to the server may take, in seconds.")
 
 
-def _id(name: str) -> Any:
+def _id(name: str, *reserved: str) -> Any:
     text = f"The {name} that commands act as, unless `--{name}` is given."
-    return setting(None, Text(validation.ID_CHARACTERS), text, f"RECOLLECT_{name.upper()}")
+    return setting(None, Text(validation.ID_CHARACTERS, reserved), text, f"RECOLLECT_{name.upper()}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class IdentitySettings(Section, at="identity"):
     """As whom the command line acts. Each id is settled by itself; without any user, the user is `default`."""
 
     agent: str | None = _id("agent")
-    user: str | None = _id("user")
+    user: str | None = _id("user", DEFAULT_USER)
     session: str | None = _id("session")
     project: str | None = _id("project")
     team: str | None = _id("team")
@@ -77,11 +78,13 @@ _COUNT = Number(0, 1_000_000_000_000, whole=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings(Section, at="limits"):
-    """How much one agent may keep in its working memory; `memories.agent(limits=)` overrides it for one agent."""
+    """How much one agent may keep in its working memory and in its context; `limits=` and `context_tokens=` of
+    `memories.agent` override it for one agent."""
 
     entries: int = setting(10_000, _COUNT, "Entries of one agent, scopes included.")
     entry_bytes: int = setting(1024 * 1024, _COUNT, "Bytes of one entry: value and metadata as JSON.")
     scopes: int = setting(100, _COUNT, "Open scopes of one agent.")
+    context_tokens: int = setting(8_000, Number(1, 2**53, whole=True), "Tokens in the context of one agent.")
 
 
 HOURS = Number(0.001, 10_000_000, none="never")

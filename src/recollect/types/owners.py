@@ -3,6 +3,9 @@
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
+DEFAULT_USER = "default"
+"""The user of an agent and of a command that are given without a user id. Reserved: no caller may name it."""
+
 
 class Layer(StrEnum):
     """The seven layers of ownership in order of precedence, most specific first.

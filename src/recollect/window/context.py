@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect import validation
 from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
+from recollect.instrument import anamed, named
 from recollect.text.recall_markers import own_words
 from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window import compaction, offload, prompt_assembly, snapshot
@@ -90,6 +91,7 @@ class ContextWindow:
     def __len__(self) -> int:
         return len(self._items)
 
+    @named
     def add(
         self,
         role: Role | RoleName,
@@ -128,14 +130,17 @@ class ContextWindow:
             self._used += item.tokens
             return item
 
+    @named
     def pin(self, id: str) -> ContextItem:
         """Protect an item from compaction."""
         return self._set_pinned(id, True)
 
+    @named
     def unpin(self, id: str) -> ContextItem:
         """Allow compaction to remove an item."""
         return self._set_pinned(id, False)
 
+    @named
     def remove(self, id: str) -> ContextItem:
         """Remove an item, pinned or not; ``NotFound`` if it does not exist."""
         with self._lock:
@@ -144,6 +149,7 @@ class ContextWindow:
             self._used -= item.tokens
             return item
 
+    @named
     def clear(self, *, keep_pinned: bool = False) -> int:
         """Remove all items, or all but the pinned ones; returns how many were removed."""
         keep = validation.flag("keep_pinned", keep_pinned)
@@ -152,6 +158,7 @@ class ContextWindow:
             self._set_items(item for item in self._items.values() if keep and item.pinned)
             return before - len(self._items)
 
+    @named
     def compact(
         self,
         target_tokens: int | None = None,
@@ -171,6 +178,7 @@ class ContextWindow:
         self._check_same(before, done)
         return self._exchange(before, offload.settled(done, self._kept(done)))
 
+    @anamed
     async def acompact(self, target_tokens: int | None = None, *, summariser: AsyncSummariser) -> Compaction:
         """``compact`` by an async summariser. Removed items are stored in a thread: the event loop is not blocked."""
         from asyncio import to_thread  # lazy: a caller that awaits has it loaded, others do not need it
@@ -203,6 +211,7 @@ class ContextWindow:
             )
         return self._clock()
 
+    @named
     def compose(
         self,
         query: str | None = None,
@@ -253,6 +262,7 @@ class ContextWindow:
                 max_tokens=self._max_tokens, items=tuple(self._items.values()), numbered=self._numbered
             )
 
+    @named
     def restore(self, state: WindowSnapshot | Mapping[str, Any]) -> None:
         """Replace all items by those of a snapshot.
 
@@ -303,7 +313,7 @@ class ContextWindow:
         return LimitReached(
             f"{field} has {tokens} tokens, {self._max_tokens - used} of {self._max_tokens} are free",
             details={"field": field, "tokens": tokens, "used_tokens": used, "max_tokens": self._max_tokens},
-            hint="compact the window, or raise max_tokens",
+            hint="compact the window, or raise its limit: limits.context_tokens of an agent, max_tokens of a window",
         )
 
     def _set_items(self, items: Iterable[ContextItem]) -> None:

@@ -26,12 +26,15 @@ class AgentState:
     def __init__(
         self,
         agent_id: str,
+        user_id: str,
+        *,
         clock: Callable[[], datetime],
         bus: EventBus | None,
         limits: Limits,
         entropy: Callable[[int], bytes],
     ) -> None:
         self.id = agent_id
+        self.user_id = user_id
         self.clock = clock
         self.limits = limits
         self.lock = threading.RLock()

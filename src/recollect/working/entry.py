@@ -155,9 +155,17 @@ class Slot:
         )
 
 
+def checked_name(field: str, value: object) -> str:
+    """One line of text that is not blank."""
+    name = validation.line(field, value)
+    if name.isspace():
+        raise InvalidInput(f"{field} is blank", details={"field": field}, hint="use a name that can be seen")
+    return name
+
+
 def checked_key(value: object) -> str:
     """A valid key as an exact ``str``: a subclass could run its own code during lookups."""
-    key = validation.line("key", value)
+    key = checked_name("key", value)
     return key if type(key) is str else str.__str__(key)
 
 
@@ -167,7 +175,7 @@ def checked_size(key: str, slot: Slot, limit: int) -> Slot:
         raise ContentTooLong(
             f"the entry {quoted(key)} has {slot.size} bytes, the limit is {limit}",
             details={"field": "value", "key": key, "bytes": slot.size, "limit": limit},
-            hint="split it, keep a reference to a file instead, or raise limits.entry_bytes",
+            hint="split it, keep it in a file, or raise limits.entry_bytes, in the settings or by agent(limits=)",
         )
     return slot
 

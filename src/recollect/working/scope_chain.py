@@ -7,8 +7,9 @@ from inspect import isawaitable
 from typing import Any, TypeVar, overload
 
 from recollect import codec, validation
-from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
+from recollect.errors import InvalidInput, LimitReached, RecollectError, ScopeDisposed
 from recollect.events import WorkingMemoryRemoved, WorkingMemorySet
+from recollect.instrument import anamed, named
 from recollect.types import MemoryType, MemoryTypeName
 from recollect.types.memory import DEFAULT_IMPORTANCE
 from recollect.working.agent_state import AgentState
@@ -85,29 +86,34 @@ class Level:
         The value is stored as JSON: later changes to the object do not affect the entry. Raises ``ContentTooLong`` or
         ``LimitReached`` beyond the limits, ``InvalidInput`` for a value that is not JSON.
         """
-        if key.__class__ is not str or key not in self._slots:  # an existing key is valid
-            key = checked_key(key)
-        agent, now = self._agent, self._clock()
-        limit = agent.limits.entry_bytes
-        content = encode(key, value, limit)
-        ends = None if expires_at is None and ttl is None else expiry(now, expires_at, ttl)
-        if type is None and metadata is None and tags == () and importance is DEFAULT_IMPORTANCE:
-            attributes = DEFAULT_ATTRIBUTES
-        else:
-            attributes = Attributes(
-                DEFAULT_ATTRIBUTES.type if type is None else validation.choice("type", MemoryType, type),
-                validation.unit("importance", importance),
-                validation.tags(tags),
-                NO_METADATA if metadata is None else encode_metadata(metadata),
-            )
-        slot = checked_size(key, Slot(content, type_name(value), now, ends, attributes), limit)
-        with self._lock:
-            if self._disposed:
-                self._check()
-            is_update = self._put(key, slot)
+        try:  # not by ``named``: a call more would be felt here
+            if key.__class__ is not str or key not in self._slots:  # an existing key is valid
+                key = checked_key(key)
+            agent, now = self._agent, self._clock()
+            limit = agent.limits.entry_bytes
+            content = encode(key, value, limit)
+            ends = None if expires_at is None and ttl is None else expiry(now, expires_at, ttl)
+            if type is None and metadata is None and tags == () and importance is DEFAULT_IMPORTANCE:
+                attributes = DEFAULT_ATTRIBUTES
+            else:
+                attributes = Attributes(
+                    DEFAULT_ATTRIBUTES.type if type is None else validation.choice("type", MemoryType, type),
+                    validation.unit("importance", importance),
+                    validation.tags(tags),
+                    NO_METADATA if metadata is None else encode_metadata(metadata),
+                )
+            slot = checked_size(key, Slot(content, type_name(value), now, ends, attributes), limit)
+            with self._lock:
+                if self._disposed:
+                    self._check()
+                is_update = self._put(key, slot)
+        except RecollectError as error:
+            error.operation = error.operation or "set"
+            raise
         if agent.bus.handlers:
             self._emit_set(key, slot, is_update, now)
 
+    @named
     def remove(self, key: str) -> bool:
         """Remove a key from this level; returns whether it existed. A shadowed entry becomes visible again."""
         key, now = checked_key(key), self._clock()
@@ -140,6 +146,7 @@ class Level:
         expires_at: datetime | None = ...,
         ttl: timedelta | None = ...,
     ) -> Any: ...
+    @named
     def get_or_set(
         self,
         key: str,
@@ -189,6 +196,7 @@ class Level:
         expires_at: datetime | None = ...,
         ttl: timedelta | None = ...,
     ) -> Any: ...
+    @anamed
     async def aget_or_set(
         self,
         key: str,
@@ -283,25 +291,30 @@ class Level:
 
         Raises ``InvalidInput`` if the value does not fit the type.
         """
-        if key.__class__ is not str:
-            key = checked_key(key)
-        slot, now = self._readable.get(key), self._clock()
-        if slot is None or slot.expires_at is not None:
-            with self._lock:
-                if self._disposed:
-                    self._check()
-                slot = self._find(key, now)
-            if slot is None:
-                checked_key(key)
-                return default
-        key_state = slot.key_state
-        key_state.access_count += 1
-        key_state.last_accessed_at = now
-        try:
-            return codec.decode_json(slot.content) if type is None else codec.decode_as(slot.content, type)
-        except CODEC_ERRORS as error:
-            raise undecodable(key, type, error) from None
+        try:  # as in ``set``
+            if key.__class__ is not str:
+                key = checked_key(key)
+            slot, now = self._readable.get(key), self._clock()
+            if slot is None or slot.expires_at is not None:
+                with self._lock:
+                    if self._disposed:
+                        self._check()
+                    slot = self._find(key, now)
+                if slot is None:
+                    checked_key(key)
+                    return default
+            key_state = slot.key_state
+            key_state.access_count += 1
+            key_state.last_accessed_at = now
+            try:
+                return codec.decode_json(slot.content) if type is None else codec.decode_as(slot.content, type)
+            except CODEC_ERRORS as error:
+                raise undecodable(key, type, error) from None
+        except RecollectError as error:
+            error.operation = error.operation or "get"
+            raise
 
+    @named
     def contains(self, key: str) -> bool:
         """Whether a key is visible from this level."""
         key, now = checked_key(key), self._clock()
@@ -312,6 +325,7 @@ class Level:
     def __contains__(self, key: str) -> bool:
         return self.contains(key)
 
+    @named
     def entry(self, key: str) -> Entry | None:
         """The visible entry of a key with its attributes. Does not count as an access."""
         key, now = checked_key(key), self._clock()
@@ -320,10 +334,12 @@ class Level:
             slot = self._find(key, now)
         return None if slot is None else slot.entry(key)
 
+    @named
     def all(self) -> dict[str, Entry]:
         """All visible entries by key, without shadowed ones."""
         return {key: slot.entry(key) for key, slot in self._visible().items()}
 
+    @named
     def keys(self) -> tuple[str, ...]:
         """All visible keys."""
         return tuple(self._visible())
@@ -332,6 +348,12 @@ class Level:
 
     def _check(self) -> None:
         """Raise ``ScopeDisposed`` after disposal."""
+        if self._disposed and self._parent is None:
+            raise ScopeDisposed(
+                f"the working memory of the agent {quoted(self._agent.id)} ended with its last handle",
+                details={"agent": self._agent.id},
+                hint="get a new handle from memories.agent(...)",
+            )
         if self._disposed:
             raise ScopeDisposed(
                 f"scope {quoted(self._name or '')} was disposed, itself or with an enclosing scope",
@@ -423,7 +445,7 @@ class Level:
             raise LimitReached(
                 f"cannot add {quoted(key)}: the agent has {agent.entries} entries, the limit is {limit}",
                 details={"field": "key", "key": key, "entries": agent.entries, "limit": limit},
-                hint="remove entries, dispose scopes, or raise limits.entries",
+                hint="remove entries, dispose scopes, or raise limits.entries, in the settings or by agent(limits=)",
             )
 
     def _take_over(self, key: str, slot: Slot) -> None:
@@ -454,6 +476,7 @@ class Level:
                 WorkingMemorySet(
                     at=now,
                     agent_id=self._agent.id,
+                    user_id=self._agent.user_id,
                     key=key,
                     type_name=slot.type_name,
                     is_update=is_update,
@@ -465,5 +488,12 @@ class Level:
     def _emit_removed(self, key: str, now: datetime) -> None:
         if self._agent.bus.wants(WorkingMemoryRemoved):
             self._agent.bus.emit(
-                WorkingMemoryRemoved(at=now, agent_id=self._agent.id, key=key, scope_id=self._id, scope_name=self._name)
+                WorkingMemoryRemoved(
+                    at=now,
+                    agent_id=self._agent.id,
+                    user_id=self._agent.user_id,
+                    key=key,
+                    scope_id=self._id,
+                    scope_name=self._name,
+                )
             )

@@ -6,8 +6,9 @@ from typing import Any, TypeVar, overload
 from recollect import logs, validation
 from recollect.errors import LimitReached
 from recollect.events import WorkingScopeCreated, WorkingScopeDisposed
+from recollect.instrument import named
 from recollect.working.agent_state import AgentState
-from recollect.working.entry import Entry, Slot, checked_key, decode, quoted
+from recollect.working.entry import Entry, Slot, checked_key, checked_name, decode, quoted
 from recollect.working.scope_chain import Level, atomic
 
 T = TypeVar("T")
@@ -57,14 +58,17 @@ class WorkingScope(Level):
         return self._disposed
 
     @property
+    @named
     def local_count(self) -> int:
         """The number of entries in this scope itself."""
         return len(self._local_slots())
 
+    @named
     def create_scope(self, name: str) -> "WorkingScope":
         """Create a scope within this one."""
         return new_scope(self, name)
 
+    @named
     def children(self) -> tuple["WorkingScope", ...]:
         """The scopes directly within this one, oldest first."""
         with self._lock:
@@ -77,6 +81,7 @@ class WorkingScope(Level):
     def get_local(self, key: str, *, type: type[T], default: D) -> T | D: ...
     @overload
     def get_local(self, key: str, *, type: Any = ..., default: Any = ...) -> Any: ...
+    @named
     def get_local(self, key: str, *, type: Any = None, default: Any = None) -> Any:
         """Like ``get``, without looking further than this scope."""
         key, now = checked_key(key), self._clock()
@@ -85,6 +90,7 @@ class WorkingScope(Level):
             slot = None if self._local(key, now) is None else self._touch(key, now)
         return default if slot is None else decode(key, slot.content, type)
 
+    @named
     def contains_local(self, key: str) -> bool:
         """Whether this scope itself has a key."""
         key, now = checked_key(key), self._clock()
@@ -92,10 +98,12 @@ class WorkingScope(Level):
             self._check()
             return self._local(key, now) is not None
 
+    @named
     def local_entries(self) -> dict[str, Entry]:
         """The entries of this scope itself, by key."""
         return {key: slot.entry(key) for key, slot in self._local_slots().items()}
 
+    @named
     def merge_to_parent(self, *, overwrite: bool = True) -> int:
         """Move the entries of this scope to its parent, with ids and counters; returns how many were moved.
 
@@ -147,7 +155,7 @@ class WorkingScope(Level):
 def new_scope(parent: Level, name: str) -> WorkingScope:
     """Create a scope on a level and emit ``WorkingScopeCreated``."""
     agent = parent._agent
-    name, now = validation.line("name", name), agent.clock()
+    name, now = checked_name("name", name), agent.clock()
     with agent.lock:
         parent._check()
         count = len(agent.scopes)
@@ -155,13 +163,20 @@ def new_scope(parent: Level, name: str) -> WorkingScope:
             raise LimitReached(
                 f"cannot create scope {quoted(name)}: the agent has {count} scopes, the limit is {agent.limits.scopes}",
                 details={"field": "name", "name": name, "scopes": count, "limit": agent.limits.scopes},
-                hint="dispose finished scopes, or raise limits.scopes",
+                hint="dispose finished scopes, or raise limits.scopes, in the settings or by agent(limits=)",
             )
         scope = WorkingScope(agent, parent, agent.new_id(now), name)
         agent.scopes[scope.id] = scope
     if agent.bus.wants(WorkingScopeCreated):
         agent.bus.emit(
-            WorkingScopeCreated(at=now, agent_id=agent.id, scope_id=scope.id, scope_name=name, parent_id=parent._id)
+            WorkingScopeCreated(
+                at=now,
+                agent_id=agent.id,
+                user_id=agent.user_id,
+                scope_id=scope.id,
+                scope_name=name,
+                parent_id=parent._id,
+            )
         )
     return scope
 
@@ -185,6 +200,7 @@ def dispose_scopes(agent: AgentState, first: WorkingScope | None = None) -> int:
                 WorkingScopeDisposed(
                     at=now,
                     agent_id=agent.id,
+                    user_id=agent.user_id,
                     scope_id=scope.id,
                     scope_name=scope.name,
                     entries_cleared=count,

@@ -14,6 +14,7 @@ from recollect.working.entry import (
     Limits,
     Slot,
     checked_key,
+    checked_name,
     checked_size,
     encode_metadata,
     quoted,
@@ -41,6 +42,8 @@ class ScopeSnapshot:
 class WorkingSnapshot:
     """An agent's whole working memory at one moment. Each scope comes after its parent.
 
+    Snapshots of release 0.1 do not name the user.
+
     >>> from datetime import UTC
     >>> snapshot = WorkingSnapshot(agent_id="debugger", taken_at=datetime(2026, 1, 7, tzinfo=UTC))
     >>> WorkingSnapshot.from_json(snapshot.to_json()) == snapshot
@@ -51,6 +54,7 @@ class WorkingSnapshot:
     taken_at: datetime
     entries: tuple[Entry, ...] = ()
     scopes: tuple[ScopeSnapshot, ...] = ()
+    user_id: str | None = None
     version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
@@ -73,8 +77,9 @@ def _wrong(what: str, hint: str) -> InvalidInput:
 Slots = dict[str, Slot]
 
 
-def checked(snapshot: object, agent_id: str, limits: Limits, now: datetime) -> dict[str | None, Slots]:
-    """The slots of each level by scope id, ``None`` for the root level, without expired entries.
+def checked(snapshot: object, subject: tuple[str, str], limits: Limits, now: datetime) -> dict[str | None, Slots]:
+    """The slots of each level by scope id, ``None`` for the root level, without expired entries. The ``subject`` is the
+    agent and the user to which the snapshot must belong.
 
     Raises ``InvalidInput`` for a malformed snapshot and ``LimitReached`` for one above the limits.
     """
@@ -82,12 +87,13 @@ def checked(snapshot: object, agent_id: str, limits: Limits, now: datetime) -> d
         raise _wrong(f"must be a WorkingSnapshot, not {type(snapshot).__name__}", "read it with from_json")
     if snapshot.version != FORMAT_VERSION:
         raise _wrong(f"has version {snapshot.version}, this release reads {FORMAT_VERSION}", "upgrade")
-    if snapshot.agent_id != agent_id:
-        raise _wrong("belongs to another agent", "restore it into the working memory of the same agent")
+    if (snapshot.agent_id, snapshot.user_id or subject[1]) != subject:
+        hint = "restore it into the working memory of the same agent and user"
+        raise _wrong("belongs to another agent or to another user", hint)
     levels: dict[str | None, Slots] = {None: _slots(snapshot.entries, limits, now)}
     for scope in snapshot.scopes:
         validation.line("snapshot.scopes.id", scope.id)
-        validation.line("snapshot.scopes.name", scope.name)
+        checked_name("snapshot.scopes.name", scope.name)
         if scope.id in levels or scope.parent_id not in levels:
             raise _wrong("has a duplicate scope, or a scope before its parent", "restore an unmodified snapshot")
         levels[scope.id] = _slots(scope.entries, limits, now)
@@ -102,7 +108,7 @@ def _fits(what: str, count: int, limit: int) -> None:
             f"the snapshot has {count} {what}, the limit is {limit}",
             operation="restore",
             details={"field": "snapshot", what: count, "limit": limit},
-            hint=f"raise limits.{what}",
+            hint=f"raise limits.{what}, in the settings or by agent(limits=)",
         )
 
 

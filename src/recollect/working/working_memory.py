@@ -8,6 +8,8 @@ from datetime import datetime
 from recollect import logs, validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
+from recollect.instrument import named, unwatch
+from recollect.types.owners import DEFAULT_USER
 from recollect.working.agent_state import AgentState
 from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
 from recollect.working.scope_chain import Level, atomic
@@ -51,20 +53,29 @@ class WorkingMemory(Level):
         self,
         agent_id: str,
         *,
+        user_id: str = DEFAULT_USER,
         clock: Callable[[], datetime],
         bus: EventBus | None = None,
         limits: Limits = DEFAULT_LIMITS,
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         validation.line("agent_id", agent_id, validation.ID_CHARACTERS)
+        validation.line("user_id", user_id, validation.ID_CHARACTERS)
         if not isinstance(limits, Limits):
             raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
-        super().__init__(AgentState(agent_id, clock, bus, limits, entropy), None, None, None)
+        super().__init__(
+            AgentState(agent_id, user_id, clock=clock, bus=bus, limits=limits, entropy=entropy), None, None, None
+        )
 
     @property
     def agent_id(self) -> str:
         """The id of the agent."""
         return self._agent.id
+
+    @property
+    def user_id(self) -> str:
+        """The id of the user for whom the agent works."""
+        return self._agent.user_id
 
     @property
     def limits(self) -> Limits:
@@ -77,18 +88,38 @@ class WorkingMemory(Level):
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
+    @named
     def clear(self, *, scopes: bool = False) -> int:
         """Remove all entries of the root level and, with ``scopes``, dispose all scopes; returns the entry count."""
         validation.flag("scopes", scopes)
+        with self._lock:
+            self._check()
+        return self._clear(scopes)
+
+    def _clear(self, scopes: bool) -> int:
         ended = dispose_scopes(self._agent) if scopes else 0
         now = self._clock()
         with self._lock:
             count = self._empty(now)
         logs.working_memory_cleared(self._agent.id, count)
         if self._agent.bus.wants(WorkingMemoryCleared):
-            self._agent.bus.emit(WorkingMemoryCleared(at=now, agent_id=self._agent.id, entries_cleared=count))
+            self._agent.bus.emit(
+                WorkingMemoryCleared(
+                    at=now, agent_id=self._agent.id, user_id=self._agent.user_id, entries_cleared=count
+                )
+            )
         return count + ended
 
+    def _close(self) -> None:
+        """Empty working memory for good: the last handle of the agent was closed."""
+        with self._lock:
+            self._disposed = True  # first: nothing may be set after the rest
+            scopes = scopes_of(self._agent)
+        self._clear(scopes=True)
+        for level in (self, *scopes):
+            unwatch(level)  # wrapped methods refer to their level in a circle
+
+    @named
     def create_scope(self, name: str) -> WorkingScope:
         """Create a scope on the root level. Use it in a ``with`` block, or dispose it."""
         return new_scope(self, name)
@@ -98,6 +129,7 @@ class WorkingMemory(Level):
         with self._lock:
             return tuple(scopes_of(self._agent))
 
+    @named
     def stats(self) -> WorkingStats:
         """Statistics over all levels."""
         levels = self._levels()
@@ -112,12 +144,14 @@ class WorkingMemory(Level):
             scope_fallbacks=self._agent.fallbacks,
         )
 
+    @named
     def snapshot(self) -> WorkingSnapshot:
         """A consistent snapshot of all levels."""
         now = self._clock()
         (_, own), *scopes = self._levels()
         return WorkingSnapshot(
             agent_id=self._agent.id,
+            user_id=self._agent.user_id,
             taken_at=now,
             entries=_entries(own),
             scopes=tuple(
@@ -127,6 +161,7 @@ class WorkingMemory(Level):
             ),
         )
 
+    @named
     def restore(self, snapshot: WorkingSnapshot) -> None:
         """Replace everything by a snapshot. An invalid snapshot raises ``InvalidInput`` and changes nothing.
 
@@ -134,8 +169,9 @@ class WorkingMemory(Level):
         handle, see ``active_scopes``; one that was created since is disposed. No events are emitted.
         """
         agent, now = self._agent, self._clock()
-        restored = checked(snapshot, agent.id, agent.limits, now)
+        restored = checked(snapshot, (agent.id, agent.user_id), agent.limits, now)
         with agent.lock:
+            self._check()
             levels: dict[str | None, Level] = {None: self}
             for saved in snapshot.scopes:
                 levels[saved.id] = self._scope_for(saved, levels[saved.parent_id])
@@ -159,6 +195,7 @@ class WorkingMemory(Level):
         """Each level with a copy of its slots, the root level first."""
         now = self._clock()
         with self._lock:
+            self._check()
             levels = [self, *self._agent.scopes.values()]
             for level in levels:
                 level._sweep(now)
