@@ -167,8 +167,7 @@ def update(
     vector: Vector | Iterable[float] | None,
 ) -> Memory:
     """Append the version that the changes lead to, unless they change nothing."""
-    if if_version is not None:
-        validation.integer("if_version", if_version, 1, 2**62)
+    _check_expected(if_version)
     given = None if vector is None else embedding.given(engine, [vector])[0]
     embedded: dict[tuple[str, ...], Made] = {}
 
@@ -183,7 +182,7 @@ def update(
         memory = unseal(engine.accesses.dressed(stored))
         if not filters.visible(memory, now):
             return None
-        _check_version(memory, if_version)
+        _check_version(stored, if_version)
         after = drafts.updated(memory, changes, now)
         if after is memory and given is None:
             return None
@@ -208,20 +207,34 @@ def update(
     return memory
 
 
-def _check_version(memory: Memory, if_version: int | None) -> None:
-    if if_version is not None and memory.version != if_version:
+def _check_expected(if_version: int | None) -> None:
+    if if_version is not None:
+        validation.integer("if_version", if_version, 1, 2**62)
+
+
+def _check_version(stored: Stored, if_version: int | None) -> None:
+    if if_version is not None and stored.version != if_version:
         raise Conflict(
-            f"memory {memory.id!r} is at version {memory.version}, not {if_version}",
-            details={"memory_id": memory.id, "version": memory.version, "if_version": if_version},
+            f"memory {stored.id!r} is at version {stored.version}, not {if_version}",
+            details={"memory_id": stored.id, "version": stored.version, "if_version": if_version},
             hint="read it again and repeat the change",
         )
 
 
-def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None) -> bool:
-    """Forget a memory, or erase it."""
+def forget(
+    engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None, if_version: int | None = None
+) -> bool:
+    """Forget a memory, or erase it; with ``if_version`` only if it is still at that version."""
     validation.flag("permanent", permanent)
     validation.optional_line("reason", reason)
-    _, done = _decided(engine, owners, id, _forgetting(engine, permanent=permanent, reason=reason))
+    _check_expected(if_version)
+    forgetting = _forgetting(engine, permanent=permanent, reason=reason)
+
+    def decide(stored: Stored, now: datetime) -> Prepared | None:
+        _check_version(stored, if_version)
+        return forgetting(stored, now)
+
+    _, done = _decided(engine, owners, id, decide)
     if done is not None:
         _announce(engine, events.MemoryForgotten, done[1], permanent=permanent, reason=reason)
     return done is not None
@@ -238,10 +251,12 @@ def _forgetting(engine: Engine, *, permanent: bool, reason: str | None) -> Decid
     return decide
 
 
-def restore(engine: Engine, owners: Owners, id: str) -> bool:
-    """Make a forgotten memory active again."""
+def restore(engine: Engine, owners: Owners, id: str, *, if_version: int | None = None) -> bool:
+    """Make a forgotten memory active again; with ``if_version`` only if it is still at that version."""
+    _check_expected(if_version)
 
     def decide(stored: Stored, now: datetime) -> Prepared | None:
+        _check_version(stored, if_version)
         if stored.facets["state"] != State.FORGOTTEN:
             return None
         return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
