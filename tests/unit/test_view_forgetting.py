@@ -1,7 +1,7 @@
 """Forgetting for a while, for good, and taking it back."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -130,7 +130,9 @@ def test_erased_content_is_in_no_file(file_opener: Opener, tmp_path: Any) -> Non
 
 @pytest.mark.req("L7")
 def test_an_expired_memory_can_be_forgotten_and_erased(view: View, clock: HandClock) -> None:
-    one, two = (view.add(text, expires_at=clock.time) for text in ("one", "two"))
+    ends = clock.time + timedelta(seconds=1)
+    one, two = (view.add(text, expires_at=ends) for text in ("one", "two"))
+    clock.forward(seconds=1)
     assert view.get(one.id) is None
     assert view.forget(one.id)
     assert view.forget(two.id, permanent=True)

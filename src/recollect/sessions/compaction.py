@@ -7,8 +7,8 @@ from math import prod
 
 from recollect import events, logs, statistics
 from recollect.engine.core import ATTEMPTS, Engine
+from recollect.engine.revisions import erasure
 from recollect.engine.sealing import unseal
-from recollect.engine.writing import erasure
 from recollect.errors import Conflict
 from recollect.lifecycle import decay
 from recollect.types import (
