@@ -177,17 +177,17 @@ def _forgetting(engine: Engine, *, permanent: bool, reason: str | None) -> Decid
     return decide
 
 
-def restore(engine: Engine, owners: Owners, id: str, *, if_version: int | None = None) -> bool:
-    """Make a forgotten memory active again; with ``if_version`` only if it is still at that version."""
+def restore(engine: Engine, scope: Scope, id: str, *, if_version: int | None = None) -> bool:
+    """Make a forgotten or archived memory active again; with ``if_version`` only if it is still at that version."""
     _check_expected(if_version)
 
     def decide(stored: Stored, now: datetime) -> Prepared | None:
         _check_version(stored, if_version)
-        if stored.facets["state"] != State.FORGOTTEN:
+        if stored.facets["state"] == State.ACTIVE:
             return None
         return revisions.moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
 
-    _, done = _decided(engine, owners, id, decide)
+    _, done = _decided(engine, scope.owners, id, decide, within=scope)
     if done is not None:
         _announce(engine, events.MemoryRestored, done[1])
     return done is not None

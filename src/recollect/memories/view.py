@@ -459,7 +459,7 @@ class View:
 
     @long_term
     def restore(self, id: str, *, if_version: int | None = None) -> bool:
-        """Bring a forgotten memory back; ``False`` if none of that id is forgotten.
+        """Bring a forgotten or archived memory back; ``False`` if none of that id is forgotten or archived.
 
         With ``if_version`` this happens only if the memory is still at that version, otherwise it is a ``Conflict``.
 
@@ -468,4 +468,4 @@ class View:
         ...     memories.view(user="ada").restore("unknown")
         False
         """
-        return writing.restore(self._engine, self._owners, id, if_version=if_version)
+        return writing.restore(self._engine, self._scope, id, if_version=if_version)

@@ -25,7 +25,8 @@ class TagUsage:
 class Stats:
     """Statistics of the memories in a view.
 
-    ``bytes_used`` counts encoded content and metadata, and vectors. ``bytes_limit`` is ``None`` without a plan. The
+    ``forgotten`` counts expired memories as well. ``bytes_used`` counts encoded content and metadata, and vectors; what
+    is archived counts for nothing. ``bytes_limit`` is ``None`` without a plan. The
     embedding figures count from the opening of the database.
 
     >>> import recollect
@@ -39,6 +40,7 @@ class Stats:
 
     active: int = 0
     forgotten: int = 0
+    archived: int = 0
     bytes_used: int = 0
     bytes_limit: int | None = None
     by_type: Mapping[MemoryType, int] = field(default_factory=dict)
