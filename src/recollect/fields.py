@@ -152,7 +152,7 @@ _SET_BY_CALLERS = (
     _line("language", "The language of the content, such as en."),
     _line("author", "Who said or wrote it.", stored=Stored.FACET),
     _line("role", "The role in which the author said it, such as user or assistant."),
-    _line("session", "The conversation in which it was said.", compared=False, stored=Stored.FACET),
+    _line("session", "The conversation in which it was said.", stored=Stored.FACET),
     _line("type_name", "A type of your own, in addition to the built-in one."),
     _unit("confidence", "How certain the memory is, from 0 to 1."),
     _unit("relevance", "How relevant the memory is, from 0 to 1."),

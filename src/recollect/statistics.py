@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from recollect import codec, filters
-from recollect.types import MemoryType, Stats, Stored, TagUsage
+from recollect.types import MemoryType, State, Stats, Stored, TagUsage
 
 TOP_TAGS = 20
 
 
 def tally(memories: Iterable[Stored], now: datetime) -> Stats:
-    """Count the memories of a view. Those that take no part in recall count as forgotten, and their bytes as used."""
-    active = forgotten = used = 0
+    """Count the memories of a view. Expired ones count as forgotten; the bytes of archived ones count for nothing."""
+    active = forgotten = archived = used = 0
     by_type: Counter[MemoryType] = Counter()
     tags: Counter[str] = Counter()
     created: list[int] = []
@@ -20,7 +20,10 @@ def tally(memories: Iterable[Stored], now: datetime) -> Stats:
     for one in memories:
         used += footprint(one)
         if not visible(one):
-            forgotten += 1
+            if one.facets["state"] == State.ARCHIVED:
+                archived += 1
+            else:
+                forgotten += 1
             continue
         active += 1
         by_type[MemoryType(one.facets["type"])] += 1
@@ -29,6 +32,7 @@ def tally(memories: Iterable[Stored], now: datetime) -> Stats:
     return Stats(
         active=active,
         forgotten=forgotten,
+        archived=archived,
         bytes_used=used,
         by_type=dict(sorted(by_type.items())),
         top_tags=top(tags.items()),
@@ -44,5 +48,7 @@ def top(tags: Iterable[tuple[str, int]]) -> tuple[TagUsage, ...]:
 
 
 def footprint(stored: Stored) -> int:
-    """The bytes that a memory counts for, its vector included if that was read."""
+    """The bytes that a memory counts for, its vector included if that was read; what is archived counts for nothing."""
+    if stored.facets.get("state") == State.ARCHIVED:
+        return 0
     return int(stored.facets["bytes"]) + (len(stored.vector.data) if stored.vector else 0)

@@ -136,6 +136,14 @@ def optional_moment(field: str, value: object) -> datetime | None:
     return None if value is None else moment(field, value)
 
 
+def future(field: str, value: object, now: datetime) -> datetime:
+    """An aware datetime in UTC that is still to come: what ends before it begins would never be seen."""
+    at = moment(field, value)
+    if at <= now:
+        raise _wrong(field, "is not in the future", f"it is {now:%Y-%m-%d %H:%M} UTC now; use a later time")
+    return at
+
+
 def choice(field: str, kind: type[K], value: object) -> K:
     """A member of an enumeration, from the member or its value."""
     if isinstance(value, kind):

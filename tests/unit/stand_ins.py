@@ -98,14 +98,17 @@ class Opener:
         embedder: Embedder | str | None = None,
         name: str = "memory",
         plan: recollect.entitlements.Plan | str | None = None,
+        settings: dict[str, Any] | None = None,
     ) -> recollect.Memories:
         path = self._folder / f"{name}.db"
         # How durable a write is, other tests find out; these need only be fast.
         relaxed: DurabilityName | None = None if path.exists() else "relaxed"
         memories = (
-            recollect.open("ram:", clock=clock, embedder=embedder, plan=plan)
+            recollect.open("ram:", clock=clock, embedder=embedder, plan=plan, settings=settings)
             if self.kind == "ram"
-            else recollect.open(f"{self.kind}:{path}", clock=clock, embedder=embedder, durability=relaxed, plan=plan)
+            else recollect.open(
+                f"{self.kind}:{path}", clock=clock, embedder=embedder, durability=relaxed, plan=plan, settings=settings
+            )
         )
         self._opened.append(memories)
         return memories

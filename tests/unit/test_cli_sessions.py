@@ -171,17 +171,18 @@ def test_every_view_of_sessions_fits_its_terminal(tmp_path: Path, columns: int) 
 
 
 @pytest.mark.req("J9")
-def test_a_session_is_compacted_after_asking(terminal: Terminal) -> None:
+def test_a_session_is_purged_after_asking(terminal: Terminal) -> None:
     terminal.json("sessions", "create", "monday")
     in_monday(terminal, "Use OAuth2", "Rotate tokens")
     [gone, _] = terminal.json("sessions", "memories")["memories"]
     terminal.json("forget", gone["id"], "--session", "monday")
-    tried = terminal.json("compact", "monday", "--dry-run")
-    assert [(one["id"], one["reason"]) for one in tried["dropped"]] == [(gone["id"], "forgotten")]
-    refused = terminal("compact", "monday")
+    assert terminal.json("compact", "monday")["erased"] == []
+    tried = terminal.json("compact", "monday", "--purge", "--dry-run")
+    assert [(one["id"], one["reason"]) for one in tried["erased"]] == [(gone["id"], "forgotten")]
+    refused = terminal("compact", "monday", "--purge")
     assert (refused.code, "erase 1 memory of the session monday" in refused.err) == (2, True)
-    assert terminal.json("compact", "monday", "--yes")["bytes_after"] < tried["bytes_before"]
-    assert terminal("compact", "monday").code == 0  # nothing is left to ask about
+    assert terminal.json("compact", "monday", "--purge", "--yes")["bytes_after"] < tried["bytes_before"]
+    assert terminal("compact", "monday", "--purge").code == 0  # nothing is left to ask about
     assert terminal("compact", "nobody", "--yes").code == 3
 
 
@@ -190,6 +191,6 @@ def test_before_and_after_are_bars(tmp_path: Path) -> None:
         session = memories.view(agent="other").sessions.create("monday", config={"limit_bytes": 10_000})
         ids = [memory.id for memory in session.view.add_many([f"Fact {number}" for number in range(6)])]
         session.view.forget(ids[0])
-    shown = at_terminal(tmp_path, "compact", "monday", "--dry-run", columns=40, NO_COLOR="1").out
+    shown = at_terminal(tmp_path, "compact", "monday", "--purge", "--dry-run", columns=40, NO_COLOR="1").out
     assert [line.split()[0] for line in shown.splitlines()] == ["before", "after", "would"]
     assert "would erase 1: 1 forgotten" in shown

@@ -69,7 +69,7 @@ def test_files_become_shorter_and_nothing_else_changes(root: Path) -> None:
     with opened(root, embedder=HashingEmbedder(64)) as memories, opened(root) as other:
         session = memories.view(user="ada").sessions.load("monday")
         before = sizes(root)
-        session.compact()
+        session.compact(purge=True)
         after = sizes(root)
         assert after["vectors.jsonl"] < before["vectors.jsonl"] / 2
         assert after["accesses.jsonl"] < before["accesses.jsonl"]
@@ -117,7 +117,7 @@ def test_lines_that_only_a_person_can_judge_stay(root: Path) -> None:
     with file.open("ab") as appended:
         appended.write(b"my own note\n")
     with opened(root) as memories:
-        memories.view(user="ada").sessions.load("monday").compact()
+        memories.view(user="ada").sessions.load("monday").compact(purge=True)
     assert b"FIRST" in file.read_bytes()
     assert b"my own note" in file.read_bytes()
     assert b"second" not in file.read_bytes()
@@ -147,13 +147,33 @@ def test_a_crash_between_the_commit_and_the_exchange_is_made_good(root: Path, mo
         with monkeypatch.context() as patched:
             patched.setattr("recollect.stores.jsonl.disk.Disk.replace", crash)
             with pytest.raises(StoreError):
-                session.compact()
+                session.compact(purge=True)
     with opened(root) as memories:
         session = memories.view(user="ada").sessions.load("monday")
         assert [one.content for one in session.view.list()] == ["kept"]
         session.compact()
         assert memories.doctor().healthy
     assert b"secret" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.req("J9", "N3")
+def test_a_full_session_moves_memories_to_a_file_of_their_own(root: Path) -> None:
+    config = {"limit_bytes": 10_000, "compaction_threshold": 0.4}
+    with opened(root) as memories:
+        session = memories.view(user="ada").sessions.create("monday", config=config)
+        faded = session.view.add("faded" * 700, importance=0)
+        session.view.add("newer" * 600)
+        assert session.stats().archived == 1
+        assert memories.doctor().healthy
+    assert b"faded" not in (root / MONDAY / "memory.jsonl").read_bytes()
+    assert b"faded" in (root / MONDAY / "archive.jsonl").read_bytes()
+    with opened(root) as memories:
+        session = memories.view(user="ada").sessions.load("monday")
+        used = session.stats().bytes_used
+        assert (session.stats().archived, used < 4_000) == (1, True)
+        assert session.view.restore(faded.id)
+        assert session.stats().bytes_used > used
+        assert memories.doctor().healthy
 
 
 @pytest.mark.slow
@@ -178,7 +198,7 @@ def test_readers_see_everything_that_stays_while_others_compact(root: Path) -> N
             try:
                 for number in range(30):
                     session.view.forget(session.view.add(f"gone {number}").id)
-                    assert session.compact().count == 1
+                    assert session.compact(purge=True).count == 1
             finally:
                 done.set()
             assert reading.result() > 0
@@ -250,7 +270,7 @@ def test_when_to_compact_is_a_setting(root: Path, storage: dict[str, Any], own: 
     with opened(root) as memories:
         memories.on(SessionCompacted, told.append)
         session = memories.view(user="ada").sessions.create("monday", config=own)
-        session.view.forget(session.view.add("x" * 3_000).id)
+        session.view.add("x" * 3_500, importance=0)
         session.view.add("y" * 3_000)
     assert len(told) == compacts
 

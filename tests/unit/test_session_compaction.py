@@ -1,4 +1,4 @@
-"""Sessions near their limit are compacted: what was forgotten goes, then what hardly counts, and nothing else."""
+"""Sessions near their limit are compacted: what hardly counts is archived, and nothing is erased unless asked for."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recollect import Memories, MemoryType
 from recollect.entitlements import Plan
 from recollect.errors import InvalidInput, NotFound, QuotaExceeded
-from recollect.events import MemoryForgotten, SessionCompacted
+from recollect.events import MemoryArchived, MemoryForgotten, SessionCompacted
 from recollect.memories import Session, Sessions
 from recollect.sessions import compaction
 from recollect.testing.builders import START
@@ -60,38 +60,50 @@ def heard(memories: Memories) -> list[SessionCompacted]:
         max_size=12,
     ),
     st.none() | st.integers(0, 1200),
+    st.booleans(),
 )
-def test_what_goes_is_what_may_go_and_no_more_than_is_needed(found: list[dict[str, Any]], target: int | None) -> None:
-    sized = [
-        (replace(memory(f"number {number}", id=str(number)), **fields), 100) for number, fields in enumerate(found)
-    ]
-    going = compaction.chosen(sized, DecayPolicy(min_decay_factor=0), START, target)
+def test_what_goes_is_what_may_go_and_no_more_than_is_needed(
+    found: list[dict[str, Any]], target: int | None, purge: bool
+) -> None:
+    made = (replace(memory(f"number {number}", id=str(number)), **fields) for number, fields in enumerate(found))
+    sized = [(one, 0 if one.state is State.ARCHIVED else 100) for one in made]
+    archived, erased = compaction.chosen(sized, DecayPolicy(min_decay_factor=0), START, target, purge=purge)
+    going = [*archived, *erased]
     by_id = {one.id: one for one, _ in sized}
     gone = {one.id for one in going}
     assert len(gone) == len(going)
     assert not any(by_id[id].metadata.get("pinned") is True for id in gone)
+    assert purge or not erased
+    assert all(by_id[one.id].state is State.ACTIVE for one in archived)
     for one, _ in sized:
-        hidden = one.state is State.FORGOTTEN or (one.expires_at is not None and one.expires_at <= START)
-        if hidden and one.metadata.get("pinned") is not True:
-            assert one.id in gone
-        if one.state is State.ARCHIVED and not hidden:
+        expired = one.expires_at is not None and one.expires_at <= START
+        if one.metadata.get("pinned") is True:
+            continue
+        if purge and (expired or one.state is not State.ACTIVE):
+            assert one.id in {other.id for other in erased}
+        elif one.state is State.ACTIVE and expired:
+            assert one.id in {other.id for other in archived}
+        elif one.state is not State.ACTIVE:
             assert one.id not in gone
     irrelevant = [one for one in going if one.reason == "irrelevant"]
     assert all(one.relevance < compaction.IRRELEVANT for one in irrelevant)
     assert irrelevant == sorted(irrelevant, key=lambda one: one.relevance)
     if irrelevant:
         assert target is not None
-        assert 100 * (len(sized) - len(going) + 1) > target, "one less would not have been enough"
+        left = sum(size for one, size in sized if one.id not in gone)
+        assert left + 100 > target, "one less would not have been enough"
 
 
 @pytest.mark.req("J9", "N3")
-def test_a_session_with_room_loses_only_what_was_forgotten(session: Session, clock: HandClock) -> None:
+def test_a_session_with_room_loses_nothing_that_can_be_recalled(session: Session, clock: HandClock) -> None:
     session.view.add("faded", type="conversation", importance=0.1)
     session.view.forget(session.view.add("ended").id, reason="wrong")
     session.view.add("until", expires_at=START + timedelta(days=1))
     clock.time = START + MONTHS
-    report = session.compact(dry_run=True)
-    assert [(one.reason, one.bytes_used > 0) for one in report.dropped] == [("forgotten", True), ("expired", True)]
+    assert [one.reason for one in session.compact(dry_run=True).archived] == ["expired"]
+    report = session.compact(purge=True, dry_run=True)
+    assert [(one.reason, one.bytes_used > 0) for one in report.erased] == [("forgotten", True), ("expired", True)]
+    assert report.archived == ()
     before = session.stats().bytes_used
     assert (report.session_id, report.dry_run, report.bytes_before, report.bytes_limit) == (
         "monday",
@@ -100,7 +112,7 @@ def test_a_session_with_room_loses_only_what_was_forgotten(session: Session, clo
         LIMIT,
     )
     assert session.view.count() == 1
-    done = session.compact()
+    done = session.compact(purge=True)
     assert done == replace(report, dry_run=False)
     assert session.stats().bytes_used == done.bytes_after < before
     assert contents(session) == {"faded"}
@@ -108,11 +120,12 @@ def test_a_session_with_room_loses_only_what_was_forgotten(session: Session, clo
 
 @pytest.mark.req("J8")
 @pytest.mark.req("J9")
-def test_what_compaction_took_is_gone_for_good(session: Session) -> None:
+def test_what_a_purge_took_is_gone_for_good(session: Session) -> None:
     forgotten = session.view.add("secret plans")
     session.view.update(forgotten.id, content="secret plans, second version")
     session.view.forget(forgotten.id)
-    assert session.compact().count == 1
+    assert session.compact().count == 0, "what was forgotten can be restored"
+    assert session.compact(purge=True).count == 1
     assert not session.view.restore(forgotten.id)
     [mark] = session.view.history(forgotten.id)
     assert (mark.operation, mark.memory, mark.reason) == (Operation.ERASED, None, "compaction")
@@ -127,7 +140,48 @@ def test_what_is_pinned_stays(session: Session, clock: HandClock) -> None:
     clock.time = START + MONTHS
     session.configure({"limit_bytes": 1})
     assert session.compact().count == 1
+    assert session.compact(purge=True).count == 1
+    session.configure({"limit_bytes": None})
     assert session.view.restore(pinned.id)
+
+
+@pytest.mark.req("J9", "N3")
+def test_what_was_archived_counts_for_nothing_and_comes_back(
+    memories: Memories, session: Session, clock: HandClock
+) -> None:
+    told: list[MemoryArchived] = []
+    memories.on(MemoryArchived, told.append)
+    faded = session.view.add("faded" * 500, type="conversation", importance=0.1)
+    session.view.add("stays" * 200, type="decision", importance=0.9)
+    clock.time = START + MONTHS
+    before = session.stats()
+    session.view.add("newer" * 100)
+    after = session.stats()
+    assert (before.archived, after.archived, after.forgotten, after.entries) == (0, 1, 0, 2)
+    assert after.bytes_used < before.bytes_used
+    assert [(one.memory_id, one.owner, one.reason) for one in told] == [(faded.id, session.owner, "compaction")]
+    assert session.view.get(faded.id) is None
+    assert not session.view.search("faded")
+    kept = session.view.get(faded.id, include_forgotten=True)
+    assert kept is not None
+    assert (kept.state, kept.content) == (State.ARCHIVED, faded.content)
+    assert [one.operation for one in session.view.history(faded.id)] == [Operation.ADDED, Operation.ARCHIVED]
+    assert memories.doctor().healthy
+    with pytest.raises(QuotaExceeded):
+        session.view.restore(faded.id)
+    session.configure({"limit_bytes": 2 * LIMIT})
+    assert session.view.restore(faded.id)
+    assert session.view.get(faded.id) is not None
+    assert session.stats().archived == 0
+
+
+@pytest.mark.req("J9", "N3")
+def test_a_purge_erases_what_was_archived(session: Session, clock: HandClock) -> None:
+    faded = session.view.add("faded" * 500, type="conversation", importance=0.1)
+    clock.time = START + MONTHS
+    session.view.add("newer" * 300)
+    assert [(one.id, one.reason) for one in session.compact(purge=True).erased] == [(faded.id, "archived")]
+    assert not session.view.restore(faded.id)
 
 
 # -- by itself ---------------------------------------------------------------------------------------------------
@@ -148,9 +202,10 @@ def test_a_write_beyond_the_threshold_compacts_first(memories: Memories, session
     session.view.add("last." * 150)
     assert contents(session) == {"stays", "pinne", "newer", "last."}
     [event] = told
-    assert (event.session_id, event.dropped, event.automatic, event.owner) == ("monday", 1, True, session.owner)
+    assert (event.session_id, event.archived, event.erased) == ("monday", 1, 0)
+    assert (event.automatic, event.owner) == (True, session.owner)
     assert event.bytes_after < event.bytes_before
-    assert [(one.permanent, one.reason) for one in forgotten] == [(True, "compaction")]
+    assert forgotten == []
     assert preview.count == 0, "nothing had to go then"
 
 
@@ -179,17 +234,18 @@ def test_a_session_may_forbid_it(memories: Memories, sessions: Sessions) -> None
     with pytest.raises(QuotaExceeded):
         session.view.add("next." * 200)
     assert told == []
-    assert session.compact().count == 1
+    assert session.compact(purge=True).count == 1
     session.view.add("next." * 200)
 
 
 @pytest.mark.req("J9")
-def test_the_threshold_can_be_set(memories: Memories, sessions: Sessions) -> None:
+def test_the_threshold_can_be_set(memories: Memories, sessions: Sessions, clock: HandClock) -> None:
     told = heard(memories)
     session = sessions.create("tuesday", config={"limit_bytes": LIMIT, "compaction_threshold": 0.5})
-    session.view.forget(session.view.add("ended" * 200).id)
+    session.view.add("faded" * 350, importance=0)
+    clock.time = START + MONTHS
     session.view.add("next." * 200)
-    assert [event.dropped for event in told] == [1]
+    assert [event.archived for event in told] == [1]
 
 
 @pytest.mark.req("J9")
@@ -268,6 +324,8 @@ def test_compacting_what_is_not_there(sessions: Sessions, session: Session) -> N
         sessions.compact("sunday")
     with pytest.raises(InvalidInput):
         session.compact(dry_run=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        session.compact(purge=1)  # type: ignore[arg-type]
     assert sessions.compact("monday").count == 0
 
 

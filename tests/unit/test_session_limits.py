@@ -14,6 +14,7 @@ from recollect.sessions import limits
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.testing.concurrency import at_once
+from recollect.types import State
 from tests.unit.stand_ins import HandClock, Opener
 
 LIMIT = 2_000
@@ -60,6 +61,20 @@ def test_a_session_that_another_process_made_has_its_limit(process: Process) -> 
         view.add("b" * LIMIT, layer="session")
     there.view(user="ada").sessions.delete("monday", permanent=True)
     view.add("b" * 2 * LIMIT, layer="session")
+
+
+@pytest.mark.req("J9", "N3")
+def test_a_session_that_was_never_created_has_the_limit_of_the_others(opener: Opener, clock: HandClock) -> None:
+    with opener(clock=clock, settings={"sessions": {"limit_bytes": LIMIT}}, name="limited") as memories:
+        view = memories.view(user="ada", session="monday")
+        faded = view.add("a" * 1_500, layer="session", importance=0)
+        with pytest.raises(QuotaExceeded) as caught:
+            view.add("b" * LIMIT, layer="session")
+        assert caught.value.details["limit"] == LIMIT
+        view.add("c" * 1_500, layer="session")
+        kept = view.get(faded.id, include_forgotten=True)
+        assert kept is not None
+        assert kept.state is State.ARCHIVED
 
 
 @pytest.mark.req("J9")

@@ -74,9 +74,10 @@ def test_forgetting_a_span_of_time(session: Session, span: dict[str, Any], left:
 
 
 @pytest.mark.req("J8")
-def test_erasing_takes_what_was_forgotten_before(session: Session) -> None:
+def test_erasing_takes_what_was_forgotten_before(session: Session, clock: HandClock) -> None:
     session.forget(topic="personal.home")
-    session.view.add("expired", tags=["personal"], expires_at=START)
+    session.view.add("expired", tags=["personal"], expires_at=clock.time + HOUR)
+    clock.time += HOUR
     erased = session.forget(topic="personal", permanent=True, reason="asked to")
     assert (erased.count, erased.permanent) == (3, True)
     for id in erased.ids:

@@ -21,7 +21,8 @@ def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
     stats = statistics.tally(map(sealed, found), START)
     active = [m for m in found if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > START)]
     assert stats.active == len(active)
-    assert stats.forgotten == len(found) - len(active)
+    assert stats.archived == sum(m.state is State.ARCHIVED for m in found)
+    assert stats.forgotten == len(found) - len(active) - stats.archived
     assert dict(stats.by_type) == {kind: n for kind in MemoryType if (n := sum(m.type is kind for m in active))}
     assert {usage.tag: usage.count for usage in stats.top_tags} == Counter(tag for m in active for tag in m.tags)
     assert stats.oldest == min((m.created_at for m in active), default=None)
@@ -48,6 +49,7 @@ def test_bytes_are_those_of_the_memory_and_of_its_vector() -> None:
     bare = sealed(memory("tea"))
     assert statistics.footprint(bare) == bare.facets["bytes"]
     assert statistics.footprint(bare._replace(vector=vector(1, 2, 3))) == bare.facets["bytes"] + 12
+    assert statistics.footprint(sealed(memory("tea", state=State.ARCHIVED))) == 0
 
 
 def test_usage_is_a_share_of_the_limit() -> None:

@@ -81,9 +81,11 @@ def test_what_is_left_out_has_its_default(view: View) -> None:
 @pytest.mark.req("L1", "H2", "H3")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(drafts(), max_size=3))
-def test_whatever_is_added_comes_back(view: View, wanted: list[dict[str, Any]]) -> None:
+def test_whatever_is_added_comes_back(view: View, clock: HandClock, wanted: list[dict[str, Any]]) -> None:
     news = [_storable(draft) for draft in wanted]
+    clock.time = LONG_AGO
     added = view.add_many(news)
+    clock.time = START
     for new, memory in zip(news, added, strict=True):
         for name in ("content", "type", "importance", "tags", "metadata", "author", "title", "confidence", "source"):
             assert getattr(memory, name) == getattr(new, name)
@@ -91,6 +93,10 @@ def test_whatever_is_added_comes_back(view: View, wanted: list[dict[str, Any]]) 
     found = view.get_many([memory.id for memory in added])
     assert [plain(memory) for memory in found.values()] == [memory for memory in added if memory.id in found]
     assert len(found) == sum(memory.expires_at is None or memory.expires_at > START for memory in added)
+
+
+LONG_AGO = START - timedelta(days=20_000)
+"""Before every expiry that a draft may have."""
 
 
 def _storable(draft: dict[str, Any]) -> NewMemory:
@@ -217,3 +223,19 @@ def test_many_memories_are_one_transaction(opener: Opener, clock: HandClock) -> 
     assert caught.value.details["field"] == "vector"
     assert [memory.content for memory in view.list()] == ["first"]
     assert sequence(memories) == 1
+
+
+@pytest.mark.req("L1")
+def test_an_expiry_in_the_past_is_refused(memories: Memories, view: View, clock: HandClock) -> None:
+    memory = view.add("Likes tea")
+    before = sequence(memories)
+    for past in (clock.time, clock.time - timedelta(days=1)):
+        for write in (
+            lambda past=past: view.add("Likes cake", expires_at=past),
+            lambda past=past: view.add_many(["Likes cake", NewMemory(content="x", expires_at=past)]),
+            lambda past=past: view.update(memory.id, expires_at=past),
+        ):
+            with pytest.raises(InvalidInput) as caught:
+                write()
+            assert caught.value.details["field"] == "expires_at"
+    assert sequence(memories) == before

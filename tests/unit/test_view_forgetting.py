@@ -1,7 +1,7 @@
 """Forgetting for a while, for good, and taking it back."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 import recollect
 from recollect import Memories, View
+from recollect.errors import Conflict, InvalidInput
 from recollect.types import Operation, State
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, places, sequence
 
@@ -159,8 +160,32 @@ def test_erased_content_is_in_no_file(file_opener: Opener, tmp_path: Any) -> Non
 
 @pytest.mark.req("L7")
 def test_an_expired_memory_can_be_forgotten_and_erased(view: View, clock: HandClock) -> None:
-    one, two = (view.add(text, expires_at=clock.time) for text in ("one", "two"))
+    ends = clock.time + timedelta(seconds=1)
+    one, two = (view.add(text, expires_at=ends) for text in ("one", "two"))
+    clock.forward(seconds=1)
     assert view.get(one.id) is None
     assert view.forget(one.id)
     assert view.forget(two.id, permanent=True)
     assert [version.operation.value for version in view.changes()] == ["added", "forgotten", "erased"]
+
+
+@pytest.mark.req("H11", "L7")
+@pytest.mark.parametrize("permanent", [False, True])
+def test_forgetting_and_restoring_can_demand_a_version(memories: Memories, view: View, permanent: bool) -> None:
+    memory = view.add("Likes tea")
+    view.update(memory.id, content="Likes coffee")
+    for wrong in (1, 3):
+        with pytest.raises(Conflict) as caught:
+            view.forget(memory.id, permanent=permanent, if_version=wrong)
+        assert caught.value.details == {"memory_id": memory.id, "version": 2, "if_version": wrong}
+        assert caught.value.operation == "forget"
+    assert sequence(memories) == 2
+    assert view.forget(memory.id, permanent=permanent, if_version=2)
+    if not permanent:
+        with pytest.raises(Conflict) as caught:
+            view.restore(memory.id, if_version=2)
+        assert caught.value.operation == "restore"
+        assert view.restore(memory.id, if_version=3)
+    assert view.forget("unknown", if_version=1) is view.restore("unknown", if_version=1) is False
+    with pytest.raises(InvalidInput):
+        view.forget(memory.id, if_version=0)

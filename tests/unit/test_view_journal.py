@@ -1,6 +1,7 @@
 """The change feed, and the statistics against a count by hand."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -105,11 +106,12 @@ def test_statistics_by_hand(opener: Opener, clock: HandClock) -> None:
     view.add_many([NewMemory(content="zwei", tags=["a"]), NewMemory(content="drei", layer="team", tags=["a", "c"])])
     latest = clock.forward(hours=1)
     gone = view.add("vier", tags=["z"])
-    expired = view.add("fünf", expires_at=latest)
+    expired = view.add("fünf", expires_at=latest + timedelta(microseconds=1))
     erased = view.add("sechs")
     view.forget(gone.id)
     view.forget(erased.id, permanent=True)
     memories.view(user="bob", team="other").add("not ada's", tags=["a"])
+    clock.forward(microseconds=1)
     stats = view.stats()
     assert (stats.active, stats.forgotten) == (3, 2)
     assert dict(stats.by_type) == {MemoryType.FACT: 2, MemoryType.PREFERENCE: 1}

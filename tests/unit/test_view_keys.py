@@ -1,6 +1,8 @@
 """Idempotency keys: the same request is stored once, whoever repeats it and when."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
 from threading import Barrier
 from typing import Any
 
@@ -51,6 +53,8 @@ DIFFERENT: list[dict[str, Any]] = [
     {"source": Source(type=SourceType.CONVERSATION, reference="msg-8")},
     {"pointer": None},
     {"references": []},
+    {"session": "tuesday"},
+    {"session": None},
 ]
 
 
@@ -85,6 +89,34 @@ def test_the_key_of_a_forgotten_memory_is_taken_until_it_is_erased(memories: Mem
     second = view.add("Likes coffee", key="k")
     assert second.id != first.id
     assert view.add("Likes coffee", key="k").id == second.id
+
+
+@pytest.mark.req("L1", "N2")
+def test_an_expired_memory_frees_its_key(memories: Memories, view: View, clock: HandClock) -> None:
+    first = view.add("Likes tea", key="k", expires_at=clock.time + timedelta(hours=1))
+    assert view.add("Likes tea", key="k").id == first.id
+    clock.forward(hours=1)
+    second = view.add("Likes coffee", key="k")
+    assert second.id != first.id
+    assert view.get(second.id) is not None
+    assert view.add("Likes coffee", key="k").id == second.id
+    assert [(one.version, one.reason) for one in view.history(first.id)] == [(1, None), (2, "expired")]
+    assert memories.doctor().healthy
+    same = NewMemory(content="Likes milk", key="n", expires_at=clock.time + timedelta(hours=1))
+    [old] = view.add_many([same])
+    clock.forward(hours=1)
+    later = replace(same, expires_at=None)
+    one, two = view.add_many([later, later])
+    assert one.id == two.id != old.id
+
+
+@pytest.mark.req("L1", "L7")
+def test_a_forgotten_memory_that_expires_keeps_its_key(view: View, clock: HandClock) -> None:
+    first = view.add("Likes tea", key="k", expires_at=clock.time + timedelta(hours=1))
+    view.forget(first.id)
+    clock.forward(hours=1)
+    with pytest.raises(Conflict):
+        view.add("Likes tea", key="k")
 
 
 @pytest.mark.req("L2")

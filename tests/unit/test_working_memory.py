@@ -355,8 +355,25 @@ def test_a_key_that_expired_begins_anew(working: WorkingMemory, clock: HandClock
 def test_what_get_or_set_made_can_expire(working: WorkingMemory, clock: HandClock) -> None:
     assert working.get_or_set("key", lambda: 1, ttl=timedelta(minutes=1)) == 1
     clock.forward(minutes=1)
-    assert working.get_or_set("key", lambda: 2, expires_at=START) == 2
+    ends = clock.time + timedelta(minutes=1)
+
+    def slow() -> int:
+        clock.forward(minutes=1)
+        return 2
+
+    assert working.get_or_set("key", slow, expires_at=ends) == 2
     assert not working.contains("key")
+
+
+@pytest.mark.req("W4")
+def test_an_expiry_in_the_past_is_refused(working: WorkingMemory, clock: HandClock) -> None:
+    for past in (clock.time, clock.time - timedelta(days=1)):
+        with pytest.raises(InvalidInput) as caught:
+            working.set("key", 1, expires_at=past)
+        assert caught.value.details["field"] == "expires_at"
+        with pytest.raises(InvalidInput):
+            working.get_or_set("key", lambda: 1, expires_at=past)
+    assert working.keys() == ()
 
 
 @pytest.mark.req("W2")

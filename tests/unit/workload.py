@@ -110,6 +110,7 @@ def _sessions(sessions: Sessions) -> None:
     sessions.sessions_about(PLANTED)
     session.forget(topic=PLANTED, reason=PLANTED)
     session.compact()
+    session.compact(purge=True)
     sessions.compact("tuesday", dry_run=True)
     sessions.close("tuesday")
     sessions.delete("tuesday", reason=PLANTED)

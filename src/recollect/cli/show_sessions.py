@@ -96,7 +96,7 @@ def details(screen: Screen, answer: Details, _: Any) -> None:
     rows = [
         ("session", stats.id),
         ("state", _state(stats) or "open"),
-        ("entries", f"{stats.entries}" + (f" ({stats.forgotten} forgotten)" if stats.forgotten else "")),
+        ("entries", _entries(stats)),
         ("created", widgets.time(stats.created_at)),
         ("last used", widgets.time(stats.last_accessed)),
     ]
@@ -137,12 +137,24 @@ def deleted(screen: Screen, answer: Removal, given: Any) -> None:
         screen.line(f"recollect sessions restore {safe(given.id)} brings it back", "dim")
 
 
+def _entries(stats: SessionStats) -> str:
+    """The number of memories, and how many more are kept without taking part in recall."""
+    hidden = (("forgotten", stats.forgotten), ("archived", stats.archived))
+    told = ", ".join(f"{count} {name}" for name, count in hidden if count)
+    return f"{stats.entries} ({told})" if told else f"{stats.entries}"
+
+
 def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
-    """How full the session was and is, and what was erased."""
+    """How full the session was and is, what was archived and what was erased."""
+    done = (("archived", "would archive", answer.archived), ("erased", "would erase", answer.erased))
     if not screen.terminal:
-        screen.rows((one.id, one.reason, f"{one.relevance:.3f}", str(one.bytes_used)) for one in answer.dropped)
+        screen.rows(
+            (one.id, what, one.reason, f"{one.relevance:.3f}", str(one.bytes_used))
+            for what, _, some in done
+            for one in some
+        )
         return
-    if not answer.dropped:
+    if not answer.count:
         screen.line("Nothing to take.", "yellow")
     limit = answer.bytes_limit or answer.bytes_before or 1
     for name, used in (("before", answer.bytes_before), ("after", answer.bytes_after)):
@@ -150,10 +162,11 @@ def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
         style = "red" if 100 * used / limit >= _FULL else "cyan"
         of = f" of {charts.size(answer.bytes_limit)}" if answer.bytes_limit else ""
         screen.line(f"{name:<6}  {screen.styled(share, style)} {charts.size(used)}{of}")
-    reasons = Counter(one.reason for one in answer.dropped)
-    if reasons:
-        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-        screen.line(f"{'would erase' if answer.dry_run else 'erased'} {answer.count}: {told}", "dim")
+    for past, future, some in done:
+        if some:
+            reasons = Counter(one.reason for one in some)
+            told = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+            screen.line(f"{future if answer.dry_run else past} {len(some)}: {told}", "dim")
 
 
 def exported(screen: Screen, answer: Exported, _: Any) -> None:

@@ -83,7 +83,7 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
             if told is None:
                 raise
             told.operation = name
-            logs.store_failed(type(self).__name__, name, told)
+            logs.operation_failed(type(self).__name__, name, told)
             raise told from error
 
     return wrapped

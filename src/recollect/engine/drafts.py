@@ -57,6 +57,8 @@ def draft(new: NewMemory, owner: Owner, now: datetime, memory_id: str, session: 
         for (name, check), value in zip(_OPTIONAL.items(), given, strict=True):
             if value not in (None, ()):
                 fields[name] = check(value)
+        if "expires_at" in fields:
+            validation.future("expires_at", fields["expires_at"], now)
     if session is not None and "session" not in fields and _is_said(fields):
         fields["session"] = session
     return codec.make_memory(fields)
@@ -95,6 +97,8 @@ def updated(memory: Memory, changes: ChangedFields, now: datetime) -> Memory:
     """The next version of a memory; the memory itself if the changes change nothing."""
     check_known(changes, (*_CHECKS, *_MERGED), "update")
     fields = {name: _CHECKS[name](value) for name, value in changes.items() if name in _CHECKS}
+    if fields.get("expires_at") is not None:
+        validation.future("expires_at", fields["expires_at"], now)
     after = replace(
         memory,
         **fields,

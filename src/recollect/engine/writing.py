@@ -4,18 +4,19 @@ One way for every write: what changes a memory goes through ``append``.
 """
 
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect import codec, entitlements, events, filters, layers, logs, validation
-from recollect.engine import drafts, embedding
+from recollect import codec, events, filters, layers, logs, validation
+from recollect.engine import drafts, embedding, keys, quotas, revisions
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.engine.embedding import Made
+from recollect.engine.revisions import Prepared
 from recollect.engine.scope import Scope
-from recollect.engine.sealing import seal, unseal
-from recollect.errors import Conflict, InvalidInput, NotFound, QuotaExceeded
+from recollect.engine.sealing import unseal
+from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.ports import Query
 from recollect.types import (
     ChangedFields,
@@ -26,17 +27,12 @@ from recollect.types import (
     Operation,
     Owner,
     Owners,
-    Quota,
     Removal,
     State,
     Stored,
     Vector,
     Write,
 )
-
-_NOTHING = Made(None)
-Prepared = tuple[Memory, Write]
-"""A memory as a write leaves it, and the write."""
 
 Decide = Callable[[Stored, datetime], Prepared | None]
 """What becomes of a memory at a time; ``None`` if it stays as it is."""
@@ -60,13 +56,13 @@ def add_all(engine: Engine, scope: Scope, news: Sequence[NewMemory], session: st
     embedding_ms = (time.perf_counter() - started) * 1000
     offered = _additions(engine, memories, vectors, now)
     if any(memory.key is not None for memory in memories):
-        written, stored = _append_once(engine, scope, offered)
+        written, stored = keys.append_once(engine, scope, offered)
     else:
-        append(engine, scope, [write for _, write in offered])
+        quotas.append(engine, scope, [write for _, write in offered])
         written, stored = memories, memories
     _announce_added(engine, written, embedding_ms)
     if written:
-        _warn(engine, scope.owners)
+        quotas.warn(engine, scope.owners)
     return stored
 
 
@@ -74,7 +70,7 @@ def _additions(engine: Engine, memories: Sequence[Memory], vectors: Sequence[Mad
     micros = codec.to_micros(now)
     stamps = engine.stamps.stamps(micros, len(memories))
     return [
-        (memory, _write(memory, Operation.ADDED, None, stamp, micros, made=made))
+        (memory, revisions.written(memory, Operation.ADDED, None, stamp, micros, made=made))
         for memory, made, stamp in zip(memories, vectors, stamps, strict=True)
     ]
 
@@ -85,74 +81,6 @@ def _vectors(engine: Engine, news: Sequence[NewMemory], owners: Sequence[Owner])
     bare = [(new, owner) for new, owner in zip(news, owners, strict=True) if new.vector is None]
     made = iter(embedding.embed(engine, [new for new, _ in bare], [owner for _, owner in bare]))
     return [next(made) if new.vector is None else Made(next(brought), given=True) for new in news]
-
-
-def _append_once(engine: Engine, scope: Scope, offered: Sequence[Prepared]) -> tuple[list[Memory], list[Memory]]:
-    """Write what is not stored under its key already; return that, and the stored memory for each offer.
-
-    Another writer may take a key between our look and our write; then the look is repeated.
-    """
-    for _ in range(ATTEMPTS):
-        known = _known(engine, [memory for memory, _ in offered])
-        fresh = _fresh(offered, known)
-        try:
-            append(engine, scope, [write for _, write in fresh.values()])
-        except Conflict:
-            continue
-        stored = known | {name: memory for name, (memory, _) in fresh.items()}
-        return [memory for memory, _ in fresh.values()], [stored[_name(memory)] for memory, _ in offered]
-    raise Conflict("a key was taken again and again by other writers", details={"field": "key"}, hint="try again")
-
-
-def _name(memory: Memory) -> tuple[Owner, str]:
-    """What a draft is known by: its key if it has one, else its own id."""
-    return memory.owner, memory.id if memory.key is None else f"key {memory.key}"
-
-
-def _known(engine: Engine, wanted: Sequence[Memory]) -> dict[tuple[Owner, str], Memory]:
-    """The stored memories that drafts with a key ask for again."""
-    known: dict[tuple[Owner, str], Memory] = {}
-    for memory in wanted:
-        if memory.key is None or _name(memory) in known:
-            continue
-        found = engine.journal.keyed(memory.owner, [memory.key]).get(memory.key)
-        for one in engine.journal.get({memory.owner}, [found]) if found else ():
-            _check_same(engine, memory, one)
-            known[_name(memory)] = unseal(one)
-    return known
-
-
-def _check_same(engine: Engine, memory: Memory, stored: Stored) -> None:
-    """A key stands for one request. It may be repeated, but it cannot mean two things or undo a deletion."""
-    if stored.facets["state"] == State.FORGOTTEN:
-        raise Conflict(
-            f"the key belongs to memory {stored.id!r}, which is forgotten",
-            details={"field": "key", "memory_id": stored.id},
-            hint="restore that memory, or use another key",
-        )
-    first = engine.journal.history(stored.owner, stored.id)
-    if not first or not drafts.same_request(memory, unseal(first[0])):
-        raise _another(stored.id)
-
-
-def _another(memory_id: str) -> Conflict:
-    return Conflict(
-        f"the key belongs to memory {memory_id!r}, which was added with other fields",
-        details={"field": "key", "memory_id": memory_id},
-        hint="update that memory, or use another key",
-    )
-
-
-def _fresh(offered: Sequence[Prepared], known: Container[tuple[Owner, str]]) -> dict[tuple[Owner, str], Prepared]:
-    """The writes to make, each key once."""
-    fresh: dict[tuple[Owner, str], Prepared] = {}
-    for memory, write in offered:
-        name = _name(memory)
-        if name not in known:
-            first, _ = fresh.setdefault(name, (memory, write))
-            if first is not memory and not drafts.same_request(first, memory):
-                raise _another(first.id)
-    return fresh
 
 
 # -- changing -----------------------------------------------------------------------------------------------------
@@ -168,8 +96,7 @@ def update(
     vector: Vector | Iterable[float] | None,
 ) -> Memory:
     """Append the version that the changes lead to, unless they change nothing."""
-    if if_version is not None:
-        validation.integer("if_version", if_version, 1, 2**62)
+    _check_expected(if_version)
     given = None if vector is None else embedding.given(engine, [vector])[0]
     embedded: dict[tuple[str, ...], Made] = {}
 
@@ -184,7 +111,7 @@ def update(
         memory = unseal(engine.accesses.dressed(stored))
         if not filters.visible(memory, now):
             return None
-        _check_version(memory, if_version)
+        _check_version(stored, if_version)
         after = drafts.updated(memory, changes, now)
         if after is memory and given is None:
             return None
@@ -192,13 +119,13 @@ def update(
             after = replace(memory, version=memory.version + 1, updated_at=now)
         keeps = given is None and embedding.texts_of(after) == embedding.texts_of(memory)
         made = Made(given, given=given is not None) if keeps or given else embed(after)
-        return after, _change(engine, after, Operation.UPDATED, stored, now, made=made, keeps_vector=keeps)
+        return after, revisions.changed(engine, after, Operation.UPDATED, stored, now, made=made, keeps_vector=keeps)
 
     found, done = _decided(engine, scope.owners, id, decide, within=scope)
     if done is not None:
         memory, write = done
         _announce(engine, events.MemoryUpdated, write, version=memory.version)
-        _warn(engine, scope.owners)
+        quotas.warn(engine, scope.owners)
         return memory
     if found is None or not filters.visible(memory := unseal(found), engine.clock()):
         raise NotFound(
@@ -209,20 +136,34 @@ def update(
     return memory
 
 
-def _check_version(memory: Memory, if_version: int | None) -> None:
-    if if_version is not None and memory.version != if_version:
+def _check_expected(if_version: int | None) -> None:
+    if if_version is not None:
+        validation.integer("if_version", if_version, 1, 2**62)
+
+
+def _check_version(stored: Stored, if_version: int | None) -> None:
+    if if_version is not None and stored.version != if_version:
         raise Conflict(
-            f"memory {memory.id!r} is at version {memory.version}, not {if_version}",
-            details={"memory_id": memory.id, "version": memory.version, "if_version": if_version},
+            f"memory {stored.id!r} is at version {stored.version}, not {if_version}",
+            details={"memory_id": stored.id, "version": stored.version, "if_version": if_version},
             hint="read it again and repeat the change",
         )
 
 
-def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None) -> bool:
-    """Forget a memory, or erase it."""
+def forget(
+    engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: str | None, if_version: int | None = None
+) -> bool:
+    """Forget a memory, or erase it; with ``if_version`` only if it is still at that version."""
     validation.flag("permanent", permanent)
     validation.optional_line("reason", reason)
-    _, done = _decided(engine, owners, id, _forgetting(engine, permanent=permanent, reason=reason))
+    _check_expected(if_version)
+    forgetting = _forgetting(engine, permanent=permanent, reason=reason)
+
+    def decide(stored: Stored, now: datetime) -> Prepared | None:
+        _check_version(stored, if_version)
+        return forgetting(stored, now)
+
+    _, done = _decided(engine, owners, id, decide)
     if done is not None:
         _announce_forgotten(engine, done[1], permanent=permanent, reason=reason)
     return done is not None
@@ -231,23 +172,25 @@ def forget(engine: Engine, owners: Owners, id: str, *, permanent: bool, reason: 
 def _forgetting(engine: Engine, *, permanent: bool, reason: str | None) -> Decide:
     def decide(stored: Stored, now: datetime) -> Prepared | None:
         if permanent:
-            return erasure(engine, stored, now, reason)
+            return revisions.erasure(engine, stored, now, reason)
         if stored.facets["state"] == State.FORGOTTEN:
             return None
-        return _moved(engine, stored, State.FORGOTTEN, now, operation=Operation.FORGOTTEN, reason=reason)
+        return revisions.moved(engine, stored, State.FORGOTTEN, now, operation=Operation.FORGOTTEN, reason=reason)
 
     return decide
 
 
-def restore(engine: Engine, owners: Owners, id: str) -> bool:
-    """Make a forgotten memory active again."""
+def restore(engine: Engine, scope: Scope, id: str, *, if_version: int | None = None) -> bool:
+    """Make a forgotten or archived memory active again; with ``if_version`` only if it is still at that version."""
+    _check_expected(if_version)
 
     def decide(stored: Stored, now: datetime) -> Prepared | None:
-        if stored.facets["state"] != State.FORGOTTEN:
+        _check_version(stored, if_version)
+        if stored.facets["state"] == State.ACTIVE:
             return None
-        return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
+        return revisions.moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
 
-    _, done = _decided(engine, owners, id, decide)
+    _, done = _decided(engine, scope.owners, id, decide, within=scope)
     if done is not None:
         _announce(engine, events.MemoryRestored, done[1])
     return done is not None
@@ -283,7 +226,7 @@ def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
     def decide(stored: Stored, now: datetime) -> Prepared | None:
         if stored.facets["state"] != State.FORGOTTEN or stored.recorded_at < micros:
             return None
-        return _moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
+        return revisions.moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
 
     writes = _decided_many(engine, query, decide)
     for write in writes:
@@ -291,73 +234,7 @@ def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
     return len(writes)
 
 
-# -- writes -------------------------------------------------------------------------------------------------------
-
-
-def erasure(engine: Engine, stored: Stored, now: datetime, reason: str | None) -> Prepared:
-    """The write that erases a memory with all its versions."""
-    micros = codec.to_micros(now)
-    write = Write(
-        owner=stored.owner,
-        id=stored.id,
-        version=stored.version + 1,
-        expected=stored.version,
-        operation=Operation.ERASED,
-        stamp=engine.stamps.stamp(micros),
-        recorded_at=micros,
-        replaced=stored.stamp,
-        reason=reason,
-    )
-    return unseal(stored), write
-
-
-def _moved(
-    engine: Engine, stored: Stored, state: State, now: datetime, *, operation: Operation, reason: str | None = None
-) -> Prepared:
-    """A memory in another state, otherwise as it was."""
-    forgotten_at = now if state is State.FORGOTTEN else None
-    after = replace(unseal(stored), state=state, forgotten_at=forgotten_at, version=stored.version + 1, updated_at=now)
-    return after, _change(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
-
-
-def _change(
-    engine: Engine,
-    memory: Memory,
-    operation: Operation,
-    before: Stored,
-    now: datetime,
-    *,
-    made: Made = _NOTHING,
-    keeps_vector: bool = False,
-    reason: str | None = None,
-) -> Write:
-    micros = codec.to_micros(now)
-    engine.stamps.observe(before.stamp)
-    stamp = engine.stamps.stamp(micros)
-    write = _write(memory, operation, before, stamp, micros, made=made)
-    return write._replace(keeps_vector=keeps_vector, reason=reason)
-
-
-def _write(
-    memory: Memory, operation: Operation, before: Stored | None, stamp: Any, micros: int, *, made: Made
-) -> Write:
-    """The next version of a memory, sealed."""
-    facets, payload = seal(memory, before)
-    return Write(
-        owner=memory.owner,
-        id=memory.id,
-        version=memory.version,
-        expected=memory.version - 1,
-        operation=operation,
-        stamp=stamp,
-        recorded_at=micros,
-        replaced=before.stamp if before else None,
-        facets=facets,
-        payload=payload,
-        vector=made.vector,
-        digest=made.digest,
-        given=made.given,
-    )
+# -- deciding -------------------------------------------------------------------------------------------------------
 
 
 def _decided(
@@ -375,7 +252,7 @@ def _decided(
             return found, None
         try:
             if within is not None:
-                append(engine, within, [done[1]])
+                quotas.append(engine, within, [done[1]])
             else:
                 engine.journal.append([done[1]])
         except Conflict:
@@ -411,27 +288,6 @@ def _decided_many(engine: Engine, query: Query, decide: Decide, *, dry_run: bool
     raise Conflict("the memories kept changing while they were written", hint="try again when there are fewer writers")
 
 
-def append(engine: Engine, scope: Scope, writes: Sequence[Write]) -> None:
-    """Append what may grow: only if the memories in scope stay within the plan, and a session within its limit."""
-    quotas = []
-    if engine.plan is not None and engine.plan.limit_bytes is not None:
-        quotas.append(Quota(owners=scope.owners, limit_bytes=engine.plan.limit_bytes))
-    session = next((write.owner for write in writes if write.owner.layer is Layer.SESSION), None)
-    try:
-        if session is None or engine.session_limits is None:
-            engine.journal.append(writes, quotas=quotas)
-        else:
-            engine.session_limits.append(engine, writes, session, quotas)
-    except QuotaExceeded as error:
-        error.hint = "forget what is not needed for good (permanent=True), or "
-        if engine.plan is not None and engine.plan.limit_bytes == error.details["limit"]:
-            error.details = {**error.details, "plan": engine.plan.name}
-            error.hint += f"leave the plan {engine.plan.name} for a bigger one"
-        else:
-            error.hint += "give the session more room: session.configure({'limit_bytes': ...})"
-        raise
-
-
 # -- announcing ---------------------------------------------------------------------------------------------------
 
 
@@ -463,27 +319,3 @@ def _announce_forgotten(engine: Engine, write: Write, *, permanent: bool, reason
     agent_id = owner.ids[-1] if owner.layer is Layer.AGENT else None
     logs.memory_forgotten(write.id, owner.layer, agent_id, permanent=permanent)
     _announce(engine, events.MemoryForgotten, write, permanent=permanent, reason=reason)
-
-
-def _warn(engine: Engine, owners: Owners) -> None:
-    """Tell handlers and the log that little of the plan is left, after a write. The log hears of each percent once."""
-    plan = engine.plan
-    if plan is None or not plan.limit_bytes:
-        return
-    used = sum(usage.bytes_used for usage in engine.journal.usage(owners).values())
-    if not entitlements.warns(used, plan.limit_bytes):
-        return
-    percent = 100 * used // plan.limit_bytes
-    if engine.note_quota(frozenset(owners), percent):
-        logs.quota_near(plan.name, percent, used, plan.limit_bytes)
-    if engine.bus.handlers and engine.bus.wants(events.QuotaWarning):
-        engine.bus.emit(
-            events.QuotaWarning(
-                at=engine.clock(),
-                plan=plan.name,
-                owners=layers.ordered(owners),
-                bytes_used=used,
-                bytes_limit=plan.limit_bytes,
-                percent_used=100.0 * used / plan.limit_bytes,
-            )
-        )

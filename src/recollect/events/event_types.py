@@ -82,8 +82,21 @@ class MemoryForgotten(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryArchived(Event):
+    """A memory was archived: it is kept, but takes no part in recall, and its bytes count for nothing.
+
+    >>> MemoryArchived.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRestored(Event):
-    """A forgotten memory is active again.
+    """A forgotten or archived memory is active again.
 
     >>> MemoryRestored.__mro__[1] is Event
     True
@@ -136,20 +149,23 @@ class QuotaWarning(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCompacted(Event):
-    """A session was compacted, on request or because it was nearly full (``automatic``); some memories were removed.
+    """A session was compacted, on request or because it was nearly full (``automatic``).
+
+    ``archived`` and ``erased`` count memories; only a purge erases.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
-    ...     _ = memories.on(SessionCompacted, lambda event: print(event.session_id, event.dropped, event.automatic))
+    ...     _ = memories.on(SessionCompacted, lambda event: print(event.session_id, event.erased, event.automatic))
     ...     session = memories.view(user="ada").sessions.create("monday")
     ...     _ = session.view.forget(session.view.add("Use OAuth").id)
-    ...     _ = session.compact()
+    ...     _ = session.compact(purge=True)
     monday 1 False
     """
 
     owner: Owner
     session_id: str
-    dropped: int
+    archived: int
+    erased: int
     bytes_before: int
     bytes_after: int
     automatic: bool

@@ -242,23 +242,26 @@ class Session:
         return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
 
     @operation
-    def compact(self, *, dry_run: bool = False) -> CompactionReport:
-        """Make room: erase what was forgotten or has expired, and what hardly counts any more if the session is full.
+    def compact(self, *, purge: bool = False, dry_run: bool = False) -> CompactionReport:
+        """Make room: archive what has expired, and what hardly counts any more if the session is full.
 
         Memories of a relevance below 0.05 go, the least relevant first, as long as the session is fuller than four
-        fifths of what starts an automatic compaction. What is pinned (``metadata={"pinned": True}``) stays. The
-        history of what goes, goes with it. ``dry_run=True`` changes nothing and tells what would go.
+        fifths of what starts an automatic compaction. What is pinned (``metadata={"pinned": True}``) stays. Archived
+        memories take no part in recall and count for nothing; ``view.restore(id)`` brings one back. ``purge=True``
+        erases what was forgotten, has expired or was archived before, with its history. ``dry_run=True`` changes
+        nothing and tells what would go.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
         ...     session = memories.view(user="ada").sessions.create("monday")
         ...     _ = session.view.add("Use OAuth")
         ...     _ = session.view.forget(session.view.add("Use passwords").id)
-        ...     session.compact(dry_run=True).count, session.compact().count, session.compact().count
-        (1, 1, 0)
+        ...     session.compact().count, session.compact(purge=True).count, session.compact(purge=True).count
+        (0, 1, 0)
         """
+        validation.flag("purge", purge)
         validation.flag("dry_run", dry_run)
-        return compaction.compact(self._engine, self.owner, self.config, dry_run=dry_run)
+        return compaction.compact(self._engine, self.owner, self.config, purge=purge, dry_run=dry_run)
 
     @operation
     def export(self, format: Format | ExportFormatName = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
@@ -311,6 +314,7 @@ def stats_of(engine: Engine, records: SessionRecords, described: Description) ->
         deleted_at=described.deleted_at,
         entries=kept.active,
         forgotten=kept.forgotten,
+        archived=kept.archived,
         by_type=kept.by_type,
         bytes_used=kept.bytes_used,
         bytes_limit=described.settings(engine.defaults).limit_bytes,

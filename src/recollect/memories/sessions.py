@@ -123,9 +123,9 @@ class Sessions:
         Session(self._engine, self._records, descriptions.session_id(id)).close()
 
     @operation
-    def compact(self, id: str, *, dry_run: bool = False) -> CompactionReport:
+    def compact(self, id: str, *, purge: bool = False, dry_run: bool = False) -> CompactionReport:
         """Make room in a session; see :meth:`Session.compact`."""
-        return Session(self._engine, self._records, descriptions.session_id(id)).compact(dry_run=dry_run)
+        return Session(self._engine, self._records, descriptions.session_id(id)).compact(purge=purge, dry_run=dry_run)
 
     # -- removing ---------------------------------------------------------------------------------------------
 

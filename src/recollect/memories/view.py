@@ -418,11 +418,14 @@ class View:
         return writing.update(self._engine, self._scope, id, changes, if_version=if_version, vector=vector)
 
     @long_term
-    def forget(self, id: str, *, permanent: bool = False, reason: str | None = None) -> bool:
+    def forget(
+        self, id: str, *, permanent: bool = False, reason: str | None = None, if_version: int | None = None
+    ) -> bool:
         """Forget a memory; ``False`` if there is nothing to forget.
 
         A forgotten memory is left out of everything, but kept, and ``restore`` brings it back. ``permanent=True``
-        erases it with all its versions, also after it was forgotten; that it was erased stays in the journal.
+        erases it with all its versions, also after it was forgotten; that it was erased stays in the journal. With
+        ``if_version`` this happens only if the memory is still at that version, otherwise it is a ``Conflict``.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -431,7 +434,7 @@ class View:
         ...     view.forget(memory.id), view.get(memory.id), view.restore(memory.id), view.get(memory.id).content
         (True, None, True, 'Likes tea')
         """
-        return writing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason)
+        return writing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason, if_version=if_version)
 
     @long_term
     def forget_many(
@@ -460,12 +463,14 @@ class View:
         return writing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
 
     @long_term
-    def restore(self, id: str) -> bool:
-        """Bring a forgotten memory back; ``False`` if none of that id is forgotten.
+    def restore(self, id: str, *, if_version: int | None = None) -> bool:
+        """Bring a forgotten or archived memory back; ``False`` if none of that id is forgotten or archived.
+
+        With ``if_version`` this happens only if the memory is still at that version, otherwise it is a ``Conflict``.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     memories.view(user="ada").restore("unknown")
         False
         """
-        return writing.restore(self._engine, self._owners, id)
+        return writing.restore(self._engine, self._scope, id, if_version=if_version)

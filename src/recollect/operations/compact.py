@@ -13,17 +13,20 @@ class Compact:
     """Which session."""
 
     id: str = argument("The id of the session.", bounds=SESSION_ID)
-    dry_run: bool = option("Only report what would be erased; change nothing.", False, short="n")
+    purge: bool = option(
+        "Erase what was forgotten, has expired or was archived before; this cannot be undone.", False, needs=Need.ERASE
+    )
+    dry_run: bool = option("Only report what would go; change nothing.", False, short="n")
 
 
 def _compact(caller: Caller, given: Compact) -> CompactionReport:
-    return caller.view.sessions.compact(given.id, dry_run=given.dry_run)
+    return caller.view.sessions.compact(given.id, purge=given.purge, dry_run=given.dry_run)
 
 
 def _taken_away(caller: Caller, given: Compact) -> str:
-    if given.dry_run:
+    if given.dry_run or not given.purge:
         return ""
-    count = caller.view.sessions.compact(given.id, dry_run=True).count
+    count = len(caller.view.sessions.compact(given.id, purge=True, dry_run=True).erased)
     memories = f"{count} {'memory' if count == 1 else 'memories'}"
     return f"erase {memories} of the session {given.id} for good" if count else ""
 
@@ -33,13 +36,14 @@ COMPACT = Verb(
     input=Compact,
     output=CompactionReport,
     run=_compact,
-    needs=Need.ERASE,
+    needs=Need.WRITE,
     errors=(NotFound,),
     asks=_taken_away,
-    description="Erases forgotten and expired memories, and the least relevant ones if the session is full. Pinned"
-    " memories stay.",
+    description="Archives expired memories, and the least relevant ones if the session is full: they are left out of"
+    " everything, count for nothing, and restore brings one back. With purge, what was forgotten, has expired or was"
+    " archived before is erased. Pinned memories stay.",
     examples=(
-        Example(line="recollect compact monday --dry-run", says="what would be erased, and how much space it frees"),
-        Example(line="recollect compact monday --yes", says="without being asked"),
+        Example(line="recollect compact monday --dry-run", says="what would be archived, and how much space it frees"),
+        Example(line="recollect compact monday --purge --yes", says="erases, without being asked"),
     ),
 )

@@ -1,10 +1,10 @@
 """Verbs that forget and erase memories and restore forgotten ones: forget, restore."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect import fields
-from recollect.errors import InvalidInput, InvalidLayer
+from recollect.errors import Conflict, InvalidInput, InvalidLayer
 from recollect.operations.conditions import IDS, MANY_IDS, Conditions, layers_field
 from recollect.operations.verb import Caller, Example, Takes, Verb, argument, group, option, result
 from recollect.types import Layer, Need, Operation
@@ -23,6 +23,10 @@ class Forgotten:
     dry_run: bool = result("Whether nothing was changed.")
 
 
+def _if_version() -> Any:
+    return option("Only if the memory is still at this version.", bounds=fields.MEMORY["version"].bounds)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
     """What to forget, by ids or by conditions, and whether for good."""
@@ -39,6 +43,7 @@ class Forget:
         "Erase the memories with all their versions; this cannot be undone.", False, needs=Need.ERASE
     )
     reason: str | None = option("The reason, kept in the history.", bounds=fields.LINE)
+    if_version: int | None = _if_version()
     dry_run: bool = option("Only report what would be forgotten; change nothing.", False, short="n")
 
     @property
@@ -63,6 +68,18 @@ def _check(given: Forget) -> None:
             details={"field": given.conditions[0] if both else "ids"},
             hint="give ids, or conditions such as a tag; a layer alone selects everything in it",
         )
+    _check_single("forget", given.ids, given.if_version)
+
+
+def _check_single(verb: str, ids: tuple[str, ...], if_version: int | None) -> None:
+    """A version is that of one memory."""
+    if if_version is not None and len(set(ids)) != 1:
+        raise InvalidInput(
+            "if_version was given for something else than one memory",
+            operation=verb,
+            details={"field": "if_version"},
+            hint="name one id, or leave the version out",
+        )
 
 
 def _by_ids(view: "View", given: Forget) -> tuple[list[str], list[str]]:
@@ -70,9 +87,9 @@ def _by_ids(view: "View", given: Forget) -> tuple[list[str], list[str]]:
     missing: list[str] = []
     for id in dict.fromkeys(given.ids):
         if given.dry_run:
-            done = _forgettable(view, id, permanent=given.permanent)
+            done = _forgettable(view, id, given)
         else:
-            done = view.forget(id, permanent=given.permanent, reason=given.reason)
+            done = view.forget(id, permanent=given.permanent, reason=given.reason, if_version=given.if_version)
         (gone if done else missing).append(id)
     return gone, missing
 
@@ -88,11 +105,13 @@ def _by_conditions(view: "View", given: Forget, *, dry_run: bool = False) -> tup
     return list(removal.ids), []
 
 
-def _forgettable(view: "View", id: str, *, permanent: bool) -> bool:
+def _forgettable(view: "View", id: str, given: Forget) -> bool:
     """Whether there is something to forget. Reads the history, because reading the memory would count as an access."""
     versions = view.history(id)
-    gone = {Operation.ERASED} if permanent else {Operation.ERASED, Operation.FORGOTTEN}
-    return bool(versions) and versions[-1].operation not in gone
+    gone = {Operation.ERASED} if given.permanent else {Operation.ERASED, Operation.FORGOTTEN}
+    if not versions or versions[-1].operation in gone:
+        return False
+    return given.if_version in (None, versions[-1].version)
 
 
 def _taken_away(caller: Caller, given: Forget) -> str:
@@ -116,7 +135,7 @@ FORGET = Verb(
     output=Forgotten,
     run=_forget,
     needs=Need.WRITE,
-    errors=(InvalidLayer,),
+    errors=(InvalidLayer, Conflict),
     asks=_taken_away,
     agrees=_none_missing,
     description="A forgotten memory is left out of everything and can be restored; with permanent it is erased."
@@ -144,11 +163,13 @@ class Restore:
     """What to restore."""
 
     ids: tuple[str, ...] = argument("Ids of the memories to restore.", takes=Takes.EACH, bounds=IDS)
+    if_version: int | None = _if_version()
 
 
 def _restore(caller: Caller, given: Restore) -> Restored:
+    _check_single("restore", given.ids, given.if_version)
     view = caller.view
-    found = {id: view.restore(id) for id in given.ids}
+    found = {id: view.restore(id, if_version=given.if_version) for id in given.ids}
     return Restored(
         ids=tuple(id for id, back in found.items() if back),
         missing=tuple(id for id, back in found.items() if not back),
@@ -161,6 +182,7 @@ RESTORE = Verb(
     output=Restored,
     run=_restore,
     needs=Need.WRITE,
+    errors=(Conflict,),
     agrees=_none_missing,
     examples=(Example(line="recollect restore $ID", says="as if it had not been forgotten"),),
 )

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded
-from recollect.types import Guard, Operation, Owner, Quota, Stamp, Vector, Write
+from recollect.types import Guard, Operation, Owner, Quota, Stamp, State, Vector, Write
 
 Key = tuple[Owner, str]
 """An owner and an id, or an owner and a memory's key."""
 
 
 class Head(NamedTuple):
-    """What is stored of a memory before a write. ``size`` counts its facets and payload, ``vector`` its vector."""
+    """What is stored of a memory before a write. ``size`` counts its facets and payload, ``vector`` its vector.
+
+    What is ``archived`` is kept, but its bytes count for nothing.
+    """
 
     version: int
     born: int
@@ -26,10 +29,13 @@ class Head(NamedTuple):
     key: str | None = None
     size: int = 0
     vector: int = 0
+    archived: bool = False
 
 
 class Counters(NamedTuple):
-    """The counters of an owner: last sequence, memories that are not erased, their bytes, the last time recorded."""
+    """The counters of an owner: last sequence, memories that are not erased, the bytes of those that are not archived,
+    the last time recorded.
+    """
 
     seq: int = 0
     memories: int = 0
@@ -139,7 +145,8 @@ class _Owned:
         if before is not None:
             born, born_at, vector = before.born, before.born_at, before.vector
             self.memories -= not before.erased
-            self.bytes_used -= before.size + before.vector
+            if not before.archived:
+                self.bytes_used -= before.size + before.vector
         # By position: naming the arguments would take as long as all the rest.
         if write.operation is Operation.ERASED:
             head = Head(write.version, born, born_at, write.stamp, True)
@@ -147,9 +154,12 @@ class _Owned:
             if not write.keeps_vector:
                 vector = 0 if write.vector is None else len(write.vector.data)
             size = int(write.facets["bytes"])
-            head = Head(write.version, born, born_at, write.stamp, False, write.facets.get("key"), size, vector)
+            kept_away = write.facets.get("state") == State.ARCHIVED
+            key = write.facets.get("key")
+            head = Head(write.version, born, born_at, write.stamp, False, key, size, vector, kept_away)
             self.memories += 1
-            self.bytes_used += size + vector
+            if not kept_away:
+                self.bytes_used += size + vector
         self.heads[write.id] = head
         return Step(write, self.seq, born, born_at, recorded_at, before, head)
 

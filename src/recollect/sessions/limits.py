@@ -15,10 +15,10 @@ _KNOWN = 10_000  # sessions whose configuration is kept in RAM
 
 
 class _Known(NamedTuple):
-    """How a session was configured at a version of its record. ``None``: it has no limits."""
+    """How a session was configured at a version of its record; one without a record goes by the defaults."""
 
     version: int
-    config: SessionConfig | None
+    config: SessionConfig
 
 
 class SessionLimits:
@@ -60,7 +60,7 @@ class SessionLimits:
         user, name = session.ids
         record = engine.records.get(Owner(Layer.USER, (user,)), KIND, name)
         if record is None:
-            known = _Known(0, engine.store.session_defaults())
+            known = _Known(0, engine.defaults)
         else:
             known = _Known(record.version, descriptions.decode(record.body).settings(engine.defaults))
         if len(self._known) >= _KNOWN:
@@ -75,8 +75,8 @@ class SessionLimits:
         """Within what starts a compaction, or after one, or at least within the limit."""
         config = known.config
         guard = _guard(session, known.version)
-        limit = None if config is None else config.limit_bytes
-        if config is None or limit is None or not config.auto_compact:
+        limit = config.limit_bytes
+        if limit is None or not config.auto_compact:
             own = [] if limit is None else [_quota(session, limit)]
             engine.journal.append(writes, quotas=[*quotas, *own], guards=[guard])
             return

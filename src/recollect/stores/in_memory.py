@@ -29,6 +29,7 @@ from recollect.types import (
     Owners,
     Position,
     Quota,
+    State,
     Stored,
     Usage,
     Vector,
@@ -136,6 +137,7 @@ class InMemoryJournal(Journal):
             key=one.facets.get("key"),
             size=int(one.facets.get("bytes", 0)),
             vector=0 if vector is None else len(vector.data),
+            archived=one.facets.get("state") == State.ARCHIVED,
         )
 
     def _take(self, stored: Sequence[Stored], counters: Mapping[Owner, Counters]) -> None:
@@ -204,10 +206,11 @@ class InMemoryJournal(Journal):
         if one.vector.embedder != self._settings.get("embedder"):
             self._renewed[place] = one.vector
             return
-        log, before = self._logs[one.owner], self._vectors.get(place)
+        log = self._logs[one.owner]
+        head = log.heads[one.id]
+        before = self._size(head)
         self._vectors[place] = one.vector
-        grown = len(one.vector.data) - (len(before.data) if before else 0)
-        log.counters = log.counters._replace(bytes_used=log.counters.bytes_used + grown)
+        log.counters = log.counters._replace(bytes_used=log.counters.bytes_used + self._size(head) - before)
         log.revision += 1
 
     def adopt(self, embedder: str, dimension: int) -> bool:
@@ -234,6 +237,8 @@ class InMemoryJournal(Journal):
             log.counters = log.counters._replace(bytes_used=sum(map(self._size, log.heads.values())))
 
     def _size(self, one: Stored) -> int:
+        if one.facets.get("state") == State.ARCHIVED:
+            return 0
         vector = self._vectors.get((one.owner, one.id))
         return int(one.facets.get("bytes", 0)) + (len(vector.data) if vector else 0)
 

@@ -106,6 +106,20 @@ class Quotas(Subject):
         kept = writes.update(one, TEXT)
         assert fits(store, [kept, new], quota(size(one) + 16 + size(new)))
 
+    def test_what_is_archived_counts_for_nothing(self, store: Store, writes: Writer) -> None:
+        one = writes.add(ADA, TEXT, write={"vector": vector(1, 0, 0, 0)})
+        store.journal.append([one])
+        archived = writes.archive(one)
+        new = writes.add(ADA, TEXT)
+        assert fits(store, [archived, new], quota(size(one)))
+        assert used(store, ADA) == size(new)
+        store.journal.embed([Embedded(ADA, one.id, 2, vector(1, 2, 3, 4))])
+        assert used(store, ADA) == size(new)
+        back = writes.restore(archived)
+        assert not fits(store, [back], quota(size(one)))
+        assert fits(store, [back], quota(size(one) + size(back) + 16))
+        assert used(store, ADA) == size(new) + size(back) + 16
+
     @given(
         steps=st.lists(
             st.tuples(

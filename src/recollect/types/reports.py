@@ -25,8 +25,9 @@ class TagUsage:
 class Stats:
     """Statistics of the memories in a view.
 
-    ``bytes_used`` counts encoded content and metadata, and vectors. ``bytes_limit`` is ``None`` without a plan. The
-    embedding figures count the memories in view, since the opening of the database; questions do not count.
+    ``forgotten`` counts expired memories as well. ``bytes_used`` counts encoded content and metadata, and vectors; what
+    is archived counts for nothing. ``bytes_limit`` is ``None`` without a plan. The embedding figures count the memories
+    in view, since the opening of the database; questions do not count.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -39,6 +40,7 @@ class Stats:
 
     active: int = 0
     forgotten: int = 0
+    archived: int = 0
     bytes_used: int = 0
     bytes_limit: int | None = None
     by_type: Mapping[MemoryType, int] = field(default_factory=dict)

@@ -32,7 +32,7 @@ class SessionConfig:
 class SessionStats:
     """Statistics of a session: its memories, and when it was created, used and closed.
 
-    ``by_type`` counts active memories; ``bytes_used`` includes forgotten ones.
+    ``by_type`` counts active memories; ``bytes_used`` includes forgotten ones, but not archived ones.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -50,6 +50,7 @@ class SessionStats:
     deleted_at: datetime | None = None
     entries: int = 0
     forgotten: int = 0
+    archived: int = 0
     by_type: Mapping[MemoryType, int] = field(default_factory=dict)
     bytes_used: int = 0
     bytes_limit: int | None = None
@@ -64,7 +65,7 @@ class SessionStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedMemory:
-    """A memory removed by compaction, and why: ``forgotten``, ``expired`` or ``irrelevant``.
+    """A memory archived or erased by compaction, and why: ``irrelevant``, ``expired``, ``forgotten`` or ``archived``.
 
     >>> DroppedMemory(id="a", reason="irrelevant", relevance=0.02, bytes_used=120).reason
     'irrelevant'
@@ -78,26 +79,29 @@ class DroppedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReport:
-    """The memories that a session compaction removed, or would remove (``dry_run``), in order of removal.
+    """The memories that a session compaction archived and erased, or would (``dry_run``), each in its order.
+
+    Only a purge erases; ``restore`` brings back what was archived.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
     ...     session = memories.view(user="ada").sessions.create("monday")
     ...     memory = session.view.add("Use OAuth")
     ...     _ = session.view.forget(memory.id)
-    ...     report = session.compact(dry_run=True)
-    >>> report.count, report.dropped[0].reason, report.bytes_after
+    ...     report = session.compact(purge=True, dry_run=True)
+    >>> report.count, report.erased[0].reason, report.bytes_after
     (1, 'forgotten', 0)
     """
 
     session_id: str
-    dropped: tuple[DroppedMemory, ...]
-    bytes_before: int
-    bytes_after: int
+    archived: tuple[DroppedMemory, ...] = ()
+    erased: tuple[DroppedMemory, ...] = ()
+    bytes_before: int = 0
+    bytes_after: int = 0
     bytes_limit: int | None = None
     dry_run: bool = False
 
     @property
     def count(self) -> int:
-        """How many memories."""
-        return len(self.dropped)
+        """How many memories, archived and erased ones together."""
+        return len(self.archived) + len(self.erased)

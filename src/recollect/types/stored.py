@@ -139,7 +139,8 @@ class Guard:
 
 
 class Usage(NamedTuple):
-    """The usage of an owner: memories that are not erased, and their bytes, vectors included.
+    """The usage of an owner: memories that are not erased, and the bytes of those that are not archived, vectors
+    included.
 
     >>> Usage(memories=2, bytes_used=300).bytes_used
     300

@@ -180,10 +180,14 @@ def checked_size(key: str, slot: Slot, limit: int) -> Slot:
     return slot
 
 
-def expiry(now: datetime, expires_at: object, ttl: object) -> datetime | None:
-    """The expiry time from ``expires_at`` or ``ttl``, or ``None``; giving both is an error."""
+def expiry(now: datetime, expires_at: object, ttl: object, *, checked: bool = False) -> datetime | None:
+    """The expiry time from ``expires_at`` or ``ttl``, or ``None``; giving both is an error, and so is a time in the
+    past, unless it was ``checked`` before and passed meanwhile.
+    """
     if ttl is None:
-        return None if expires_at is None else validation.moment("expires_at", expires_at)
+        if expires_at is None or checked:
+            return validation.optional_moment("expires_at", expires_at)
+        return validation.future("expires_at", expires_at, now)
     if expires_at is not None or not isinstance(ttl, timedelta) or ttl <= timedelta(0):
         raise InvalidInput(
             "ttl must be a timedelta above zero, without expires_at beside it",

@@ -262,7 +262,7 @@ class Level:
     ) -> tuple[Any, Slot | None]:
         """Store a factory's result unless the key was set meanwhile: the value to return, and the slot if stored."""
         now, limit = self._clock(), self._agent.limits.entry_bytes
-        slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl))
+        slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl, checked=True))
         checked_size(key, slot, limit)
         result = decode(key, slot.content, kind)  # before storing: a value that does not fit the type is refused
         with self._lock:

@@ -16,6 +16,7 @@ from recollect.types import Embedded
 
 _INTO_RENEWED = rows.Insert("renewed (number, embedder, data, spans, pieces, digest)", 6)
 _NEWEST = "SELECT number, version, operation FROM journal WHERE id = ? AND owner = ? ORDER BY version DESC LIMIT 1"
+_COUNTED = "AND state <> 'archived'"
 _MISSING = "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.number NOT IN (SELECT number FROM renewed WHERE embedder = ?))"
 
 
@@ -68,8 +69,11 @@ def _replace(connection: apsw.Connection, target: _Target, row: tuple[object, ..
     connection.execute("DELETE FROM vectors WHERE number = ?", (number,))
     rows.INTO_VECTORS.rows(connection, [row])
     grown = len(target.one.vector.data) - int(before)
-    connection.execute("UPDATE heads SET bytes = bytes + ? WHERE owner = ? AND number = ?", (grown, owner, number))
-    connection.execute("UPDATE owners SET bytes = bytes + ? WHERE owner = ?", (grown, owner))
+    connection.execute(
+        f"UPDATE heads SET bytes = bytes + ? WHERE owner = ? AND number = ? {_COUNTED}", (grown, owner, number)
+    )
+    if connection.changes():
+        connection.execute("UPDATE owners SET bytes = bytes + ? WHERE owner = ?", (grown, owner))
 
 
 def adopt(connection: apsw.Connection, embedder: str, dimension: int) -> bool:
@@ -82,7 +86,7 @@ def adopt(connection: apsw.Connection, embedder: str, dimension: int) -> bool:
     for table, sign in (("vectors", "-"), ("renewed", "+")):
         connection.execute(
             f"UPDATE heads SET bytes = bytes {sign} (SELECT length(data) FROM {table} t WHERE t.number = heads.number)"
-            f" WHERE number IN (SELECT number FROM {table})"
+            f" WHERE number IN (SELECT number FROM {table}) {_COUNTED}"
         )
     connection.execute("DELETE FROM vectors")
     connection.execute(

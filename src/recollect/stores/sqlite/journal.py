@@ -30,6 +30,7 @@ from recollect.types import (
     Owners,
     Position,
     Quota,
+    State,
     Stats,
     Stored,
     Usage,
@@ -364,10 +365,11 @@ class SqliteJournal(Journal):
             chosen, values = rows.among(self._file.numbers(connection, owners))
             kinds = rows.fetch(connection, statements.STATS.format(owners=chosen), (moment, *values))
             tags = rows.fetch(connection, statements.TAGS.format(owners=chosen), (*values, moment))
-            active = [row for row in kinds if row[0]]
+            active = [row for row in kinds if row[0] == State.ACTIVE]
             return Stats(
                 active=sum(row[2] for row in active),
-                forgotten=sum(row[2] for row in kinds if not row[0]),
+                forgotten=sum(row[2] for row in kinds if row[0] == State.FORGOTTEN),
+                archived=sum(row[2] for row in kinds if row[0] == State.ARCHIVED),
                 bytes_used=sum(row[3] for row in kinds),
                 by_type={MemoryType(row[1]): row[2] for row in active},
                 top_tags=statistics.top(tags),

@@ -14,7 +14,7 @@ import apsw
 from recollect import codec
 from recollect.errors import StoreCorrupt
 from recollect.ports import Step
-from recollect.types import Facets, Operation, Owner, Stamp, Stored, Vector
+from recollect.types import Facets, Operation, Owner, Stamp, State, Stored, Vector
 from recollect.types.stored import ALWAYS_THERE
 
 _CHUNKS = (64, 16, 4, 1)
@@ -176,7 +176,7 @@ def verify(row: tuple[Any, ...]) -> None:
 
 def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
     """What filters and orders need of a memory as it is now: the columns of heads from ``state`` to ``bytes``. ``size``
-    includes the vector.
+    includes the vector; what is archived counts for nothing.
     """
     get = facets.get
     return (
@@ -189,7 +189,7 @@ def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
         get("author"),
         get("source_type"),
         get("has_pointer", False),
-        size,
+        0 if facets["state"] == State.ARCHIVED else size,
     )
 
 

@@ -44,7 +44,8 @@ WITHOUT_VECTOR = (
 )
 UNEMBEDDED = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {WITHOUT_VECTOR} ORDER BY h.number LIMIT ?"
 STATS = (
-    "SELECT state = 'active' AND (expires_at IS NULL OR expires_at > ?) AS active, type,"
+    "SELECT CASE WHEN state = 'archived' THEN state"
+    " WHEN state = 'active' AND (expires_at IS NULL OR expires_at > ?) THEN state ELSE 'forgotten' END, type,"
     " count(*), sum(bytes), min(created_at), max(created_at)"
     " FROM heads WHERE owner IN {owners} GROUP BY 1, 2 ORDER BY type"
 )

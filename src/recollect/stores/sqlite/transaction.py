@@ -16,7 +16,7 @@ from recollect.errors import StoreCorrupt
 from recollect.ports import Counters, Head, Plan, Standing, Step, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.sqlite import records, rows
-from recollect.types import Guard, Operation, Owner, Owners, Position, Quota, Stamp, Write
+from recollect.types import Guard, Operation, Owner, Owners, Position, Quota, Stamp, State, Write
 
 # Places of versions set aside as damaged are not given again: followers of the feed have passed them.
 _STATE = (
@@ -234,6 +234,7 @@ class Transaction:
             key=facets.get("key"),
             size=int(facets.get("bytes", 0)),
             vector=vector or 0,
+            archived=facets.get("state") == State.ARCHIVED,
         )
         kept = Kept(head, row[5], facets.get("tags", ()))
         self._kept.setdefault(owner, {})[memory_id] = kept
