@@ -27,6 +27,26 @@ def test_words_are_one_memory(terminal: Terminal) -> None:
 
 
 @pytest.mark.req("L2")
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        (("Likes tea", "Lives in Rome"), ["Likes tea", "Lives in Rome"]),
+        (("Likes tea", "Vegetarian"), ["Likes tea", "Vegetarian"]),
+        (("Likes", "tea"), ["Likes tea"]),
+        (("Likes tea",), ["Likes tea"]),
+        (("a\nb", "c"), ["a\nb", "c"]),
+    ],
+)
+def test_quoted_texts_are_one_memory_each(typed: tuple[str, ...], stored: list[str], terminal: Terminal) -> None:
+    assert [one["content"] for one in terminal.json("add", *typed)["memories"]] == stored
+
+
+def test_quoted_parts_of_a_query_stay_one_query(terminal: Terminal) -> None:
+    id = terminal.add("The user prefers a dark theme")
+    assert terminal.json("search", "dark theme", "user", "--min-score", "0")["hits"][0]["memory"]["id"] == id
+
+
+@pytest.mark.req("L2")
 def test_a_pipe_is_a_memory_a_line_or_one_memory(terminal: Terminal) -> None:
     notes = b"\xef\xbb\xbfLikes tea\r\n\n  Lives in Rome\n"
     assert [one["content"] for one in terminal.json("add", "-", stdin=notes)["memories"]] == [

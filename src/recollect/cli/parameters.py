@@ -168,11 +168,20 @@ def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[st
     if typed == (STDIN,):
         text = read_text(sys.stdin.buffer)
         parts = [text] if whole or not slot.kind.many else list(lines_of(text))
-    elif slot.parameter.takes is Takes.WORDS:
+    elif slot.parameter.takes is Takes.WORDS and not (slot.kind.many and _quoted(typed)):
         parts = [" ".join(typed)]
     else:
         parts = list(typed)
     return parts if slot.kind.many else parts[0]
+
+
+def _quoted(typed: tuple[str, ...]) -> bool:
+    """Whether arguments are texts of their own. The shell removes quotes, but only quoted arguments contain spaces.
+
+    >>> _quoted(("Likes tea", "Lives in Rome")), _quoted(("Likes", "tea"))
+    (True, False)
+    """
+    return any(len(text.split()) > 1 for text in typed)
 
 
 def in_flags(text: str, verb: Verb[Any, Any], *, anywhere: bool = False) -> str:

@@ -64,9 +64,11 @@ ADD = Verb(
     needs=Need.WRITE,
     errors=(InvalidLayer, ContentTooLong, Conflict, EmbeddingFailed, RateLimited),
     creates=True,
-    description="Several contents are stored together: all of them, or none.",
+    description="Several contents are stored together: all of them, or none. On a command line, quoted texts are one"
+    " memory each, and words without quotes are one memory together.",
     examples=(
         Example(line="recollect add Prefers dark mode --type preference --tag ui", says="the words are one memory"),
+        Example(line="recollect add 'Likes tea' 'Lives in Rome'", says="quoted texts are one memory each"),
         Example(line="cat notes.txt | recollect add -", says="one memory for each line"),
         Example(line="recollect add - --whole --title Minutes < notes.txt", says="the whole text as one memory"),
         Example(line="recollect add 'Use tabs' --project api --layer project", says="for everybody in the project"),
