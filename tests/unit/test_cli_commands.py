@@ -211,6 +211,26 @@ def test_references_are_drawn(terminal: Terminal) -> None:
     assert terminal("graph", "--svg", "g.svg").code == 0
     assert "Third &amp; last" in (terminal.folder / "g.svg").read_text(encoding="utf-8")
     assert terminal("graph", "--svg", "no/such/folder.svg").code == 2
+    assert terminal("graph", "--svg", "-").out.startswith("<svg")
+
+
+def test_a_picture_is_readable_by_its_owner_alone(terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    picture = terminal.folder / "g.svg"
+    picture.write_text("old", encoding="utf-8")
+    picture.chmod(0o644)
+    assert terminal.json("graph", "--svg", "g.svg")["nodes"] == []
+    assert picture.stat().st_mode & 0o777 == 0o600
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize("hidden", ["\x7f", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u061c"])
+def test_json_contains_no_character_that_a_terminal_acts_on(hidden: str, terminal: Terminal) -> None:
+    id = terminal.add(f"evil {hidden} text")
+    for args in (["show", id, "--json"], ["list", "--json"], ["show", f"x{hidden}", "--json"]):
+        done = terminal(*args)
+        assert hidden[0] not in done.out
+        assert hidden in json.dumps(done.answer, ensure_ascii=False)
 
 
 def test_changes_are_one_line_each_and_can_be_taken_up_again(terminal: Terminal) -> None:
@@ -323,6 +343,8 @@ def test_shells_get_a_script(shell: str, terminal: Terminal, require_tool: Calla
     if shell == "bash":
         require_tool("bash")
     done = terminal("completion", shell)
+    told = terminal.json("completion", shell)
+    assert (told["shell"], told["script"]) == (shell, done.out.removesuffix("\n"))
     assert done.code == 0
     assert "_RECOLLECT_COMPLETE" in done.out
 

@@ -13,7 +13,7 @@ import click
 from recollect import codec
 from recollect.cli import global_options, parameters
 from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
-from recollect.cli.screen import Screen, one_line, standard_screens
+from recollect.cli.screen import Screen, escaped, one_line, standard_screens
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations import LISTED, VERBS, Report, Verb, family, report
 from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, USAGE
@@ -145,11 +145,8 @@ def _terminal_options(verb: Verb[Any, Any]) -> list[click.Parameter]:
     if verb.name == "add":
         found.append(click.Option(["--whole"], is_flag=True, help="With -, store the whole input as one memory."))
     if verb.name == "graph":
-        found.append(
-            click.Option(
-                ["--svg"], type=click.File("w", encoding="utf-8", lazy=True), help="Draw the graph into this SVG file."
-            )
-        )
+        picture = click.Path(dir_okay=False, path_type=Path)
+        found.append(click.Option(["--svg"], type=picture, help="Draw the graph into this file, readable only by you."))
     return found
 
 
@@ -287,5 +284,5 @@ class _Errors:
         names = ("code", "message", "hint", "retryable", "details", "exit_code")
         described = {name: getattr(told, name) for name in names}
         failed = {"ok": False, "operation": self._commands.named, "error": described}
-        self._json.line(codec.encode_json(failed).decode())
+        self._json.line(escaped(codec.encode_json(failed).decode()))
         return told.exit_code

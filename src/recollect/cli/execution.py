@@ -11,7 +11,7 @@ from recollect import codec
 from recollect.cli import discovery, parameters
 from recollect.cli.constants import DATABASE
 from recollect.cli.global_options import GlobalOptions
-from recollect.cli.screen import Screen, one_line
+from recollect.cli.screen import Screen, escaped, one_line
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
 from recollect.operations import Caller, Progress, Verb, request
 from recollect.types import Need
@@ -52,16 +52,21 @@ def answer_with(
         if not json:
             out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
             return
+    if values and values.get("svg"):
+        from recollect.cli import graph_views, output_files  # lazy: as above
+
+        if str(values["svg"]) == parameters.STDIO:
+            out.line(graph_views.svg(answer))
+            return
+        output_files.write_private(values["svg"], graph_views.svg(answer), force=True)
+        if not json:
+            out.line(f"{len(answer.nodes)} memories drawn into {one_line(str(values['svg']))}")
+            return
     if json and name == "watch":
         for one in answer.one_by_one():
             out.line(as_json(name, one))
     elif json:
         out.line(as_json(name, answer))
-    elif values and values.get("svg"):
-        from recollect.cli import graph_views  # lazy: one option of one command needs it
-
-        values["svg"].write(graph_views.svg(answer))
-        out.line(f"{len(answer.nodes)} memories drawn into {values['svg'].name}")
     else:
         from recollect.cli.renderers import render  # lazy: programs need none of it
 
@@ -70,7 +75,7 @@ def answer_with(
 
 def as_json(operation: str, result: Any) -> str:
     """An answer as JSON for programs."""
-    return codec.encode_json({"ok": True, "operation": operation, "result": result}).decode()
+    return escaped(codec.encode_json({"ok": True, "operation": operation, "result": result}).decode())
 
 
 def _confirm(taken: str, notes: Screen) -> None:

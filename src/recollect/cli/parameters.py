@@ -17,7 +17,7 @@ from recollect.errors import InvalidInput
 from recollect.operations import Parameter, Takes, Verb, parameter_of
 from recollect.operations.properties import PROPERTIES
 
-STDIN = "-"
+STDIO = "-"
 _METAVARS = types.MappingProxyType({str: "TEXT", int: "NUMBER", float: "NUMBER"})
 
 
@@ -165,7 +165,7 @@ def payload_of(verb: Verb[Any, Any], values: Mapping[str, Any], *, whole: bool =
 
 
 def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[str]:
-    if typed == (STDIN,):
+    if typed == (STDIO,):
         text = read_text(sys.stdin.buffer)
         parts = [text] if whole or not slot.kind.many else list(lines_of(text))
     elif slot.parameter.takes is Takes.WORDS and not (slot.kind.many and _quoted(typed)):

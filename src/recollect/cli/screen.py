@@ -15,7 +15,7 @@ NARROW = 100
 """Below this width, a table would leave too little space for contents."""
 
 # Terminals act on escape sequences, and bidirectional controls can hide text. Stored text may contain either.
-_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 
 
@@ -32,6 +32,17 @@ def safe(text: str) -> str:
 
 def _visible(letter: str) -> str:
     return chr(0x2400 + ord(letter)) if letter < " " else "�"
+
+
+def escaped(json: str) -> str:
+    """JSON with control characters as escapes: programs read the same text, and a terminal does not act on them.
+
+    >>> escaped('"\\u009b2J"') == '"\\\\u009b2J"'
+    True
+    """
+    if json.isprintable():
+        return json
+    return re.sub(_CONTROL, lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def one_line(text: str) -> str:
