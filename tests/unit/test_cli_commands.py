@@ -83,7 +83,11 @@ def test_search_finds_and_explains(terminal: Terminal) -> None:
     terminal.add("Rome is a city")
     found = terminal.json("search", "which", "theme", "--explain", "--min-score", "0")
     assert found["hits"][0]["memory"]["id"] == id
-    assert found["hits"][0]["reasons"]
+    reasons = found["hits"][0]["reasons"]
+    assert reasons
+    row = terminal("search", "which", "theme", "--explain", "--min-score", "0").out.splitlines()[0].split("\t")
+    assert [part.partition("=")[0] for part in row[4].split()] == list(reasons)
+    assert terminal("search", "which", "theme", "--min-score", "0").out.splitlines()[0].count("\t") == 3
     assert terminal.json("search", "theme", "--type", "decision")["hits"] == []
 
 

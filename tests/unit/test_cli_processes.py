@@ -118,6 +118,26 @@ def test_it_never_asks_where_nobody_sits(folder: Path) -> None:
     assert "--yes" in done.err
 
 
+def test_a_wide_list_names_the_owners(folder: Path) -> None:
+    remember(folder, "Likes tea")
+    assert "user default" in ESCAPES.sub("", at_terminal(folder, "list", columns=140).out)
+
+
+def test_changes_are_shown_with_their_contents(folder: Path) -> None:
+    remember(folder, "Likes tea", "Lives in Rome")
+    done = at_terminal(folder, "watch", "--once")
+    assert (done.out.count("Likes tea"), done.out.count("Lives in Rome")) == (1, 1)
+
+
+def test_long_errors_break_between_words(folder: Path) -> None:
+    done = at_terminal(folder, "list", "--db", "/no/such/folder/memory.db", columns=40, NO_COLOR="1")
+    piped = started(folder, "list", "--db", "/no/such/folder/memory.db")
+    assert len(done.out.splitlines()) > 1
+    assert done.out.split() == piped.err.split()
+    assert piped.err.count("\n") == 1
+    assert max(map(len, done.out.splitlines())) < 40
+
+
 @pytest.mark.parametrize("columns", [40, 120])
 def test_every_view_fits_its_terminal(folder: Path, columns: int) -> None:
     [first] = remember(folder, "The user prefers a dark theme in every editor, terminal and browser that she opens")

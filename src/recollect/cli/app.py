@@ -279,7 +279,7 @@ class _Errors:
             if verb := VERBS.get(self._commands.named):
                 said, hint = parameters.in_flags(said, verb), parameters.in_flags(hint, verb, anywhere=True)
             text = f"{said}{' ' if said.endswith('?') else '; '}{hint}" if hint else said
-            self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
+            self._notes.paragraph(f"error: {text}", "error:", "red bold")
             return told.exit_code
         names = ("code", "message", "hint", "retryable", "details", "exit_code")
         described = {name: getattr(told, name) for name in names}

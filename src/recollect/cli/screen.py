@@ -64,6 +64,18 @@ class Screen:
         """Write one line."""
         self.out.write(self.styled(text, style) + "\n")
 
+    def paragraph(self, text: str, start: str, style: str) -> None:
+        """Write a text whose start has a style: in one line, or on a terminal in lines that break between words."""
+        lines = [text]
+        if self.terminal and len(text) >= self.width:
+            import textwrap  # lazy: only for long texts
+
+            # Paths and ids stay whole, so that they can be copied.
+            lines = textwrap.wrap(text, self.width - 1, break_long_words=False, break_on_hyphens=False)
+        self.line(self.styled(start, style) + lines[0].removeprefix(start))
+        for line in lines[1:]:
+            self.line(line)
+
     def styled(self, text: str, style: str) -> str:
         """The text in a style such as ``bold`` or ``red``, if the stream has colours."""
         codes = [_CODES[word] for word in style.split()] if self.colour and text else []

@@ -33,7 +33,7 @@ _STYLES = {
 def results(screen: Screen, answer: Results, given: Any) -> None:
     """The hits with bars for their scores, the words of the query marked, and the reasons if they were asked for."""
     if not screen.terminal:
-        screen.rows((f"{hit.score:.3f}", hit.memory.id, hit.memory.type.value, hit.memory.content) for hit in answer)
+        screen.rows(_cells(hit, explained=given.explain) for hit in answer)
         return
     if not answer.hits:
         screen.line("Nothing here seems to be about that.", "yellow")
@@ -46,6 +46,13 @@ def results(screen: Screen, answer: Results, given: Any) -> None:
         screen.line(f"{len(answer)} of {answer.total}; --limit shows more", "dim")
     if not answer.semantic:
         screen.line("found by words alone: there is no embedder, or it did not answer", "yellow")
+
+
+def _cells(hit: Hit, *, explained: bool) -> tuple[str, ...]:
+    """A hit for a pipe: score, id, type, content, and the reasons if they were asked for."""
+    cells = (f"{hit.score:.3f}", hit.memory.id, hit.memory.type.value, hit.memory.content)
+    reasons = " ".join(f"{name}={value:+.3f}" for name, value in hit.reasons.items())
+    return (*cells, reasons) if explained else cells
 
 
 def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
@@ -110,8 +117,7 @@ def _indented(text: str, style: str) -> Any:
 
 
 def _facts(memory: Memory, now: datetime) -> str:
-    owner = f"{memory.layer.value} {'/'.join(memory.owner.ids)}"
-    parts = [memory.type.value, owner, memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
+    parts = [memory.type.value, _owner(memory), memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
     return one_line(" · ".join(filter(None, parts)))
 
 
@@ -151,12 +157,17 @@ def _table(memories: Iterable[Memory], now: datetime) -> Table:
     table.add_column("type", no_wrap=True, style="cyan")
     table.add_column("content", ratio=1)
     table.add_column("tags", style="magenta", max_width=20)
+    table.add_column("owner", style="dim", max_width=24)
     table.add_column("id", no_wrap=True, style="dim")
     for one in memories:
         content = Text(one_line(excerpt(one.content, None)), style="" if one.state.value == "active" else "strike dim")
         tags = one_line(", ".join(one.tags))
-        table.add_row(charts.ago(one.created_at, now), one.type.value, content, Text(tags), one.id)
+        table.add_row(charts.ago(one.created_at, now), one.type.value, content, Text(tags), Text(_owner(one)), one.id)
     return table
+
+
+def _owner(memory: Memory) -> str:
+    return one_line(f"{memory.layer.value} {'/'.join(memory.owner.ids)}")
 
 
 def memory(screen: Screen, answer: Memory, _: Any) -> None:
@@ -200,19 +211,18 @@ def _moment(moment: datetime | None) -> str:
 
 def history(screen: Screen, answer: Versions, _: Any) -> None:
     """Every version, with its content where it changed."""
-    before = None
-    for version in answer.versions:
-        _version(screen, version)
-        content = version.memory.content if version.memory else None
-        if screen.terminal and content is not None and content != before:
-            _wrapped(screen, _marked(excerpt(content, None), ""))
-        before = content
+    changes(screen, answer, _)
 
 
 def changes(screen: Screen, answer: Versions, _: Any) -> None:
-    """A line for each change."""
+    """A line for each change, and the content where it is new or changed."""
+    before: dict[str, str] = {}
     for version in answer.versions:
         _version(screen, version)
+        content = version.memory.content if version.memory else ""
+        if screen.terminal and content and content != before.get(version.memory_id):
+            _wrapped(screen, _marked(excerpt(content, None), ""))
+        before[version.memory_id] = content
 
 
 def _version(screen: Screen, version: Version) -> None:
