@@ -14,6 +14,7 @@ from recollect import codec
 from recollect.cli import global_options, parameters
 from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
 from recollect.cli.screen import Screen, escaped, one_line, standard_screens
+from recollect.cli.wording import in_commands
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations import LISTED, VERBS, Report, Verb, family, report
 from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, USAGE
@@ -278,6 +279,7 @@ class _Errors:
             said, hint = one_line(told.message).rstrip("."), one_line(told.hint)
             if verb := VERBS.get(self._commands.named):
                 said, hint = parameters.in_flags(said, verb), parameters.in_flags(hint, verb, anywhere=True)
+            said, hint = in_commands(said), in_commands(hint)
             text = f"{said}{' ' if said.endswith('?') else '; '}{hint}" if hint else said
             self._notes.paragraph(f"error: {text}", "error:", "red bold")
             return told.exit_code

@@ -12,7 +12,7 @@ from recollect.cli import discovery, parameters
 from recollect.cli.constants import DATABASE
 from recollect.cli.global_options import GlobalOptions
 from recollect.cli.screen import Screen, escaped, one_line
-from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
+from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, NotAStore
 from recollect.operations import Caller, Progress, Verb, request
 from recollect.types import Need
 
@@ -96,16 +96,7 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
         with recollect.open("ram:", embedder=None) as nothing:
             yield nothing
         return
-    path = found.path
-    if path is not None and not path.exists():
-        if not verb.creates:
-            raise ConfigurationError(
-                f"there is no database at {path} (from {found.origins[DATABASE]})",
-                details={"path": str(path)},
-                hint="recollect add creates one; --db names another",
-            )
-        if found.origins[DATABASE] == "the default":
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_place(verb, found)
     try:
         memories = recollect.open(found.database, **found.options)
     except EmbedderMismatch:
@@ -116,6 +107,30 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
         )  # a verb that needs no new vectors works by words alone
     with memories:
         yield memories
+
+
+def _check_place(verb: Verb[Any, Any], found: "Found") -> None:
+    """Refuse a database that does not exist, unless the verb creates one, and a folder that is named like a file."""
+    from recollect import plugins  # lazy: as in opened
+
+    path = found.path
+    place = found.database if path is None else str(path)
+    if path is not None and path.is_dir() and plugins.is_there(f"jsonl:{path}"):
+        raise NotAStore(
+            f"{place} is a folder of JSON Lines",
+            details={"path": place},
+            hint=f"name it jsonl:{place}",
+        )
+    is_folder = path is None and place.lower().startswith("jsonl:")
+    if (path is not None and not path.exists()) or (is_folder and not plugins.is_there(place)):
+        if not verb.creates:
+            raise ConfigurationError(
+                f"there is no database at {place} (from {found.origins[DATABASE]})",
+                details={"path": place},
+                hint="recollect add creates one; --db names another",
+            )
+        if path is not None and found.origins[DATABASE] == "the default":
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 @contextmanager
