@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recollect import codec
-from recollect.cli import discovery, parameters
+from recollect.cli import discovery, parameters, short_ids
 from recollect.cli.constants import DATABASE
 from recollect.cli.global_options import GlobalOptions
 from recollect.cli.screen import Screen, escaped, one_line
@@ -29,6 +29,7 @@ def run_verb(
     found = discovery.STANDALONE if verb.standalone else options.find()
     with found.logging(), opened(verb, found) as memories, _progress(notes, verb.name) as progress:
         caller = Caller(memories=memories, identity=found.identity, progress=progress)
+        payload = short_ids.expand(verb, caller, payload)
         call = request(verb.name, caller, payload)
         if not values.get("yes"):
             _confirm(call.question(), notes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.cli import charts, widgets
 from recollect.cli.screen import Screen, one_line, safe
+from recollect.cli.short_ids import short
 
 if TYPE_CHECKING:
     from recollect.operations.add import Added
@@ -31,7 +32,7 @@ def added(screen: Screen, answer: "Added", _: Any) -> None:
     for memory in answer.memories:
         if screen.terminal:
             owner = f"{memory.layer.value} {'/'.join(memory.owner.ids)}"
-            screen.line(f"{screen.styled('stored', 'green')} {memory.id} {screen.styled(safe(owner), 'dim')}")
+            screen.line(f"{screen.styled('stored', 'green')} {short(memory.id)} {screen.styled(safe(owner), 'dim')}")
         else:
             screen.line(memory.id)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import charts, widgets
 from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
+from recollect.cli.short_ids import short
 from recollect.types import Operation
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ def _cells(hit: Hit, *, explained: bool) -> tuple[str, ...]:
 def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
     score = charts.bar(hit.score, 10, plain=screen.plain)
     fits = screen.width >= _ID_FITS
-    id = f"  {screen.styled(hit.memory.id, 'dim')}" if fits else ""
+    id = f"  {screen.styled(short(hit.memory.id), 'dim')}" if fits else ""
     screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}{id}")
     if not fits:
-        screen.line(f"   {hit.memory.id}", "dim")
+        screen.line(f"   {short(hit.memory.id)}", "dim")
     _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), query))
     screen.show(_indented(_facts(hit.memory, now), "dim"))
     if hit.overrides:
@@ -145,7 +146,7 @@ def _card(screen: Screen, memory: Memory, now: datetime) -> None:
 
     screen.show(Text(one_line(excerpt(memory.content, None))))
     screen.show(_indented(_facts(memory, now), "dim"))
-    screen.line(f"   {memory.id}", "dim")
+    screen.line(f"   {short(memory.id)}", "dim")
 
 
 def _table(memories: Iterable[Memory], now: datetime) -> Table:
@@ -162,7 +163,9 @@ def _table(memories: Iterable[Memory], now: datetime) -> Table:
     for one in memories:
         content = Text(one_line(excerpt(one.content, None)), style="" if one.state.value == "active" else "strike dim")
         tags = one_line(", ".join(one.tags))
-        table.add_row(charts.ago(one.created_at, now), one.type.value, content, Text(tags), Text(_owner(one)), one.id)
+        table.add_row(
+            charts.ago(one.created_at, now), one.type.value, content, Text(tags), Text(_owner(one)), short(one.id)
+        )
     return table
 
 
@@ -228,7 +231,7 @@ def changes(screen: Screen, answer: Versions, _: Any) -> None:
 def _version(screen: Screen, version: Version) -> None:
     if screen.terminal:
         style = _STYLES[version.operation]
-        id = f"{version.memory_id} v{version.version}"
+        id = f"{short(version.memory_id)} v{version.version}"
         room = screen.width >= _ID_FITS + 20
         screen.line(
             f"{version.recorded_at.astimezone():%m-%d %H:%M:%S} "
@@ -266,7 +269,7 @@ def graph(screen: Screen, answer: Graph, _: Any) -> None:
 
     for branch in graph_views.tree(answer, plain=screen.plain):
         again = " (see above)" if branch.repeated else ""
-        id = f"  {branch.node.id}" if screen.width >= NARROW else ""
+        id = f"  {short(branch.node.id)}" if screen.width >= NARROW else ""
         room = max(10, screen.width - len(branch.prefix) - len(again) - len(id))
         label = charts.cut(one_line(branch.node.label), room)
         screen.line(f"{branch.prefix}{label}{screen.styled(again + id, 'dim')}")
@@ -292,7 +295,7 @@ def live_table(screen: Screen, versions: list[Version], total: int, last: int) -
             Text(f"{version.recorded_at.astimezone():%H:%M:%S}"),
             Text(version.operation.value, style=_STYLES[version.operation]),
             Text(content or one_line(version.reason or "")),
-            Text(version.memory_id),
+            Text(short(version.memory_id)),
         ]
         table.add_row(*cells[: len(table.columns)])
     return table
