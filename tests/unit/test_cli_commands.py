@@ -137,6 +137,17 @@ def test_forgetting_restoring_and_what_was_not_there(terminal: Terminal) -> None
     assert [one["operation"] for one in terminal.json("history", id)["versions"]] == ["added", "forgotten", "restored"]
 
 
+def test_a_dry_run_shows_the_texts_and_counts_no_access(terminal: Terminal) -> None:
+    ids = [terminal.add(text, "--tag", "drinks") for text in ("Likes tea", "Likes coffee" * 100)]
+    for args in (["--tag", "drinks"], ids, [*ids, "--permanent"]):
+        told = terminal.json("forget", *args, "--dry-run")
+        assert told["excerpts"][ids[0]] == "Likes tea"
+        assert len(told["excerpts"][ids[1]]) == 280
+    assert "Likes tea" in terminal("forget", "--tag", "drinks", "--dry-run").out
+    assert [one["access_count"] for one in terminal.json("list")["memories"]] == [0, 0]
+    assert terminal.json("forget", ids[0])["excerpts"] == {}
+
+
 def test_erasing_needs_a_word_where_nobody_can_be_asked(terminal: Terminal) -> None:
     id = terminal.add("Likes tea")
     refused = terminal("forget", id, "--permanent")

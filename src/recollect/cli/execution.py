@@ -1,7 +1,7 @@
 """Running a verb: open the database, ask for confirmation, call the dispatcher, show the answer."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,8 @@ def run_verb(
         caller = Caller(memories=memories, identity=found.identity, progress=progress)
         payload = short_ids.expand(verb, caller, payload)
         call = request(verb.name, caller, payload)
-        if not values.get("yes"):
-            _confirm(call.question(), notes)
+        if not values.get("yes") and (taken := call.question()):
+            _confirm(taken, notes, lambda: _preview(verb, caller, payload, notes))
         if verb.live and not values.get("once"):
             from recollect.cli import change_feed  # lazy: one command needs it
 
@@ -79,12 +79,20 @@ def as_json(operation: str, result: Any) -> str:
     return escaped(codec.encode_json({"ok": True, "operation": operation, "result": result}).decode())
 
 
-def _confirm(taken: str, notes: Screen) -> None:
+def _preview(verb: Verb[Any, Any], caller: Caller, payload: Mapping[str, Any], notes: Screen) -> None:
+    """Show the texts that would be forgotten, before the question."""
+    if verb.name == "forget":
+        from recollect.cli.renderers import forgotten  # lazy: only before a question
+
+        dry = request(verb.name, caller, {**payload, "dry_run": True})
+        forgotten(notes, dry.run(), dry.input)
+
+
+def _confirm(taken: str, notes: Screen, preview: Callable[[], None]) -> None:
     """Ask a person before something is taken away; without a terminal, the flag ``--yes`` is required instead."""
-    if not taken:
-        return
     if not (sys.stdin.isatty() and notes.terminal):
         raise click.UsageError(f"this would {one_line(taken)}; there is no terminal to confirm it, so pass --yes")
+    preview()
     click.confirm(f"{one_line(taken[0].upper() + taken[1:])}?", abort=True, err=True)
 
 
