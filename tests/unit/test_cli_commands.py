@@ -106,6 +106,23 @@ def test_lists_are_narrowed_and_paged(terminal: Terminal) -> None:
     assert terminal("list", "--limit", "many").code == 2
 
 
+@pytest.mark.req("L5")
+def test_all_pages_can_be_listed_at_once(terminal: Terminal) -> None:
+    lines = [f"Fact {number}" for number in range(205)]
+    terminal.json("add", "-", "--tag", "numbered", stdin="\n".join(lines).encode())
+    terminal.add("Likes tea")
+    every = terminal.json("list", "--all", "--tag", "numbered", "--sort", "oldest")
+    assert sorted(one["content"] for one in every["memories"]) == sorted(lines)
+    assert (every["total"], every["next_cursor"]) == (205, None)
+    assert len(terminal.json("list", "--all", "--limit", "2")["memories"]) == 206
+    assert len(terminal.json("list", "--all", "--offset", "4")["memories"]) == 202
+    assert len(terminal("list", "--all").out.splitlines()) == 206
+    first = terminal.json("list", "--limit", "6")
+    assert len(terminal.json("list", "--all", "--cursor", first["next_cursor"])["memories"]) == 200
+    ranked = terminal.json("list", "--all", "--sort", "relevance")
+    assert len(ranked["reasons"]) == len(ranked["memories"]) == 206
+
+
 @pytest.mark.req("L6", "H11")
 def test_updates_change_what_is_given_and_clear_what_is_named(terminal: Terminal) -> None:
     id = terminal.add("Lives in Paris", "--title", "Home", "--tag", "a", "-m", "x=1")

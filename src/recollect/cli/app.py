@@ -18,6 +18,7 @@ from recollect.cli.wording import in_commands
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations import LISTED, VERBS, Report, Verb, family, report
 from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, USAGE
+from recollect.types import Page
 
 _ABOUT = """The memory of your agents: one file, no server, no LLM.
 
@@ -143,6 +144,8 @@ def _terminal_options(verb: Verb[Any, Any]) -> list[click.Parameter]:
                 ["--interval"], type=interval, default=0.5, show_default=True, help="Seconds between two checks."
             )
         )
+    if verb.output is Page:
+        found.append(click.Option(["--all"], is_flag=True, help="List all memories, not only a page of them."))
     if verb.name == "add":
         found.append(click.Option(["--whole"], is_flag=True, help="With -, store the whole input as one memory."))
     if verb.name == "graph":

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,11 +15,14 @@ from recollect.cli.global_options import GlobalOptions
 from recollect.cli.screen import Screen, escaped, one_line
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, NotAStore
 from recollect.operations import Caller, Progress, Verb, request
+from recollect.operations.conditions import PAGE
 from recollect.types import Need
 
 if TYPE_CHECKING:
     from recollect.cli.discovery import Found
     from recollect.memories.database import Memories
+    from recollect.operations.dispatcher import Request
+    from recollect.types import Page
 
 
 def run_verb(
@@ -37,9 +41,21 @@ def run_verb(
             from recollect.cli import change_feed  # lazy: one command needs it
 
             return change_feed.follow(verb.name, caller, payload, out, json=options.json, interval_s=values["interval"])
-        answer = call.run()
+        answer = all_pages(call) if values.get("all") else call.run()
     answer_with(out, verb.name, answer, call.input, json=options.json, values=values)
     return verb.agrees(answer)
+
+
+def all_pages(call: "Request[Any, Page]") -> "Page":
+    """The pages of a listing from the asked one to the last, as one."""
+    given = replace(call.input, limit=PAGE.maximum)
+    page = call._replace(input=given).run()
+    memories, reasons = list(page.memories), list(page.reasons)
+    while page.next_cursor is not None:
+        page = call._replace(input=replace(given, cursor=page.next_cursor, offset=0)).run()
+        memories += page.memories
+        reasons += page.reasons
+    return replace(page, memories=tuple(memories), reasons=tuple(reasons))
 
 
 def answer_with(

@@ -138,7 +138,7 @@ def page(screen: Screen, answer: Page, _: Any) -> None:
         screen.show(_table(answer, now))
     screen.line(f"{len(answer)} of {answer.total}", "dim")
     if answer.next_cursor:
-        screen.line(f"more: --cursor {answer.next_cursor}", "dim")
+        screen.line(f"more: --all, or --cursor {answer.next_cursor}", "dim")
 
 
 def _card(screen: Screen, memory: Memory, now: datetime) -> None:
