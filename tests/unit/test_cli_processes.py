@@ -138,6 +138,30 @@ def test_long_errors_break_between_words(folder: Path) -> None:
     assert max(map(len, done.out.splitlines())) < 40
 
 
+@pytest.mark.parametrize(("lines", "shown"), [(600, True), (5, False)])
+def test_a_long_pipe_shows_that_it_is_worked_on(folder: Path, lines: int, shown: bool) -> None:
+    (folder / "notes.txt").write_text("".join(f"Fact {number}\n" for number in range(lines)), encoding="utf-8")
+    reader, terminal = os.openpty()
+    with (folder / "notes.txt").open("rb") as notes:
+        done = subprocess.run(
+            [*COMMAND, "add", "-"],
+            stdin=notes,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            cwd=folder,
+            env={**os.environ, **environment(folder)},
+            check=True,
+        )
+    os.write(terminal, b"end")
+    said = b""
+    while not said.endswith(b"end"):
+        said += os.read(reader, 65536)
+    os.close(reader)
+    os.close(terminal)
+    assert done.stdout.count(b"\n") == lines
+    assert (b"600" in said) is shown
+
+
 @pytest.mark.parametrize("columns", [40, 120])
 def test_every_view_fits_its_terminal(folder: Path, columns: int) -> None:
     [first] = remember(folder, "The user prefers a dark theme in every editor, terminal and browser that she opens")

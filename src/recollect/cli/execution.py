@@ -160,21 +160,24 @@ def _check_place(verb: Verb[Any, Any], found: "Found") -> None:
 
 @contextmanager
 def _progress(notes: Screen, name: str) -> Iterator[Progress | None]:
-    """A progress bar on a terminal, shown from the first step that is reported."""
+    """A progress bar on a terminal, shown from the first step that is reported; it pulses until a step is done."""
     if not notes.terminal:
         yield None
         return
     bars: list[Any] = []
 
     def told(done: int, total: int) -> None:
-        from rich.progress import Progress as Bar  # lazy: only for what takes long
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # lazy: only for what takes long
+        from rich.progress import Progress as Bar  # lazy: as above
 
         if not bars:
-            bar = Bar(console=notes.console, transient=True)
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[steps]}"))
+            bar = Bar(*columns, TimeElapsedColumn(), console=notes.console, transient=True)
             bar.start()
-            bar.add_task(name, total=total)
+            bar.add_task(name, total=None, steps="")
             bars.append(bar)
-        bars[0].update(bars[0].task_ids[0], completed=done, total=total)
+        steps = f"{100 * done // max(1, total)}%" if done else f"{total:,}"
+        bars[0].update(bars[0].task_ids[0], completed=done, total=total if done else None, steps=steps)
 
     try:
         yield told

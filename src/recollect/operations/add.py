@@ -14,6 +14,7 @@ from recollect.types import Layer, Memory, MemoryType, Need, NewMemory
 from recollect.types.bounds import Bounds
 
 _MOST = 100_000
+_MANY = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ def _add(caller: Caller, given: Add) -> Added:
         )
     rest = {one.name: getattr(given, one.name) for one in dataclasses.fields(given) if one.name != "content"}
     news = [NewMemory(content=content, **rest) for content in given.content]
+    if caller.progress is not None and len(news) >= _MANY:
+        caller.progress(0, len(news))  # all are stored at once, so there are no steps to tell
     return Added(memories=tuple(caller.view.add_many(news)))
 
 
