@@ -315,3 +315,31 @@ def test_shells_complete_commands_options_and_values(folder: Path) -> None:
     assert "plain,search" in completed("recollect sea")
     assert "plain,--explain" in completed("recollect search --ex")
     assert "plain,preference" in completed("recollect add --type pre")
+    before = set(folder.iterdir())
+    assert completed("recollect --db missing.db show 0") == "\n"
+    assert set(folder.iterdir()) == before
+
+
+def test_shells_complete_ids_tags_and_sessions(folder: Path) -> None:
+    [id, gone] = remember(folder, "Likes tea", "Lives in Rome", tags=["drinks.hot"])
+    with recollect.open(folder / "memory.db") as memories:
+        view = memories.view(user="default")
+        view.forget(gone)
+        view.sessions.create("monday")
+        view.sessions.create("tuesday")
+        view.sessions.delete("tuesday")
+
+    def completed(words: str, shell: str = "bash") -> str:
+        count = str(len(words.split(" ")) - 1)
+        return started(folder, _RECOLLECT_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=count).out
+
+    assert completed("recollect show ") == f"plain,{id[:23]}\n"
+    assert completed("recollect forget " + id[:9]) == f"plain,{id[:23]}\n"
+    assert completed("recollect restore ") == f"plain,{gone[:23]}\n"
+    assert completed("recollect show x") == "\n"
+    assert "Likes tea" in completed("recollect show ", "zsh")
+    assert completed("recollect list --tag dr") == "plain,drinks.hot\n"
+    assert completed("recollect list --session ") == "plain,monday\n"
+    assert completed("recollect sessions show m") == "plain,monday\n"
+    assert completed("recollect sessions restore ") == "plain,tuesday\n"
+    assert completed("recollect --user eve show ") == "\n"

@@ -4,17 +4,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from recollect.cli.parameters import Slot, slots_of
+from recollect.cli.completers import Names
+from recollect.cli.parameters import names_of, slots_of
 from recollect.errors import InvalidInput
 from recollect.filters import Where
 from recollect.operations import Caller, Verb
+from recollect.types import State
 
 SHORTEST = 8
 _WHOLE = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _SHOWN = 23  # an id begins with its time in milliseconds; so much of it also tells apart what was added together
 _CANDIDATES = 3
-_IDS = ("id", "ids", "references")
-_TAGS = ("tags", "any_tags", "no_tags", "add_tags", "remove_tags", "topic")
 
 
 def short(id: str) -> str:
@@ -24,21 +24,6 @@ def short(id: str) -> str:
     ('01a1e6ab-5c79-766e-8deb', 'note')
     """
     return id[:_SHOWN] if re.fullmatch(_WHOLE, id) else id
-
-
-def names_memories(verb: Verb[Any, Any], slot: Slot) -> bool:
-    """Whether a field takes ids of memories."""
-    return slot.name in _IDS and not names_sessions(verb, slot)
-
-
-def names_sessions(verb: Verb[Any, Any], slot: Slot) -> bool:
-    """Whether a field takes ids of sessions."""
-    return slot.name == "id" and (verb.name == "compact" or verb.name.startswith("sessions."))
-
-
-def names_tags(slot: Slot) -> bool:
-    """Whether a field takes tags."""
-    return slot.name in _TAGS
 
 
 class _Place(NamedTuple):
@@ -61,17 +46,22 @@ def expand(verb: Verb[Any, Any], caller: Caller, payload: Mapping[str, Any]) -> 
     expanded = {name: dict(value) if isinstance(value, Mapping) else value for name, value in payload.items()}
     places = [place for place in _places(verb, expanded) if any(map(_is_beginning, place.ids))]
     if places:
-        view = caller.view
-        known = {id for _, id in view._engine.journal.ids(view._owners, Where(now=caller.now, states=None))}
+        known = known_ids(caller, None)
         for place in places:
             place.put([_whole(id, known, place.field) if _is_beginning(id) else id for id in place.ids])
     return expanded
 
 
+def known_ids(caller: Caller, states: frozenset[State] | None) -> set[str]:
+    """The ids of the memories that the caller sees, in these states or in any."""
+    view = caller.view
+    return {id for _, id in view._engine.journal.ids(view._owners, Where(now=caller.now, states=states))}
+
+
 def _places(verb: Verb[Any, Any], payload: dict[str, Any]) -> Iterator[_Place]:
     for slot in slots_of(verb):
         holder = payload.get(slot.group, {}) if slot.group else payload
-        if slot.name in holder and names_memories(verb, slot):
+        if slot.name in holder and names_of(verb, slot) is Names.MEMORIES:
             yield _Place(holder, slot.name)
 
 
