@@ -211,7 +211,7 @@ def _known_embedder(name: str) -> str | None:
 def _registered_embedder(name: str) -> Callable[[], object]:
     found = _entry_points(EMBEDDERS)
     if name not in found:
-        known = ", ".join(sorted({*OWN_EMBEDDERS, *found}))
+        known = ", ".join(sorted({*OWN_EMBEDDERS, *found, "hashing-64 (or another number of dimensions)"}))
         raise ConfigurationError(
             f"no embedder is named {name[:64]!r}",
             details={"field": "embedder"},

@@ -27,6 +27,26 @@ def test_words_are_one_memory(terminal: Terminal) -> None:
 
 
 @pytest.mark.req("L2")
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        (("Likes tea", "Lives in Rome"), ["Likes tea", "Lives in Rome"]),
+        (("Likes tea", "Vegetarian"), ["Likes tea", "Vegetarian"]),
+        (("Likes", "tea"), ["Likes tea"]),
+        (("Likes tea",), ["Likes tea"]),
+        (("a\nb", "c"), ["a\nb", "c"]),
+    ],
+)
+def test_quoted_texts_are_one_memory_each(typed: tuple[str, ...], stored: list[str], terminal: Terminal) -> None:
+    assert [one["content"] for one in terminal.json("add", *typed)["memories"]] == stored
+
+
+def test_quoted_parts_of_a_query_stay_one_query(terminal: Terminal) -> None:
+    id = terminal.add("The user prefers a dark theme")
+    assert terminal.json("search", "dark theme", "user", "--min-score", "0")["hits"][0]["memory"]["id"] == id
+
+
+@pytest.mark.req("L2")
 def test_a_pipe_is_a_memory_a_line_or_one_memory(terminal: Terminal) -> None:
     notes = b"\xef\xbb\xbfLikes tea\r\n\n  Lives in Rome\n"
     assert [one["content"] for one in terminal.json("add", "-", stdin=notes)["memories"]] == [
@@ -63,7 +83,11 @@ def test_search_finds_and_explains(terminal: Terminal) -> None:
     terminal.add("Rome is a city")
     found = terminal.json("search", "which", "theme", "--explain", "--min-score", "0")
     assert found["hits"][0]["memory"]["id"] == id
-    assert found["hits"][0]["reasons"]
+    reasons = found["hits"][0]["reasons"]
+    assert reasons
+    row = terminal("search", "which", "theme", "--explain", "--min-score", "0").out.splitlines()[0].split("\t")
+    assert [part.partition("=")[0] for part in row[4].split()] == list(reasons)
+    assert terminal("search", "which", "theme", "--min-score", "0").out.splitlines()[0].count("\t") == 3
     assert terminal.json("search", "theme", "--type", "decision")["hits"] == []
 
 
@@ -80,6 +104,23 @@ def test_lists_are_narrowed_and_paged(terminal: Terminal) -> None:
     assert terminal.json("count", "--after", "1h", "--before", "now")["count"] == 5
     assert terminal("list", "--limit", "1000").code == 2
     assert terminal("list", "--limit", "many").code == 2
+
+
+@pytest.mark.req("L5")
+def test_all_pages_can_be_listed_at_once(terminal: Terminal) -> None:
+    lines = [f"Fact {number}" for number in range(205)]
+    terminal.json("add", "-", "--tag", "numbered", stdin="\n".join(lines).encode())
+    terminal.add("Likes tea")
+    every = terminal.json("list", "--all", "--tag", "numbered", "--sort", "oldest")
+    assert sorted(one["content"] for one in every["memories"]) == sorted(lines)
+    assert (every["total"], every["next_cursor"]) == (205, None)
+    assert len(terminal.json("list", "--all", "--limit", "2")["memories"]) == 206
+    assert len(terminal.json("list", "--all", "--offset", "4")["memories"]) == 202
+    assert len(terminal("list", "--all").out.splitlines()) == 206
+    first = terminal.json("list", "--limit", "6")
+    assert len(terminal.json("list", "--all", "--cursor", first["next_cursor"])["memories"]) == 200
+    ranked = terminal.json("list", "--all", "--sort", "relevance")
+    assert len(ranked["reasons"]) == len(ranked["memories"]) == 206
 
 
 @pytest.mark.req("L6", "H11")
@@ -111,6 +152,17 @@ def test_forgetting_restoring_and_what_was_not_there(terminal: Terminal) -> None
     assert terminal.json("restore", id)["ids"] == [id]
     assert terminal("restore", id).code == 1
     assert [one["operation"] for one in terminal.json("history", id)["versions"]] == ["added", "forgotten", "restored"]
+
+
+def test_a_dry_run_shows_the_texts_and_counts_no_access(terminal: Terminal) -> None:
+    ids = [terminal.add(text, "--tag", "drinks") for text in ("Likes tea", "Likes coffee" * 100)]
+    for args in (["--tag", "drinks"], ids, [*ids, "--permanent"]):
+        told = terminal.json("forget", *args, "--dry-run")
+        assert told["excerpts"][ids[0]] == "Likes tea"
+        assert len(told["excerpts"][ids[1]]) == 280
+    assert "Likes tea" in terminal("forget", "--tag", "drinks", "--dry-run").out
+    assert [one["access_count"] for one in terminal.json("list")["memories"]] == [0, 0]
+    assert terminal.json("forget", ids[0])["excerpts"] == {}
 
 
 def test_erasing_needs_a_word_where_nobody_can_be_asked(terminal: Terminal) -> None:
@@ -191,6 +243,26 @@ def test_references_are_drawn(terminal: Terminal) -> None:
     assert terminal("graph", "--svg", "g.svg").code == 0
     assert "Third &amp; last" in (terminal.folder / "g.svg").read_text(encoding="utf-8")
     assert terminal("graph", "--svg", "no/such/folder.svg").code == 2
+    assert terminal("graph", "--svg", "-").out.startswith("<svg")
+
+
+def test_a_picture_is_readable_by_its_owner_alone(terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    picture = terminal.folder / "g.svg"
+    picture.write_text("old", encoding="utf-8")
+    picture.chmod(0o644)
+    assert terminal.json("graph", "--svg", "g.svg")["nodes"] == []
+    assert picture.stat().st_mode & 0o777 == 0o600
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize("hidden", ["\x7f", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u061c"])
+def test_json_contains_no_character_that_a_terminal_acts_on(hidden: str, terminal: Terminal) -> None:
+    id = terminal.add(f"evil {hidden} text")
+    for args in (["show", id, "--json"], ["list", "--json"], ["show", f"x{hidden}", "--json"]):
+        done = terminal(*args)
+        assert hidden[0] not in done.out
+        assert hidden in json.dumps(done.answer, ensure_ascii=False)
 
 
 def test_changes_are_one_line_each_and_can_be_taken_up_again(terminal: Terminal) -> None:
@@ -303,6 +375,8 @@ def test_shells_get_a_script(shell: str, terminal: Terminal, require_tool: Calla
     if shell == "bash":
         require_tool("bash")
     done = terminal("completion", shell)
+    told = terminal.json("completion", shell)
+    assert (told["shell"], told["script"]) == (shell, done.out.removesuffix("\n"))
     assert done.code == 0
     assert "_RECOLLECT_COMPLETE" in done.out
 

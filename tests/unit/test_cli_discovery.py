@@ -79,6 +79,19 @@ def test_an_empty_flag_is_refused(name: str, terminal: Terminal) -> None:
     assert terminal.json("count")["count"] == 0
 
 
+@pytest.mark.parametrize("name", IDS)
+def test_an_empty_id_in_the_environment_or_the_file_is_refused(
+    name: str, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable_of(name), "")
+    done = terminal("add", "Likes tea")
+    assert (done.code, f"{variable_of(name)} is empty" in done.err) == (2, True)
+    assert terminal("add", "Likes tea", f"--{name}", "x").code == 0  # the flag takes precedence
+    monkeypatch.delenv(variable_of(name))
+    (terminal.folder / FILE).write_text(f'[identity]\n{name} = ""\n', encoding="utf-8")
+    assert terminal("add", "Likes tea").code == 6
+
+
 @pytest.mark.parametrize(
     ("url", "path"),
     [

@@ -28,13 +28,27 @@ NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))
         ("2d", NOW - timedelta(days=2)),
         ("12h", NOW - timedelta(hours=12)),
         ("last week", NOW - timedelta(weeks=1)),
+        ("2 days ago", NOW - timedelta(days=2)),
+        ("3h  ago", NOW - timedelta(hours=3)),
+        ("today", NOW.replace(hour=0)),
+        (" Yesterday ", NOW.replace(day=7, hour=0)),
+        ("tomorrow", NOW.replace(day=9, hour=0)),
+        ("in 2 days", NOW + timedelta(days=2)),
     ],
 )
 def test_times_are_dates_or_spans(text: str, means: datetime) -> None:
     assert moment(text, NOW) == means
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2030-13-01", "-3d", "9" * 30])
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [("2d", timedelta(days=2)), ("in 2 days", timedelta(days=2)), ("2 days ago", timedelta(days=-2))],
+)
+def test_where_spans_lie_ahead_ago_lies_back(text: str, means: timedelta) -> None:
+    assert moment(text, NOW, ahead=True) == NOW + means
+
+
+@pytest.mark.parametrize("text", ["", "ago", "in", "soon", "2030-13-01", "-3d", "9" * 30])
 def test_what_is_no_time_says_what_would_be_one(text: str, terminal: Terminal) -> None:
     done = terminal("list", "--after", text)
     assert done.code == 2

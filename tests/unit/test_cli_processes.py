@@ -105,7 +105,7 @@ def test_the_engine_does_not_load_the_command_line(folder: Path) -> None:
 def test_at_a_terminal_it_asks_before_it_erases(folder: Path, typed: bytes, erased: bool, code: int) -> None:
     [id] = remember(folder, "Likes tea")
     done = at_terminal(folder, "forget", id, "--permanent", typed=("[y/N]", typed))
-    assert "for good" in done.out
+    assert "Likes tea" in done.out[: done.out.index("for good")]
     assert done.code == code
     with recollect.open(folder / "memory.db") as memories:
         assert (memories.view(agent="other").get(id) is None) is erased
@@ -116,6 +116,50 @@ def test_it_never_asks_where_nobody_sits(folder: Path) -> None:
     done = started(folder, "forget", id, "--permanent", stdin=b"y\n")
     assert (done.code, done.out) == (2, "")
     assert "--yes" in done.err
+
+
+def test_a_wide_list_names_the_owners(folder: Path) -> None:
+    remember(folder, "Likes tea")
+    assert "user default" in ESCAPES.sub("", at_terminal(folder, "list", columns=140).out)
+
+
+def test_changes_are_shown_with_their_contents(folder: Path) -> None:
+    remember(folder, "Likes tea", "Lives in Rome")
+    done = at_terminal(folder, "watch", "--once")
+    assert (done.out.count("Likes tea"), done.out.count("Lives in Rome")) == (1, 1)
+
+
+def test_long_errors_break_between_words(folder: Path) -> None:
+    done = at_terminal(folder, "list", "--db", "/no/such/folder/memory.db", columns=40, NO_COLOR="1")
+    piped = started(folder, "list", "--db", "/no/such/folder/memory.db")
+    assert len(done.out.splitlines()) > 1
+    assert done.out.split() == piped.err.split()
+    assert piped.err.count("\n") == 1
+    assert max(map(len, done.out.splitlines())) < 40
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(600, True), (5, False)])
+def test_a_long_pipe_shows_that_it_is_worked_on(folder: Path, lines: int, shown: bool) -> None:
+    (folder / "notes.txt").write_text("".join(f"Fact {number}\n" for number in range(lines)), encoding="utf-8")
+    reader, terminal = os.openpty()
+    with (folder / "notes.txt").open("rb") as notes:
+        done = subprocess.run(
+            [*COMMAND, "add", "-"],
+            stdin=notes,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            cwd=folder,
+            env={**os.environ, **environment(folder)},
+            check=True,
+        )
+    os.write(terminal, b"end")
+    said = b""
+    while not said.endswith(b"end"):
+        said += os.read(reader, 65536)
+    os.close(reader)
+    os.close(terminal)
+    assert done.stdout.count(b"\n") == lines
+    assert (b"600" in said) is shown
 
 
 @pytest.mark.parametrize("columns", [40, 120])
@@ -271,3 +315,31 @@ def test_shells_complete_commands_options_and_values(folder: Path) -> None:
     assert "plain,search" in completed("recollect sea")
     assert "plain,--explain" in completed("recollect search --ex")
     assert "plain,preference" in completed("recollect add --type pre")
+    before = set(folder.iterdir())
+    assert completed("recollect --db missing.db show 0") == "\n"
+    assert set(folder.iterdir()) == before
+
+
+def test_shells_complete_ids_tags_and_sessions(folder: Path) -> None:
+    [id, gone] = remember(folder, "Likes tea", "Lives in Rome", tags=["drinks.hot"])
+    with recollect.open(folder / "memory.db") as memories:
+        view = memories.view(user="default")
+        view.forget(gone)
+        view.sessions.create("monday")
+        view.sessions.create("tuesday")
+        view.sessions.delete("tuesday")
+
+    def completed(words: str, shell: str = "bash") -> str:
+        count = str(len(words.split(" ")) - 1)
+        return started(folder, _RECOLLECT_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=count).out
+
+    assert completed("recollect show ") == f"plain,{id[:23]}\n"
+    assert completed("recollect forget " + id[:9]) == f"plain,{id[:23]}\n"
+    assert completed("recollect restore ") == f"plain,{gone[:23]}\n"
+    assert completed("recollect show x") == "\n"
+    assert "Likes tea" in completed("recollect show ", "zsh")
+    assert completed("recollect list --tag dr") == "plain,drinks.hot\n"
+    assert completed("recollect list --session ") == "plain,monday\n"
+    assert completed("recollect sessions show m") == "plain,monday\n"
+    assert completed("recollect sessions restore ") == "plain,tuesday\n"
+    assert completed("recollect --user eve show ") == "\n"

@@ -13,10 +13,12 @@ import click
 from recollect import codec, open_files
 from recollect.cli import global_options, parameters
 from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
-from recollect.cli.screen import Screen, one_line, standard_screens
+from recollect.cli.screen import Screen, escaped, one_line, standard_screens
+from recollect.cli.wording import in_commands
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations import LISTED, VERBS, Report, Verb, family, report
 from recollect.operations.failures import ANSWERED_NO, INTERRUPTED, PIPE_CLOSED, USAGE
+from recollect.types import Page
 
 _ABOUT = """The memory of your agents: one file, no server, no LLM.
 
@@ -142,14 +144,13 @@ def _terminal_options(verb: Verb[Any, Any]) -> list[click.Parameter]:
                 ["--interval"], type=interval, default=0.5, show_default=True, help="Seconds between two checks."
             )
         )
+    if verb.output is Page:
+        found.append(click.Option(["--all"], is_flag=True, help="List all memories, not only a page of them."))
     if verb.name == "add":
         found.append(click.Option(["--whole"], is_flag=True, help="With -, store the whole input as one memory."))
     if verb.name == "graph":
-        found.append(
-            click.Option(
-                ["--svg"], type=click.File("w", encoding="utf-8", lazy=True), help="Draw the graph into this SVG file."
-            )
-        )
+        picture = click.Path(dir_okay=False, path_type=Path)
+        found.append(click.Option(["--svg"], type=picture, help="Draw the graph into this file, readable only by you."))
     return found
 
 
@@ -283,11 +284,12 @@ class _Errors:
             said, hint = one_line(told.message).rstrip("."), one_line(told.hint)
             if verb := VERBS.get(self._commands.named):
                 said, hint = parameters.in_flags(said, verb), parameters.in_flags(hint, verb, anywhere=True)
+            said, hint = in_commands(said), in_commands(hint)
             text = f"{said}{' ' if said.endswith('?') else '; '}{hint}" if hint else said
-            self._notes.line(f"{self._notes.styled('error:', 'red bold')} {text}")
+            self._notes.paragraph(f"error: {text}", "error:", "red bold")
             return told.exit_code
         names = ("code", "message", "hint", "retryable", "details", "exit_code")
         described = {name: getattr(told, name) for name in names}
         failed = {"ok": False, "operation": self._commands.named, "error": described}
-        self._json.line(codec.encode_json(failed).decode())
+        self._json.line(escaped(codec.encode_json(failed).decode()))
         return told.exit_code

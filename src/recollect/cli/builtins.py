@@ -40,6 +40,14 @@ class Place:
     origins: Mapping[str, str] = result("Where each of these values comes from.", {}, bounds=_BY_NAME)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """The completion script of a shell."""
+
+    shell: str = result("The shell.", bounds=Bounds(words=_SHELLS))
+    script: str = result("The text to store where the shell looks for completions.", bounds=Bounds(max_length=100_000))
+
+
 def version(out: Screen) -> click.Command:
     """The command that shows the version."""
 
@@ -82,7 +90,9 @@ def completion(out: Screen) -> click.Command:
         kind = get_completion_class(shell)
         if kind is None:  # unreachable by the choice below; for the type checker
             raise click.UsageError(f"no completion for {shell}")
-        out.line(kind(context.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE).source())
+        script = kind(context.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE).source()
+        asked = global_options.given(context)
+        out.line(as_json("completion", Script(shell=shell, script=script)) if asked.json else script)
 
     argument = click.Argument(["shell"], type=click.Choice(_SHELLS))
     return click.Command(
@@ -90,7 +100,7 @@ def completion(out: Screen) -> click.Command:
     )
 
 
-ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "version": Release})
+ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "completion": Script, "version": Release})
 """The answers of those that answer in JSON."""
 
 COMMANDS: Mapping[str, Callable[[Screen], click.Command]] = MappingProxyType(

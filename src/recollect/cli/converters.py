@@ -1,8 +1,9 @@
 """Converters from text on the command line to values: times, sequences of the journal, custom fields, JSON."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -10,24 +11,32 @@ import click
 from recollect import filters
 from recollect.errors import InvalidInput
 
+_DAYS: Mapping[str, int] = MappingProxyType({"yesterday": -1, "today": 0, "tomorrow": 1})
+
 
 def moment(text: str, now: datetime, *, ahead: bool = False) -> datetime:
-    """A time from a date, a date and time, ``now``, or a span such as ``7d`` or ``last week`` before now.
+    """A time from a date, a date and time, ``now``, ``today``, ``yesterday``, or a span before now such as ``7d``.
 
-    With ``ahead``, the span lies after now. A time without a zone is in the zone of ``now``.
+    A span is also written as ``2 days ago`` or ``last week``. With ``ahead``, a span lies after now unless ``ago``
+    follows it. ``in 2 days`` lies after now in any case. Days begin at midnight. A time without a zone is in the zone
+    of ``now``.
 
     >>> moment("2030-01-07", datetime(2030, 1, 8, tzinfo=UTC)).isoformat()
     '2030-01-07T00:00:00+00:00'
     >>> moment("2d", datetime(2030, 1, 8, tzinfo=UTC), ahead=True).day
     10
     """
-    if text.strip().lower() == "now":
+    said = " ".join(text.lower().split())
+    if said == "now":
         return now
+    if said in _DAYS:
+        day = now.replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0) + timedelta(days=_DAYS[said])
+        return day.replace(tzinfo=now.tzinfo)
     try:
         given = datetime.fromisoformat(text.strip())
     except ValueError:
-        span = _span(text)
-        return now + span if ahead else now - span
+        span = _span(said.removeprefix("in ").removesuffix(" ago"))
+        return now + span if (ahead and not said.endswith(" ago")) or said.startswith("in ") else now - span
     return given if given.tzinfo else given.replace(tzinfo=now.tzinfo)
 
 
@@ -35,7 +44,9 @@ def _span(text: str) -> timedelta:
     try:
         return filters.relative(text)
     except InvalidInput:
-        raise ValueError("not a time: write 2030-01-07, 2030-01-07T09:30, 7d, 12h or 'last week'") from None
+        raise ValueError(
+            "not a time: write 2030-01-07, 2030-01-07T09:30, 7d, '2 days ago', yesterday or 'last week'"
+        ) from None
 
 
 def local_now() -> datetime:

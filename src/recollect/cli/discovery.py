@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect import validation
-from recollect.cli.constants import DATABASE, IDS
+from recollect.cli.constants import DATABASE, IDS, variable_of
+from recollect.errors import InvalidInput
 from recollect.settings import DEFAULT_ORIGIN, Settings, file_of, load, nearest_file
 from recollect.types import Identity
 from recollect.types.owners import DEFAULT_USER
@@ -119,5 +120,10 @@ def user_folder(environment: Mapping[str, str], home: Path, platform: str = sys.
 
 def find(flags: Mapping[str, str | None]) -> Found:
     """What a command works with in this process."""
+    for name in IDS:  # other variables count as not set if they are empty; an empty id would select another owner
+        if flags.get(name) is None and os.environ.get(variable_of(name)) == "":
+            raise InvalidInput(
+                f"{variable_of(name)} is empty", details={"field": name}, hint="unset it or give it a value"
+            )
     settings = load(config=nearest_file(Path.cwd()))
     return settle(flags, settings, user_folder(os.environ, Path.home()))

@@ -1,24 +1,28 @@
 """Running a verb: open the database, ask for confirmation, call the dispatcher, show the answer."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from recollect import codec
-from recollect.cli import discovery, parameters
+from recollect.cli import discovery, parameters, short_ids
 from recollect.cli.constants import DATABASE
 from recollect.cli.global_options import GlobalOptions
-from recollect.cli.screen import Screen, one_line
-from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed
+from recollect.cli.screen import Screen, escaped, one_line
+from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, NotAStore
 from recollect.operations import Caller, Progress, Verb, request
+from recollect.operations.conditions import PAGE
 from recollect.types import Need
 
 if TYPE_CHECKING:
     from recollect.cli.discovery import Found
     from recollect.memories.database import Memories
+    from recollect.operations.dispatcher import Request
+    from recollect.types import Page
 
 
 def run_verb(
@@ -29,16 +33,29 @@ def run_verb(
     found = discovery.STANDALONE if verb.standalone else options.find()
     with found.logging(), opened(verb, found) as memories, _progress(notes, verb.name) as progress:
         caller = Caller(memories=memories, identity=found.identity, progress=progress)
+        payload = short_ids.expand(verb, caller, payload)
         call = request(verb.name, caller, payload)
-        if not values.get("yes"):
-            _confirm(call.question(), notes)
+        if not values.get("yes") and (taken := call.question()):
+            _confirm(taken, notes, lambda: _preview(verb, caller, payload, notes))
         if verb.live and not values.get("once"):
             from recollect.cli import change_feed  # lazy: one command needs it
 
             return change_feed.follow(verb.name, caller, payload, out, json=options.json, interval_s=values["interval"])
-        answer = call.run()
+        answer = all_pages(call) if values.get("all") else call.run()
     answer_with(out, verb.name, answer, call.input, json=options.json, values=values)
     return verb.agrees(answer)
+
+
+def all_pages(call: "Request[Any, Page]") -> "Page":
+    """The pages of a listing from the asked one to the last, as one."""
+    given = replace(call.input, limit=PAGE.maximum)
+    page = call._replace(input=given).run()
+    memories, reasons = list(page.memories), list(page.reasons)
+    while page.next_cursor is not None:
+        page = call._replace(input=replace(given, cursor=page.next_cursor, offset=0)).run()
+        memories += page.memories
+        reasons += page.reasons
+    return replace(page, memories=tuple(memories), reasons=tuple(reasons))
 
 
 def answer_with(
@@ -52,16 +69,21 @@ def answer_with(
         if not json:
             out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
             return
+    if values and values.get("svg"):
+        from recollect.cli import graph_views, output_files  # lazy: as above
+
+        if str(values["svg"]) == parameters.STDIO:
+            out.line(graph_views.svg(answer))
+            return
+        output_files.write_private(values["svg"], graph_views.svg(answer), force=True)
+        if not json:
+            out.line(f"{len(answer.nodes)} memories drawn into {one_line(str(values['svg']))}")
+            return
     if json and name == "watch":
         for one in answer.one_by_one():
             out.line(as_json(name, one))
     elif json:
         out.line(as_json(name, answer))
-    elif values and values.get("svg"):
-        from recollect.cli import graph_views  # lazy: one option of one command needs it
-
-        values["svg"].write(graph_views.svg(answer))
-        out.line(f"{len(answer.nodes)} memories drawn into {values['svg'].name}")
     else:
         from recollect.cli.renderers import render  # lazy: programs need none of it
 
@@ -70,15 +92,23 @@ def answer_with(
 
 def as_json(operation: str, result: Any) -> str:
     """An answer as JSON for programs."""
-    return codec.encode_json({"ok": True, "operation": operation, "result": result}).decode()
+    return escaped(codec.encode_json({"ok": True, "operation": operation, "result": result}).decode())
 
 
-def _confirm(taken: str, notes: Screen) -> None:
+def _preview(verb: Verb[Any, Any], caller: Caller, payload: Mapping[str, Any], notes: Screen) -> None:
+    """Show the texts that would be forgotten, before the question."""
+    if verb.name == "forget":
+        from recollect.cli.renderers import forgotten  # lazy: only before a question
+
+        dry = request(verb.name, caller, {**payload, "dry_run": True})
+        forgotten(notes, dry.run(), dry.input)
+
+
+def _confirm(taken: str, notes: Screen, preview: Callable[[], None]) -> None:
     """Ask a person before something is taken away; without a terminal, the flag ``--yes`` is required instead."""
-    if not taken:
-        return
     if not (sys.stdin.isatty() and notes.terminal):
         raise click.UsageError(f"this would {one_line(taken)}; there is no terminal to confirm it, so pass --yes")
+    preview()
     click.confirm(f"{one_line(taken[0].upper() + taken[1:])}?", abort=True, err=True)
 
 
@@ -91,16 +121,7 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
         with recollect.open("ram:", embedder=None) as nothing:
             yield nothing
         return
-    path = found.path
-    if path is not None and not path.exists():
-        if not verb.creates:
-            raise ConfigurationError(
-                f"there is no database at {path} (from {found.origins[DATABASE]})",
-                details={"path": str(path)},
-                hint="recollect add creates one; --db names another",
-            )
-        if found.origins[DATABASE] == "the default":
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_place(verb, found)
     try:
         memories = recollect.open(found.database, **found.options)
     except EmbedderMismatch:
@@ -113,23 +134,50 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
         yield memories
 
 
+def _check_place(verb: Verb[Any, Any], found: "Found") -> None:
+    """Refuse a database that does not exist, unless the verb creates one, and a folder that is named like a file."""
+    from recollect import plugins  # lazy: as in opened
+
+    path = found.path
+    place = found.database if path is None else str(path)
+    if path is not None and path.is_dir() and plugins.is_there(f"jsonl:{path}"):
+        raise NotAStore(
+            f"{place} is a folder of JSON Lines",
+            details={"path": place},
+            hint=f"name it jsonl:{place}",
+        )
+    is_folder = path is None and place.lower().startswith("jsonl:")
+    if (path is not None and not path.exists()) or (is_folder and not plugins.is_there(place)):
+        if not verb.creates:
+            raise ConfigurationError(
+                f"there is no database at {place} (from {found.origins[DATABASE]})",
+                details={"path": place},
+                hint="recollect add creates one; --db names another",
+            )
+        if path is not None and found.origins[DATABASE] == "the default":
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 @contextmanager
 def _progress(notes: Screen, name: str) -> Iterator[Progress | None]:
-    """A progress bar on a terminal, shown from the first step that is reported."""
+    """A progress bar on a terminal, shown from the first step that is reported; it pulses until a step is done."""
     if not notes.terminal:
         yield None
         return
     bars: list[Any] = []
 
     def told(done: int, total: int) -> None:
-        from rich.progress import Progress as Bar  # lazy: only for what takes long
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # lazy: only for what takes long
+        from rich.progress import Progress as Bar  # lazy: as above
 
         if not bars:
-            bar = Bar(console=notes.console, transient=True)
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[steps]}"))
+            bar = Bar(*columns, TimeElapsedColumn(), console=notes.console, transient=True)
             bar.start()
-            bar.add_task(name, total=total)
+            bar.add_task(name, total=None, steps="")
             bars.append(bar)
-        bars[0].update(bars[0].task_ids[0], completed=done, total=total)
+        steps = f"{100 * done // max(1, total)}%" if done else f"{total:,}"
+        bars[0].update(bars[0].task_ids[0], completed=done, total=total if done else None, steps=steps)
 
     try:
         yield told

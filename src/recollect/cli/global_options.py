@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from recollect.cli.completers import Names, completer_of
 from recollect.cli.constants import DATABASE, DATABASE_VARIABLE, IDS, variable_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,13 @@ def options() -> list[click.Parameter]:
         help=f"The database, a file or a URL; by default {DATABASE_VARIABLE}, recollect.toml, or a file of the user.",
     )
     ids = [
-        click.Option([f"--{name}"], metavar="ID", help=f"The {name}; by default {variable_of(name)}.") for name in IDS
+        click.Option(
+            [f"--{name}"],
+            metavar="ID",
+            help=f"The {name}; by default {variable_of(name)}.",
+            shell_complete=completer_of(Names.SESSIONS) if name == "session" else None,
+        )
+        for name in IDS
     ]
     form = click.Option(["--json"], is_flag=True, default=None, help="Answer as JSON, for programs.")
     return [database, *ids, form]

@@ -12,12 +12,15 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
+from recollect.cli.completers import Completer, Names, completer_of
 from recollect.cli.converters import to_json, to_moment, to_pair, to_word
 from recollect.errors import InvalidInput
 from recollect.operations import Parameter, Takes, Verb, parameter_of
 from recollect.operations.properties import PROPERTIES
 
-STDIN = "-"
+STDIO = "-"
+_MEMORIES = ("id", "ids", "references")
+_TAGS = ("tags", "any_tags", "no_tags", "add_tags", "remove_tags", "topic")
 _METAVARS = types.MappingProxyType({str: "TEXT", int: "NUMBER", float: "NUMBER"})
 
 
@@ -90,12 +93,22 @@ def slots_of(verb: Verb[Any, Any]) -> Iterator[Slot]:
             yield Slot(one.name, inner.name, kind_of(inner.type), inner.default, parameter)
 
 
+def names_of(verb: Verb[Any, Any], slot: Slot) -> Names | None:
+    """What a field names, if the database contains it."""
+    if slot.name == "id" and (verb.name == "compact" or verb.name.startswith("sessions.")):
+        return Names.SESSIONS
+    if slot.name in _MEMORIES:
+        return Names.MEMORIES
+    return Names.TAGS if slot.name in _TAGS else None
+
+
 def params_of(verb: Verb[Any, Any]) -> list[click.Parameter]:
-    """The arguments and options of a verb."""
-    return [_param(slot) for slot in slots_of(verb)]
+    """The arguments and options of a verb, with what shells complete."""
+    restores = verb.name.endswith("restore")
+    return [_param(slot, completer_of(names_of(verb, slot), restored=restores)) for slot in slots_of(verb)]
 
 
-def _param(slot: Slot) -> click.Parameter:
+def _param(slot: Slot, completer: Completer | None) -> click.Parameter:
     how, kind = slot.parameter, slot.kind
     required = slot.default is dataclasses.MISSING
     if how.takes is not Takes.OPTION:
@@ -104,6 +117,7 @@ def _param(slot: Slot) -> click.Parameter:
             nargs=1 if how.takes is Takes.ONE else -1,
             required=required,
             metavar=_metavar(slot) if required else f"[{_metavar(slot)}]",
+            shell_complete=completer,
         )
     names = [*([f"-{how.short}"] if how.short else []), slot.flag, slot.key]
     if kind.base is bool:
@@ -120,6 +134,7 @@ def _param(slot: Slot) -> click.Parameter:
         default=default if has_default else None,
         show_default=has_default,
         help=how.description,
+        shell_complete=completer,
     )
 
 
@@ -165,14 +180,23 @@ def payload_of(verb: Verb[Any, Any], values: Mapping[str, Any], *, whole: bool =
 
 
 def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[str]:
-    if typed == (STDIN,):
+    if typed == (STDIO,):
         text = read_text(sys.stdin.buffer)
         parts = [text] if whole or not slot.kind.many else list(lines_of(text))
-    elif slot.parameter.takes is Takes.WORDS:
+    elif slot.parameter.takes is Takes.WORDS and not (slot.kind.many and _quoted(typed)):
         parts = [" ".join(typed)]
     else:
         parts = list(typed)
     return parts if slot.kind.many else parts[0]
+
+
+def _quoted(typed: tuple[str, ...]) -> bool:
+    """Whether arguments are texts of their own. The shell removes quotes, but only quoted arguments contain spaces.
+
+    >>> _quoted(("Likes tea", "Lives in Rome")), _quoted(("Likes", "tea"))
+    (True, False)
+    """
+    return any(len(text.split()) > 1 for text in typed)
 
 
 def in_flags(text: str, verb: Verb[Any, Any], *, anywhere: bool = False) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.cli import charts, widgets
 from recollect.cli.screen import Screen, one_line, safe
+from recollect.cli.short_ids import short
 
 if TYPE_CHECKING:
     from recollect.operations.add import Added
@@ -31,7 +32,7 @@ def added(screen: Screen, answer: "Added", _: Any) -> None:
     for memory in answer.memories:
         if screen.terminal:
             owner = f"{memory.layer.value} {'/'.join(memory.owner.ids)}"
-            screen.line(f"{screen.styled('stored', 'green')} {memory.id} {screen.styled(safe(owner), 'dim')}")
+            screen.line(f"{screen.styled('stored', 'green')} {short(memory.id)} {screen.styled(safe(owner), 'dim')}")
         else:
             screen.line(memory.id)
 
@@ -42,17 +43,29 @@ def counted(screen: Screen, answer: "Count", _: Any) -> None:
 
 
 def forgotten(screen: Screen, answer: "Forgotten", _: Any) -> None:
-    """The ids that were forgotten, and those that were not there."""
-    done = "erased" if answer.permanent else "forgotten"
+    """The ids that were forgotten, and those that were not there; in a dry run, the contents as well."""
+    done = f"{'would be ' if answer.dry_run else ''}{'erased' if answer.permanent else 'forgotten'}"
     if screen.terminal and len(answer.ids) > _MEMORIES:
-        screen.line(f"{len(answer.ids)} memories {'would be ' if answer.dry_run else ''}{done}")
+        screen.line(f"{len(answer.ids)} memories {done}")
+        if answer.dry_run:
+            _excerpts(screen, answer)
         return
     if screen.terminal and not (answer.ids or answer.missing):
         screen.line("Nothing matches.", "yellow")
     for id in answer.ids:
-        screen.line(f"{'would be ' if answer.dry_run else ''}{done}  {safe(id)}")
+        shown = safe(short(id) if screen.terminal else id)
+        text = one_line(answer.excerpts.get(id, ""))
+        screen.line(f"{done}  {shown}{'  ' if text else ''}{text}")
     for id in answer.missing:
         screen.line(f"nothing to forget  {safe(id)}", "yellow")
+
+
+def _excerpts(screen: Screen, answer: "Forgotten") -> None:
+    """What would go, one line each."""
+    for id, text in answer.excerpts.items():
+        screen.line(f"{screen.styled(short(id), 'dim')}  {charts.cut(one_line(text), max(20, screen.width - 26))}")
+    if len(answer.ids) > len(answer.excerpts):
+        screen.line(f"and {len(answer.ids) - len(answer.excerpts)} more", "dim")
 
 
 def restored(screen: Screen, answer: "Restored", _: Any) -> None:

@@ -15,7 +15,7 @@ NARROW = 100
 """Below this width, a table would leave too little space for contents."""
 
 # Terminals act on escape sequences, and bidirectional controls can hide text. Stored text may contain either.
-_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 
 
@@ -32,6 +32,17 @@ def safe(text: str) -> str:
 
 def _visible(letter: str) -> str:
     return chr(0x2400 + ord(letter)) if letter < " " else "�"
+
+
+def escaped(json: str) -> str:
+    """JSON with control characters as escapes: programs read the same text, and a terminal does not act on them.
+
+    >>> escaped('"\\u009b2J"') == '"\\\\u009b2J"'
+    True
+    """
+    if json.isprintable():
+        return json
+    return re.sub(_CONTROL, lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def one_line(text: str) -> str:
@@ -52,6 +63,18 @@ class Screen:
     def line(self, text: str = "", style: str = "") -> None:
         """Write one line."""
         self.out.write(self.styled(text, style) + "\n")
+
+    def paragraph(self, text: str, start: str, style: str) -> None:
+        """Write a text whose start has a style: in one line, or on a terminal in lines that break between words."""
+        lines = [text]
+        if self.terminal and len(text) >= self.width:
+            import textwrap  # lazy: only for long texts
+
+            # Paths and ids stay whole, so that they can be copied.
+            lines = textwrap.wrap(text, self.width - 1, break_long_words=False, break_on_hyphens=False)
+        self.line(self.styled(start, style) + lines[0].removeprefix(start))
+        for line in lines[1:]:
+            self.line(line)
 
     def styled(self, text: str, style: str) -> str:
         """The text in a style such as ``bold`` or ``red``, if the stream has colours."""

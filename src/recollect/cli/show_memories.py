@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import charts, widgets
 from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
+from recollect.cli.short_ids import short
 from recollect.types import Operation
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _STYLES = {
 def results(screen: Screen, answer: Results, given: Any) -> None:
     """The hits with bars for their scores, the words of the query marked, and the reasons if they were asked for."""
     if not screen.terminal:
-        screen.rows((f"{hit.score:.3f}", hit.memory.id, hit.memory.type.value, hit.memory.content) for hit in answer)
+        screen.rows(_cells(hit, explained=given.explain) for hit in answer)
         return
     if not answer.hits:
         screen.line("Nothing here seems to be about that.", "yellow")
@@ -48,13 +49,20 @@ def results(screen: Screen, answer: Results, given: Any) -> None:
         screen.line("found by words alone: there is no embedder, or it did not answer", "yellow")
 
 
+def _cells(hit: Hit, *, explained: bool) -> tuple[str, ...]:
+    """A hit for a pipe: score, id, type, content, and the reasons if they were asked for."""
+    cells = (f"{hit.score:.3f}", hit.memory.id, hit.memory.type.value, hit.memory.content)
+    reasons = " ".join(f"{name}={value:+.3f}" for name, value in hit.reasons.items())
+    return (*cells, reasons) if explained else cells
+
+
 def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
     score = charts.bar(hit.score, 10, plain=screen.plain)
     fits = screen.width >= _ID_FITS
-    id = f"  {screen.styled(hit.memory.id, 'dim')}" if fits else ""
+    id = f"  {screen.styled(short(hit.memory.id), 'dim')}" if fits else ""
     screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}{id}")
     if not fits:
-        screen.line(f"   {hit.memory.id}", "dim")
+        screen.line(f"   {short(hit.memory.id)}", "dim")
     _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), query))
     screen.show(_indented(_facts(hit.memory, now), "dim"))
     if hit.overrides:
@@ -110,8 +118,7 @@ def _indented(text: str, style: str) -> Any:
 
 
 def _facts(memory: Memory, now: datetime) -> str:
-    owner = f"{memory.layer.value} {'/'.join(memory.owner.ids)}"
-    parts = [memory.type.value, owner, memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
+    parts = [memory.type.value, _owner(memory), memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
     return one_line(" · ".join(filter(None, parts)))
 
 
@@ -131,7 +138,7 @@ def page(screen: Screen, answer: Page, _: Any) -> None:
         screen.show(_table(answer, now))
     screen.line(f"{len(answer)} of {answer.total}", "dim")
     if answer.next_cursor:
-        screen.line(f"more: --cursor {answer.next_cursor}", "dim")
+        screen.line(f"more: --all, or --cursor {answer.next_cursor}", "dim")
 
 
 def _card(screen: Screen, memory: Memory, now: datetime) -> None:
@@ -139,7 +146,7 @@ def _card(screen: Screen, memory: Memory, now: datetime) -> None:
 
     screen.show(Text(one_line(excerpt(memory.content, None))))
     screen.show(_indented(_facts(memory, now), "dim"))
-    screen.line(f"   {memory.id}", "dim")
+    screen.line(f"   {short(memory.id)}", "dim")
 
 
 def _table(memories: Iterable[Memory], now: datetime) -> Table:
@@ -151,12 +158,19 @@ def _table(memories: Iterable[Memory], now: datetime) -> Table:
     table.add_column("type", no_wrap=True, style="cyan")
     table.add_column("content", ratio=1)
     table.add_column("tags", style="magenta", max_width=20)
+    table.add_column("owner", style="dim", max_width=24)
     table.add_column("id", no_wrap=True, style="dim")
     for one in memories:
         content = Text(one_line(excerpt(one.content, None)), style="" if one.state.value == "active" else "strike dim")
         tags = one_line(", ".join(one.tags))
-        table.add_row(charts.ago(one.created_at, now), one.type.value, content, Text(tags), one.id)
+        table.add_row(
+            charts.ago(one.created_at, now), one.type.value, content, Text(tags), Text(_owner(one)), short(one.id)
+        )
     return table
+
+
+def _owner(memory: Memory) -> str:
+    return one_line(f"{memory.layer.value} {'/'.join(memory.owner.ids)}")
 
 
 def memory(screen: Screen, answer: Memory, _: Any) -> None:
@@ -200,25 +214,24 @@ def _moment(moment: datetime | None) -> str:
 
 def history(screen: Screen, answer: Versions, _: Any) -> None:
     """Every version, with its content where it changed."""
-    before = None
-    for version in answer.versions:
-        _version(screen, version)
-        content = version.memory.content if version.memory else None
-        if screen.terminal and content is not None and content != before:
-            _wrapped(screen, _marked(excerpt(content, None), ""))
-        before = content
+    changes(screen, answer, _)
 
 
 def changes(screen: Screen, answer: Versions, _: Any) -> None:
-    """A line for each change."""
+    """A line for each change, and the content where it is new or changed."""
+    before: dict[str, str] = {}
     for version in answer.versions:
         _version(screen, version)
+        content = version.memory.content if version.memory else ""
+        if screen.terminal and content and content != before.get(version.memory_id):
+            _wrapped(screen, _marked(excerpt(content, None), ""))
+        before[version.memory_id] = content
 
 
 def _version(screen: Screen, version: Version) -> None:
     if screen.terminal:
         style = _STYLES[version.operation]
-        id = f"{version.memory_id} v{version.version}"
+        id = f"{short(version.memory_id)} v{version.version}"
         room = screen.width >= _ID_FITS + 20
         screen.line(
             f"{version.recorded_at.astimezone():%m-%d %H:%M:%S} "
@@ -256,7 +269,7 @@ def graph(screen: Screen, answer: Graph, _: Any) -> None:
 
     for branch in graph_views.tree(answer, plain=screen.plain):
         again = " (see above)" if branch.repeated else ""
-        id = f"  {branch.node.id}" if screen.width >= NARROW else ""
+        id = f"  {short(branch.node.id)}" if screen.width >= NARROW else ""
         room = max(10, screen.width - len(branch.prefix) - len(again) - len(id))
         label = charts.cut(one_line(branch.node.label), room)
         screen.line(f"{branch.prefix}{label}{screen.styled(again + id, 'dim')}")
@@ -282,7 +295,7 @@ def live_table(screen: Screen, versions: list[Version], total: int, last: int) -
             Text(f"{version.recorded_at.astimezone():%H:%M:%S}"),
             Text(version.operation.value, style=_STYLES[version.operation]),
             Text(content or one_line(version.reason or "")),
-            Text(version.memory_id),
+            Text(short(version.memory_id)),
         ]
         table.add_row(*cells[: len(table.columns)])
     return table

@@ -14,6 +14,7 @@ from recollect.types import Layer, Memory, MemoryType, Need, NewMemory
 from recollect.types.bounds import Bounds
 
 _MOST = 100_000
+_MANY = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ def _add(caller: Caller, given: Add) -> Added:
         )
     rest = {one.name: getattr(given, one.name) for one in dataclasses.fields(given) if one.name != "content"}
     news = [NewMemory(content=content, **rest) for content in given.content]
+    if caller.progress is not None and len(news) >= _MANY:
+        caller.progress(0, len(news))  # all are stored at once, so there are no steps to tell
     return Added(memories=tuple(caller.view.add_many(news)))
 
 
@@ -64,9 +67,11 @@ ADD = Verb(
     needs=Need.WRITE,
     errors=(InvalidLayer, ContentTooLong, Conflict, EmbeddingFailed, RateLimited),
     creates=True,
-    description="Several contents are stored together: all of them, or none.",
+    description="Several contents are stored together: all of them, or none. On a command line, quoted texts are one"
+    " memory each, and words without quotes are one memory together.",
     examples=(
         Example(line="recollect add Prefers dark mode --type preference --tag ui", says="the words are one memory"),
+        Example(line="recollect add 'Likes tea' 'Lives in Rome'", says="quoted texts are one memory each"),
         Example(line="cat notes.txt | recollect add -", says="one memory for each line"),
         Example(line="recollect add - --whole --title Minutes < notes.txt", says="the whole text as one memory"),
         Example(line="recollect add 'Use tabs' --project api --layer project", says="for everybody in the project"),

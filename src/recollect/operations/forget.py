@@ -1,5 +1,6 @@
 """Verbs that forget and erase memories and restore forgotten ones: forget, restore."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +9,15 @@ from recollect.errors import Conflict, InvalidInput, InvalidLayer
 from recollect.operations.conditions import IDS, MANY_IDS, Conditions, layers_field
 from recollect.operations.verb import Caller, Example, Takes, Verb, argument, group, option, result
 from recollect.types import Layer, Need, Operation
+from recollect.types.bounds import Bounds
 
 if TYPE_CHECKING:
     from recollect.memories.view import View
+
+
+_SHOWN = 100
+_EXCERPT = 280
+_EXCERPTS = Bounds(max_length=_SHOWN, each=Bounds(max_length=_EXCERPT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +28,9 @@ class Forgotten:
     missing: tuple[str, ...] = result("Ids for which there was nothing to forget.", bounds=MANY_IDS)
     permanent: bool = result("Whether the memories were erased.")
     dry_run: bool = result("Whether nothing was changed.")
+    excerpts: Mapping[str, str] = result(
+        "In a dry run, the beginning of the content of each of the first hundred memories, by id.", {}, bounds=_EXCERPTS
+    )
 
 
 def _if_version() -> Any:
@@ -55,7 +65,19 @@ class Forget:
 def _forget(caller: Caller, given: Forget) -> Forgotten:
     _check(given)
     gone, missing = _by_ids(caller.view, given) if given.ids else _by_conditions(caller.view, given)
-    return Forgotten(ids=tuple(gone), missing=tuple(missing), permanent=given.permanent, dry_run=given.dry_run)
+    return Forgotten(
+        ids=tuple(gone),
+        missing=tuple(missing),
+        permanent=given.permanent,
+        dry_run=given.dry_run,
+        excerpts=_excerpts(caller.view, gone[:_SHOWN]) if given.dry_run else {},
+    )
+
+
+def _excerpts(view: "View", ids: list[str]) -> dict[str, str]:
+    """The beginnings of contents, read as of now: reading the present would count as an access."""
+    found = view.get_many(ids, as_of=view.position(), include_forgotten=True) if ids else {}
+    return {id: memory.content[:_EXCERPT] for id, memory in found.items()}
 
 
 def _check(given: Forget) -> None:
@@ -142,7 +164,7 @@ FORGET = Verb(
     " Memories selected by conditions are forgotten together: all of them, or none.",
     examples=(
         Example(line="recollect forget $ID --reason outdated", says="restore brings it back"),
-        Example(line="recollect forget --tag personal --before 2026-01-01 --dry-run", says="how many it would be"),
+        Example(line="recollect forget --tag personal --before 2026-01-01 --dry-run", says="which it would be"),
         Example(line="recollect forget --tag personal --within 7d --yes", says="all of them, without being asked"),
         Example(line="recollect forget $ID --permanent --dry-run", says="what would be erased"),
         Example(line="recollect forget $ID --permanent --yes", says="erased, without being asked"),

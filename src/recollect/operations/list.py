@@ -28,6 +28,7 @@ LIST = Verb(
     errors=(InvalidLayer,),
     examples=(
         Example(line="recollect list", says="the newest fifty"),
+        Example(line="recollect list --all --json", says="every memory, for a program"),
         Example(line="recollect list --tag security --sort important", says="the most important first"),
         Example(line="recollect list --as-of 2d --forgotten", says="as of two days ago, with forgotten ones"),
     ),

@@ -96,7 +96,9 @@ class Reembed:
     """Which embedder to change to."""
 
     embedder: str | None = option(
-        "Change to this embedder, such as static or bge; without it, embed only what has no vector.", bounds=fields.ID
+        "Change to this embedder: bge, static, hashing-64 (or another number of dimensions), or one that a package"
+        " registers; without it, embed only what has no vector.",
+        bounds=fields.ID,
     )
 
 

@@ -63,8 +63,9 @@ class Listed(NamedTuple):
 class Takes(StrEnum):
     """How a field is given on a command line: as an option, by its position, or as a group of options.
 
-    ``ONE`` takes one word, ``EACH`` any number of them, ``WORDS`` joins them. The fields of a ``GROUP``, which is a
-    dataclass, are options of their own.
+    ``ONE`` takes one word, ``EACH`` any number of them, ``WORDS`` joins them; where a field takes several texts,
+    ``WORDS`` joins only words without spaces, and quoted texts stay texts of their own. The fields of a
+    ``GROUP``, which is a dataclass, are options of their own.
     """
 
     OPTION = "option"

@@ -149,13 +149,19 @@ class Disk:
             return sorted((name, folder) for name, folder, one in kinds if folder or one.is_file(follow_symlinks=False))
 
     def make_root(self) -> None:
-        """Make the root, for its owner only."""
+        """Make the root, for its owner only. The folder that it is in must exist: a misspelt path makes no folders."""
+        if self.root.exists():
+            return
+        if not self.root.parent.is_dir():
+            raise StoreReadOnly(
+                f"{self.root.name!r} cannot be created",
+                details={"file": self.root.name, "errno": errno.ENOENT},
+                hint="check that the folder exists, can be written, and has room",
+            )
         with self.translated(self.root.name):
-            missing = [one for one in (self.root, *self.root.parents) if not one.exists()]
-            for one in reversed(missing):
-                one.mkdir(mode=0o700, exist_ok=True)
-                one.chmod(0o700)  # the umask may have taken even that
-                self._sync_folder(one.parent)
+            self.root.mkdir(mode=0o700, exist_ok=True)
+            self.root.chmod(0o700)  # the umask may have taken even that
+            self._sync_folder(self.root.parent)
 
     def _sync_folder(self, folder: Path) -> None:
         if self.durable:

@@ -1,0 +1,38 @@
+"""Errors in the words of the command line: where a hint names methods and arguments of Python, commands and options."""
+
+import re
+
+from recollect.cli.constants import PROGRAM, variable_of
+
+_WORDINGS: tuple[tuple[str, str], ...] = (
+    (r"pass (\w+)= as well", r"pass --\1 as well"),
+    (r"pass page\.next_cursor unchanged, or none", "pass the cursor as it was printed, or leave it out"),
+    (r"such as changes\(\)\.next or view\.position\(\)", "as watch --json prints it"),
+    (r"\bsessions\.(\w+)\(id\)", rf"{PROGRAM} sessions \1 ID"),
+    (r"; pass an embedder of your own, or None to go by words alone", ""),
+    (r"\b(?:run )?doctor with repair=True", f"run {PROGRAM} doctor --repair"),
+    (r"\bforget with permanent=True", f"{PROGRAM} forget --permanent"),
+    (r"\bwith permanent=True", "with --permanent"),
+    (r"\bmemories\.configure\(durability=\.\.\.\)", f"{PROGRAM} config --durability"),
+    (r"\bmemories\.reembed\('(\w+)'\)", rf"{PROGRAM} reembed --embedder \1"),
+    (r"\bmemories\.reembed\(\)", f"{PROGRAM} reembed"),
+    (r"\benabled=False", "--no-decay"),
+)
+
+
+def in_commands(text: str) -> str:
+    """A message or a hint with commands and options instead of Python.
+
+    >>> in_commands("make it with sessions.create(id)")
+    'make it with recollect sessions create ID'
+    >>> in_commands("open the view with project=...")
+    'pass --project ID or set RECOLLECT_PROJECT'
+    """
+    text = re.sub(r"open the view with (\w+)=\.\.\.", lambda found: _id_option(found[1]), text)
+    for pattern, replacement in _WORDINGS:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def _id_option(name: str) -> str:
+    return f"pass --{name} ID or set {variable_of(name)}"

@@ -1,0 +1,78 @@
+"""Errors of the command line name options and commands, not methods of Python, and say what to type."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from recollect.cli.wording import in_commands
+from tests.unit.terminal import Terminal
+
+PYTHON = re.compile(r"\w+=|\w\(|\bNone\b|\bTrue\b|\bview\b|page\.|[a-z]_[a-z]")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["add", "Likes tea", "--layer", "project"], "--project ID"),
+        (["context", "tea", "--budget", "0"], "--budget"),
+        (["sessions", "show", "x"], "recollect sessions create ID"),
+        (["list", "--cursor", "x"], "cursor as it was printed"),
+        (["watch", "--once", "--after", "x"], "watch --json"),
+        (["reembed", "--embedder", "nope"], "static"),
+        (["update", "x", "--clear", "title", "--title", "y"], "clear"),
+    ],
+)
+def test_errors_name_what_can_be_typed(args: list[str], says: str, terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    done = terminal(*args)
+    assert done.code
+    assert says in done.err
+    assert not PYTHON.search(done.err), done.err
+
+
+@pytest.mark.parametrize(
+    ("python", "typed"),
+    [
+        ("run doctor with repair=True: it counts again", "run recollect doctor --repair: it counts again"),
+        ("erase something (forget with permanent=True)", "erase something (recollect forget --permanent)"),
+        ("delete the session with permanent=True", "delete the session with --permanent"),
+        ("run memories.reembed() with the other one", "run recollect reembed with the other one"),
+        ("pass one, such as memories.reembed('static')", "pass one, such as recollect reembed --embedder static"),
+        ("to let nothing fade, use enabled=False", "to let nothing fade, use --no-decay"),
+        ("pass user= as well: a session belongs to a user", "pass --user as well: a session belongs to a user"),
+    ],
+)
+def test_hints_of_the_library_become_commands(python: str, typed: str) -> None:
+    assert in_commands(python) == typed
+
+
+def test_help_and_the_error_name_the_same_embedders(terminal: Terminal) -> None:
+    terminal.add("Likes tea")
+    known = re.search(r"known are (.*)", terminal("reembed", "--embedder", "nope").err)
+    assert known is not None
+    options = " ".join(terminal("reembed", "--help").out.split())
+    for name in known[1].split(", "):
+        assert name in options
+    assert "hashing-64" in known[1]
+
+
+def test_a_folder_of_json_lines_is_recognized(terminal: Terminal) -> None:
+    terminal.json("add", "Likes tea", "--db", "jsonl:notes")
+    for command in (["list"], ["add", "Lives in Rome"]):
+        done = terminal(*command, "--db", "notes")
+        assert done.code == 10
+        assert "jsonl:notes" in done.err
+
+
+def test_a_misspelt_folder_makes_no_folders(terminal: Terminal, tmp_path: Path) -> None:
+    before = set(tmp_path.rglob("*"))
+    for url in (f"jsonl:{tmp_path}/no/such", f"{tmp_path}/no/such.db"):
+        listed, added = terminal("list", "--db", url), terminal("add", "Likes tea", "--db", url)
+        assert (listed.code, added.code) == (6, 9)
+        assert "recollect add" in listed.err
+        assert "check that the folder exists" in added.err
+    assert terminal("list", "--db", f"jsonl:{tmp_path}/new").code == 6
+    assert set(tmp_path.rglob("*")) == before
