@@ -1,8 +1,8 @@
 """Plans: the features of a database and its storage limit, as the application defines them.
 
-A plan is a value. Without one every feature is allowed and nothing is limited. The limit applies to what one view
-sees: the memories of all owners of an identity together, forgotten ones included, as in ``Stats.bytes_used``. Memories
-that several views see, such as a team's, count in each.
+A plan is a value. Without one every feature is allowed and nothing is limited. The limit holds for each
+agent: its memories, its user's and those of the user's sessions together, forgotten ones included. Each project, team,
+org and company has the limit for itself.
 """
 
 from collections.abc import Collection
@@ -72,7 +72,7 @@ def _check(name: object, features: object, limit: object, upgrade: object) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The allowed features, and the bytes that the memories in a view may take; ``limit_bytes=None``: no limit.
+    """The allowed features, and the bytes that an agent's memories may take; ``limit_bytes=None``: no limit.
 
     ``features`` are members of ``recollect.entitlements.Feature`` or their values. ``upgrade`` is the next bigger plan:
     a refusal names the nearest one that includes what was asked for. ``Plan.CORE``, ``WRITERPRO``, ``TEAMS`` and

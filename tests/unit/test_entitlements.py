@@ -246,20 +246,45 @@ def test_forgotten_memories_count_until_they_are_erased(opener: Opener) -> None:
 
 
 @pytest.mark.req("L12")
-def test_what_a_view_sees_counts_together(opener: Opener) -> None:
+def test_the_limit_is_counted_the_same_from_every_view(opener: Opener) -> None:
     memories = opener(plan=small())
-    ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
-    ada.add("x" * 400, layer="team")
-    ada.add("x" * 400)
-    with pytest.raises(QuotaExceeded) as raised:
-        ada.add("x" * 400)
-    assert raised.value.details["usage"] == ada.stats().bytes_used
+    views = [
+        memories.view(user="ada"),
+        memories.view(user="ada", project="api"),
+        memories.view(user="ada", session="monday"),
+        memories.view(agent="a", user="ada", session="tuesday"),
+    ]
+    views[0].add("x" * 400)
+    views[2].add("x" * 400, layer="session")
+    memories.view(user="bob").add("x" * 900)
+    memories.view(user="adam", session="monday").add("x" * 900)
+    usage = 0
+    for view in views:
+        for layer in view.layers[: -1 if "project" in view.layers else None]:
+            with pytest.raises(QuotaExceeded) as raised:
+                view.add("x" * 400, layer=layer.value)
+            usage = raised.value.details["usage"]
+            assert 800 < usage < 900
+        assert view.stats().bytes_counted == usage
+        assert 80 < view.stats().percent_used < 90
+    memories.view(agent="a", user="ada").add("x" * 150, layer="agent")
+    memories.view(agent="b", user="ada").add("x" * 150, layer="agent")  # ten agents have ten limits
     with pytest.raises(QuotaExceeded):
-        ada.add("x" * 400, layer="team")
-    bob.add("x" * 400)  # bob sees the team's and his own, and not ada's
-    memories.view(user="eve").add("x" * 900)
-    team = ada.stats(layers=["team"])
-    assert (team.bytes_limit, team.bytes_used < 500) == (LIMIT, True)
+        views[0].add("x" * 100)  # it counts for each agent
+
+
+@pytest.mark.req("L12")
+def test_wider_layers_have_limits_of_their_own(opener: Opener) -> None:
+    memories = opener(plan=small())
+    ada = memories.view(user="ada", team="core", project="api")
+    for layer in ("user", "team", "project"):
+        ada.add("x" * 900, layer=layer)
+        for view in (ada, memories.view(team="core", project="api", user="bob" if layer != "user" else "ada")):
+            with pytest.raises(QuotaExceeded):
+                view.add("x" * 900, layer=layer)
+    assert ada.stats().bytes_used > 2 * LIMIT
+    assert ada.stats().percent_used < 100
+    assert ada.stats(layers=["team"]).bytes_counted == ada.stats(layers=["team"]).bytes_used
 
 
 @pytest.mark.req("W9")
@@ -320,13 +345,15 @@ def test_a_warning_follows_every_write_from_eighty_percent_on(opener: Opener, cl
     [warning] = warned
     assert (warning.bytes_used, warning.bytes_limit, warning.percent_used) == (800, LIMIT, 80.0)
     assert (warning.plan, warning.at) == ("Small", clock())
-    assert [owner.layer.value for owner in warning.owners] == ["user", "project"]
+    assert [owner.layer.value for owner in warning.owners] == ["user"]
     assert type(heard[-1]) is QuotaWarning, "it comes behind the event of the write"
     view.get(memory.id)
     view.search("x")
     view.stats()
     assert len(warned) == 1, "reading does not warn"
     view.add("y", layer="project")
+    assert len(warned) == 1, "the project has a limit of its own"
+    view.add("y")
     assert len(warned) == 2
     view.forget(memory.id, permanent=True)
     view.add("z")

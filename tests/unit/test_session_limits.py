@@ -77,6 +77,20 @@ def test_a_session_that_was_never_created_has_the_limit_of_the_others(opener: Op
         assert kept.state is State.ARCHIVED
 
 
+@pytest.mark.req("J9", "L12")
+def test_a_session_does_not_outgrow_its_limit_by_updates(memories: Memories) -> None:
+    session = memories.view(user="ada").sessions.create("monday", config={"limit_bytes": LIMIT})
+    wide = memories.view(user="ada", session="monday")
+    memory = session.view.add("a", importance=1)
+    for view in (session.view, wide):
+        with pytest.raises(QuotaExceeded) as caught:
+            view.update(memory.id, content="a" * LIMIT)
+        assert caught.value.details["limit"] == LIMIT
+    for size in range(100, 1_700, 100):
+        wide.update(memory.id, content="b" * size)
+    assert session.stats().bytes_used < LIMIT
+
+
 @pytest.mark.req("J9")
 def test_a_session_made_anew_goes_by_its_new_limit(memories: Memories) -> None:
     """Its record begins at the version that the one before had."""

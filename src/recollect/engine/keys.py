@@ -8,7 +8,6 @@ from recollect import codec
 from recollect.engine import drafts, quotas, revisions
 from recollect.engine.core import ATTEMPTS, Engine
 from recollect.engine.revisions import Prepared
-from recollect.engine.scope import Scope
 from recollect.engine.sealing import unseal
 from recollect.errors import Conflict
 from recollect.types import Memory, Operation, Owner, State, Stored, Write
@@ -17,7 +16,7 @@ EXPIRED = "expired"
 """What the history says of the version by which an expired memory frees its key."""
 
 
-def append_once(engine: Engine, scope: Scope, offered: Sequence[Prepared]) -> tuple[list[Memory], list[Memory]]:
+def append_once(engine: Engine, offered: Sequence[Prepared]) -> tuple[list[Memory], list[Memory]]:
     """Write what is not stored under its key already; return that, and the stored memory for each offer.
 
     An expired memory frees its key: it gets a version without it. Another writer may take a key between our look and
@@ -27,7 +26,7 @@ def append_once(engine: Engine, scope: Scope, offered: Sequence[Prepared]) -> tu
         known, freed = _known(engine, [memory for memory, _ in offered])
         fresh = _fresh(offered, known)
         try:
-            quotas.append(engine, scope, [*freed, *(write for _, write in fresh.values())])
+            quotas.append(engine, [*freed, *(write for _, write in fresh.values())])
         except Conflict:
             continue
         stored = known | {name: memory for name, (memory, _) in fresh.items()}

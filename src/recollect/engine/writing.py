@@ -56,13 +56,13 @@ def add_all(engine: Engine, scope: Scope, news: Sequence[NewMemory], session: st
     embedding_ms = (time.perf_counter() - started) * 1000
     offered = _additions(engine, memories, vectors, now)
     if any(memory.key is not None for memory in memories):
-        written, stored = keys.append_once(engine, scope, offered)
+        written, stored = keys.append_once(engine, offered)
     else:
-        quotas.append(engine, scope, [write for _, write in offered])
+        quotas.append(engine, [write for _, write in offered])
         written, stored = memories, memories
     _announce_added(engine, written, embedding_ms)
     if written:
-        quotas.warn(engine, scope.owners)
+        quotas.warn(engine, {memory.owner for memory in written})
     return stored
 
 
@@ -88,7 +88,7 @@ def _vectors(engine: Engine, news: Sequence[NewMemory], owners: Sequence[Owner])
 
 def update(
     engine: Engine,
-    scope: Scope,
+    owners: Owners,
     id: str,
     changes: ChangedFields,
     *,
@@ -121,11 +121,11 @@ def update(
         made = Made(given, given=given is not None) if keeps or given else embed(after)
         return after, revisions.changed(engine, after, Operation.UPDATED, stored, now, made=made, keeps_vector=keeps)
 
-    found, done = _decided(engine, scope.owners, id, decide, within=scope)
+    found, done = _decided(engine, owners, id, decide, grows=True)
     if done is not None:
         memory, write = done
         _announce(engine, events.MemoryUpdated, write, version=memory.version)
-        quotas.warn(engine, scope.owners)
+        quotas.warn(engine, {memory.owner})
         return memory
     if found is None or not filters.visible(memory := unseal(found), engine.clock()):
         raise NotFound(
@@ -180,7 +180,7 @@ def _forgetting(engine: Engine, *, permanent: bool, reason: str | None) -> Decid
     return decide
 
 
-def restore(engine: Engine, scope: Scope, id: str, *, if_version: int | None = None) -> bool:
+def restore(engine: Engine, owners: Owners, id: str, *, if_version: int | None = None) -> bool:
     """Make a forgotten or archived memory active again; with ``if_version`` only if it is still at that version."""
     _check_expected(if_version)
 
@@ -190,7 +190,7 @@ def restore(engine: Engine, scope: Scope, id: str, *, if_version: int | None = N
             return None
         return revisions.moved(engine, stored, State.ACTIVE, now, operation=Operation.RESTORED)
 
-    _, done = _decided(engine, scope.owners, id, decide, within=scope)
+    _, done = _decided(engine, owners, id, decide, grows=True)
     if done is not None:
         _announce(engine, events.MemoryRestored, done[1])
     return done is not None
@@ -238,11 +238,11 @@ def restore_many(engine: Engine, query: Query, *, since: datetime) -> int:
 
 
 def _decided(
-    engine: Engine, owners: Owners, id: str, decide: Decide, *, within: Scope | None = None
+    engine: Engine, owners: Owners, id: str, decide: Decide, *, grows: bool = False
 ) -> tuple[Stored | None, Prepared | None]:
     """Write what ``decide`` makes of the memory as it is now; decide anew if another writer was faster.
 
-    What may grow must stay ``within`` the limits of a scope; forgetting is always possible.
+    What ``grows`` must stay within the limits; forgetting is always possible.
     """
     validation.text_id(id)
     for _ in range(ATTEMPTS):
@@ -251,8 +251,8 @@ def _decided(
         if done is None:
             return found, None
         try:
-            if within is not None:
-                quotas.append(engine, within, [done[1]])
+            if grows:
+                quotas.append(engine, [done[1]])
             else:
                 engine.journal.append([done[1]])
         except Conflict:

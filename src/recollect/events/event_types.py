@@ -128,7 +128,7 @@ class SearchCompleted(Event):
 class QuotaWarning(Event):
     """A write used at least 80 % of the plan's limit; emitted after each write that can grow the usage.
 
-    ``owners`` are those whose memories count together: all owners in the view of the writer.
+    ``owners`` are those whose memories count together: an agent, its user and the user's sessions, or a wider layer.
 
     >>> import recollect
     >>> heard = []

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from recollect import open_files, types, validation
-from recollect.engine import drafts, reading, writing
+from recollect.engine import drafts, quotas, reading, writing
 from recollect.engine.core import Engine, long_term
 from recollect.engine.reading import Moment
 from recollect.engine.scope import Policies, Scope
@@ -287,7 +287,9 @@ class View:
         made, seconds = self._engine.embeddings.of(owners)
         average = 1000 * seconds / made if made else 0.0
         limit = self._engine.plan.limit_bytes if self._engine.plan else None
-        return replace(found, bytes_limit=limit, embeddings_made=made, average_embedding_ms=average)
+        counted = None if limit is None else quotas.fullest(self._engine, owners)[0]
+        found = replace(found, bytes_limit=limit, bytes_counted=counted)
+        return replace(found, embeddings_made=made, average_embedding_ms=average)
 
     @long_term
     def history(self, id: str) -> builtins.list[types.Version]:
@@ -415,7 +417,7 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
-        return writing.update(self._engine, self._scope, id, changes, if_version=if_version, vector=vector)
+        return writing.update(self._engine, self._owners, id, changes, if_version=if_version, vector=vector)
 
     @long_term
     def forget(
@@ -473,4 +475,4 @@ class View:
         ...     memories.view(user="ada").restore("unknown")
         False
         """
-        return writing.restore(self._engine, self._scope, id, if_version=if_version)
+        return writing.restore(self._engine, self._owners, id, if_version=if_version)

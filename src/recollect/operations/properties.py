@@ -143,6 +143,7 @@ _ANSWERS: Mapping[type, Mapping[str, Property]] = {
         archived=("The number of archived memories.", COUNT),
         bytes_used=("The bytes of content, custom fields and vectors.", COUNT),
         bytes_limit=("The largest number of bytes allowed; null without a limit.", COUNT),
+        bytes_counted=("The bytes that count towards the limit; null without a limit.", COUNT),
         by_type=("The number of active memories of each type.", _BY_TYPE),
         top_tags=("The most used tags.", _MANY),
         oldest="When the oldest memory was recorded.",

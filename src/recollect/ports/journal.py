@@ -150,9 +150,11 @@ class Journal(ABC):
 
     @abstractmethod
     def owners(self, *, after: Owner | None = None, limit: int | None = None) -> Sequence[Owner]:
-        """Everybody the journal tells of, erased memories included, in a stable order, behind an owner.
+        """Everybody the journal tells of, erased memories included, behind an owner.
 
-        Not for the reads of an identity: it is how a whole store is gone through.
+        In the order of their names (``codec.encode_owner``), so that the owners of a layer and of a user stand
+        together. Not for the reads of an identity: it is how a whole store is gone through, and how quotas find all
+        owners that count together.
         """
 
     @abstractmethod

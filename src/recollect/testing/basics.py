@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect import codec
 from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, StoreClosed, Unsupported
 from recollect.ports import Store
 from recollect.ports.journal import Journal
@@ -416,6 +417,7 @@ class Basics(Subject):
         with pytest.raises(Conflict):
             store.journal.append([writes.update(writes.add(owner("refused")))])
         listed = list(store.journal.owners())
+        assert listed == sorted(listed, key=codec.encode_owner)
         assert sorted(listed, key=lambda one: one.ids) == everybody
         walked: list[Owner] = []
         while page := store.journal.owners(after=walked[-1] if walked else None, limit=3):

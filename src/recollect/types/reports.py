@@ -26,8 +26,10 @@ class Stats:
     """Statistics of the memories in a view.
 
     ``forgotten`` counts expired memories as well. ``bytes_used`` counts encoded content and metadata, and vectors; what
-    is archived counts for nothing. ``bytes_limit`` is ``None`` without a plan. The embedding figures count the memories
-    in view, since the opening of the database; questions do not count.
+    is archived counts for nothing. ``bytes_limit`` is ``None`` without a plan. ``bytes_counted`` is what counts towards
+    the limit: an agent, its user and the user's sessions count together, each wider layer by itself; of several, the
+    fullest. The embedding figures count the memories in view, since the opening of the database; questions do not
+    count.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -43,6 +45,7 @@ class Stats:
     archived: int = 0
     bytes_used: int = 0
     bytes_limit: int | None = None
+    bytes_counted: int | None = None
     by_type: Mapping[MemoryType, int] = field(default_factory=dict)
     top_tags: tuple[TagUsage, ...] = ()
     oldest: datetime | None = None
@@ -53,7 +56,8 @@ class Stats:
     @property
     def percent_used(self) -> float:
         """The used share of the limit in percent; 0 without a limit."""
-        return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
+        counted = self.bytes_used if self.bytes_counted is None else self.bytes_counted
+        return 100.0 * counted / self.bytes_limit if self.bytes_limit else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
