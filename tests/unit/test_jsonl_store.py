@@ -355,7 +355,7 @@ def test_a_full_disk_refuses_and_keeps_nothing(quick: Path, monkeypatch: pytest.
 
 @pytest.mark.req("J10")
 def test_a_relaxed_store_buffers_says_so_and_writes_when_the_disk_recovers(
-    quick: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     writes = Writer()
     with opened(quick, durability="relaxed") as store, opened(quick) as other:
@@ -364,6 +364,8 @@ def test_a_relaxed_store_buffers_says_so_and_writes_when_the_disk_recovers(
             store.journal.append([writes.add(ADA, "waits")])
             assert contents(store) == ["before", "waits"]
             assert store.health().components["buffered_writes"] == "1"
+            told = [(record.levelname, record.getMessage()) for record in caplog.records]
+            assert told == [("ERROR", "the disk failed (STORE_FULL): 1 writes wait in memory")]
         other.journal.append([writes.add(ADA, "of another process")])
         assert set(contents(store)) == {"before", "waits", "of another process"}
         store.journal.append([writes.add(ADA, "after")])
