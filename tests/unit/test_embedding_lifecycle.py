@@ -10,9 +10,19 @@ import pytest
 
 from recollect import NewMemory
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.engine.circuit_breaker import LONGEST_PAUSE_S
 from recollect.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
 from recollect.recall.calibration import PAIRS
-from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, Switched, embedders, sequence
+from tests.unit.stand_ins import (
+    DIMENSION,
+    BrokenEmbedder,
+    CountingEmbedder,
+    HandClock,
+    Opener,
+    Switched,
+    embedders,
+    sequence,
+)
 
 
 class Undeclared:
@@ -56,13 +66,15 @@ def test_while_the_embedder_is_down_memories_are_stored_and_found_by_words(opene
 @pytest.mark.req("L1")
 def test_the_next_write_catches_up(opener: Opener) -> None:
     embedder = Switched()
-    memories = opener(embedder=embedder)
+    clock = HandClock()
+    memories = opener(embedder=embedder, clock=clock)
     view = memories.view(user="ada")
     embedder.error = ConnectionError()
     waiting = [view.add(text) for text in ("one", "two", "three")]
     view.update(waiting[2].id, content="four")
     view.forget(waiting[1].id)
     embedder.error = None
+    clock.forward(seconds=LONGEST_PAUSE_S)
     embedder.batches.clear()
     view.add("five")
     assert embedder.batches == [["five"], ["one", "two", "four"]]
@@ -79,11 +91,13 @@ def test_the_next_write_catches_up(opener: Opener) -> None:
 @pytest.mark.req("L1")
 def test_many_that_wait_are_embedded_some_at_a_time(opener: Opener) -> None:
     embedder = Switched()
-    memories = opener(embedder=embedder)
+    clock = HandClock()
+    memories = opener(embedder=embedder, clock=clock)
     view = memories.view(user="ada")
     embedder.error = ConnectionError()
     view.add_many([f"waiting {number}" for number in range(150)])
     embedder.error = None
+    clock.forward(seconds=LONGEST_PAUSE_S)
     embedder.batches.clear()
     for number in range(4):
         view.add(f"written {number}")
@@ -100,12 +114,15 @@ def test_an_embedder_that_goes_down_again_while_catching_up_loses_nothing(opener
             raise ConnectionError
         return HashingEmbedder(DIMENSION).embed(texts)
 
-    memories = opener(embedder=BrokenEmbedder(answer))
+    clock = HandClock()
+    memories = opener(embedder=BrokenEmbedder(answer), clock=clock)
     view = memories.view(user="ada")
     view.add("one")
+    clock.forward(seconds=LONGEST_PAUSE_S)
     view.add("two")
     assert (embedders(view), up) == ({"one": None, "two": None}, [])
     assert memories.settings()["behind"]
+    clock.forward(seconds=LONGEST_PAUSE_S)
     view.add("three")
     assert set(embedders(view).values()) == {f"hashing-{DIMENSION}"}
 
@@ -120,10 +137,12 @@ def test_one_that_cannot_be_embedded_does_not_stop_the_others(opener: Opener) ->
         return [[0.0 if "odd" in text else 1.0] * DIMENSION for text in texts]
 
     down = True
-    memories = opener(embedder=BrokenEmbedder(answer))
+    clock = HandClock()
+    memories = opener(embedder=BrokenEmbedder(answer), clock=clock)
     view = memories.view(user="ada")
     view.add("odd")
     down = False
+    clock.forward(seconds=LONGEST_PAUSE_S)
     assert view.add("even").version == 1
     assert embedders(view) == {"odd": None, "even": f"hashing-{DIMENSION}"}
     assert memories.doctor().findings[0].message.startswith("1 memories have no vector")
@@ -189,15 +208,18 @@ def test_what_waiting_cannot_mend_is_raised(opener: Opener, error: Exception) ->
 def test_bad_answers_are_asked_for_again_before_giving_up(opener: Opener) -> None:
     answers: list[Callable[[Sequence[str]], list[Any]]] = []
     asked: list[int] = []
+    paused: list[float] = []
 
     def answer(texts: Sequence[str]) -> list[Any]:
         asked.append(len(texts))
         return answers.pop(0)(texts) if answers else [[1.0] * DIMENSION for _ in texts]
 
-    view = opener(embedder=BrokenEmbedder(answer)).view(user="ada")
+    memories = opener(embedder=BrokenEmbedder(answer), retry=None)
+    memories._engine.sleep = paused.append
+    view = memories.view(user="ada")
     answers[:] = [lambda texts: []] * 2
     assert view.add("one").version == 1
-    assert asked == [1, 1, 1]
+    assert (asked, paused) == ([1, 1, 1], [1.0, 2.0])
     answers[:] = [lambda texts: []] * 3
     with pytest.raises(EmbeddingFailed):
         view.add("two")

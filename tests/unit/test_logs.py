@@ -16,7 +16,7 @@ from recollect.errors import StoreBusy, StoreClosed, StoreCorrupt
 from recollect.events import Event, MemoryStored
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
-from tests.unit.stand_ins import Opener, Switched
+from tests.unit.stand_ins import HandClock, Opener, Switched
 from tests.unit.workload import PLANTED, everything
 
 LOG = logging.getLogger("recollect")
@@ -139,10 +139,12 @@ def test_a_compaction_is_told_with_its_sizes(lines: io.StringIO, memories: Memor
 def test_an_embedder_that_is_down_is_told_once_and_when_it_is_back(lines: io.StringIO, opener: Opener) -> None:
     LOG.setLevel(logging.INFO)
     embedder = Switched()
-    memories = opener(embedder=embedder)
+    clock = HandClock()
+    memories = opener(embedder=embedder, clock=clock)
     view = memories.view(user="ada")
     for error in (ConnectionError("refused"), None, recollect.errors.RateLimited("wait")):
         embedder.error = error
+        clock.forward(minutes=5)
         view.add("Likes tea")
         view.search("tea")
     assert [(line["level"], line["metadata"]) for line in parsed(lines)] == [

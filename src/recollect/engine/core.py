@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from recollect import codec, entitlements, instrument, logs
+from recollect.engine import retrying
+from recollect.engine.circuit_breaker import CircuitBreaker
 from recollect.entitlements import Feature, Plan
 from recollect.errors import RecollectError, StoreError
 from recollect.events import EventBus
@@ -118,7 +120,7 @@ class SessionLimits(Protocol):
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
-    ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
+    ``behind`` says that some memories wait for their vectors, ``breaker`` whether the embedder may be asked,
     ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
     """
 
@@ -127,7 +129,7 @@ class Embeddings:
         self.seconds = 0.0
         self.name: str | None = None
         self.behind = False
-        self.down = False
+        self.breaker = CircuitBreaker()
         self.scale: Calibration | None = None
         self.unscaled = 0
         self._lock = threading.Lock()
@@ -206,17 +208,26 @@ class Engine:
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
+    own_journal: Journal | None = None
+    own_records: Records | None = None
     agents: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
 
     @property
     def journal(self) -> Journal:
-        """The journal of the store."""
-        return self.store.journal
+        """The journal of the store; what is safe to repeat is repeated."""
+        if self.own_journal is None:
+            self.own_journal = retrying.journal(self.store.journal, self.settings.retry, self._pause)
+        return self.own_journal
 
     @property
     def records(self) -> Records:
-        """The records of the store."""
-        return self.store.records
+        """The records of the store; reads are repeated."""
+        if self.own_records is None:
+            self.own_records = retrying.records(self.store.records, self.settings.retry, self._pause)
+        return self.own_records
+
+    def _pause(self, seconds: float) -> None:
+        self.sleep(seconds)
 
     @property
     def index(self) -> Index:

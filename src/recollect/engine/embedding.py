@@ -13,19 +13,16 @@ from recollect.engine.core import BEHIND, GIVEN, Engine
 from recollect.engine.sealing import unseal
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
 from recollect.ports import Embedder, check_vector
+from recollect.settings.schema import retry_after_s
 from recollect.text import chunking, words
 from recollect.types import Embedded, Memory, NewMemory, Vector
 
 if TYPE_CHECKING:
     from recollect.recall.calibration import Calibration  # brings in numpy
 
-ATTEMPTS = 3
-"""How often an embedder is asked when its answers are no good."""
-
 CALIBRATION = "calibration"
 """The setting that keeps what was found out about the embedder's scale."""
 
-_FIRST_PAUSE_S = 0.005
 _AT_ONCE = 64
 _SLOW_S = 1.0  # for one text
 
@@ -147,44 +144,58 @@ def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[
 def _checked(
     engine: Engine, embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]
 ) -> list[Vector]:
-    """What the embedder answers, if it is any good; asked again a few times if it is not."""
-    for attempt in range(1, ATTEMPTS + 1):
+    """What the embedder answers, if it is any good; asked again as the retry policy says, if it is not.
+
+    One that does not answer is left alone for a while, so that a dead one does not cost its timeout at every call.
+    """
+    breaker = engine.embeddings.breaker
+    if not breaker.admits(engine.clock()):
+        raise EmbedderDown
+    failures = 0
+    while True:
         started = time.perf_counter()
         try:
             found = _watched(engine, embedder, ask, texts)
-        except EmbeddingFailed:
-            if attempt == ATTEMPTS:
+        except (EmbedderDown, EmbeddingFailed) as error:
+            failures += 1
+            pause_s = None if breaker.suspect else engine.settings.retry.pause_s(_reason(error), failures)
+            if pause_s is None:
+                _give_up(engine, embedder, error)
                 raise
-            engine.sleep(_FIRST_PAUSE_S * 2**attempt)
+            engine.sleep(pause_s)
             continue
         seconds = time.perf_counter() - started
         engine.embeddings.add(len(found), seconds)
+        if breaker.worked():
+            logs.embedder_back(embedder.name)
         if seconds > _SLOW_S * len(texts):
             logs.embedder_slow(embedder.name, len(texts), seconds * 1000)
         return found
-    raise AssertionError("unreachable")
+
+
+def _reason(error: EmbedderDown | EmbeddingFailed) -> RecollectError:
+    """What the retry policy goes by: a foreign exception counts as a failed embedding."""
+    known = error.__cause__ if isinstance(error, EmbedderDown) else error
+    return known if isinstance(known, RecollectError) else EmbeddingFailed("the embedder does not answer")
+
+
+def _give_up(engine: Engine, embedder: Embedder, error: EmbedderDown | EmbeddingFailed) -> None:
+    """Leave an embedder alone that does not answer; one that answers badly may be asked again."""
+    if not isinstance(error, EmbedderDown):
+        engine.embeddings.breaker.worked()
+    elif engine.embeddings.breaker.failed(engine.clock(), retry_after_s(_reason(error))):
+        logs.embedder_down(embedder.name, error.__cause__)
 
 
 def _watched(
     engine: Engine, embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]
 ) -> list[Vector]:
-    """One call, for watchers; the log hears when the embedder stops answering, and when it answers again."""
-    try:
-        if not engine.bus.watchers:
-            found = _call(embedder, ask, texts)
-        else:
-            with instrument.timing(engine.bus, "Embedder", "embed") as noted:
-                noted.count = len(texts)
-                found = _call(embedder, ask, texts)
-    except EmbedderDown as error:
-        if not engine.embeddings.down:
-            engine.embeddings.down = True
-            logs.embedder_down(embedder.name, error.__cause__)
-        raise
-    if engine.embeddings.down:
-        engine.embeddings.down = False
-        logs.embedder_back(embedder.name)
-    return found
+    """One call, for watchers."""
+    if not engine.bus.watchers:
+        return _call(embedder, ask, texts)
+    with instrument.timing(engine.bus, "Embedder", "embed") as noted:
+        noted.count = len(texts)
+        return _call(embedder, ask, texts)
 
 
 def _call(embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]) -> list[Vector]:

@@ -22,7 +22,7 @@ from recollect.ids import StampClock
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.sessions.limits import SessionLimits
-from recollect.settings import Settings
+from recollect.settings import RetryPolicy, Settings
 from recollect.settings import load as load_settings
 from recollect.types import DurabilityName, Identity, Layer, Owner
 
@@ -51,6 +51,7 @@ def open(
     plan: Plan | str | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     config: str | Path | None = None,
+    retry: RetryPolicy | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -60,7 +61,8 @@ def open(
     ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
     A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
     Whatever else is configurable is in ``settings``, such as ``{"limits": {"entries": 500}}``. What the arguments
-    leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``.
+    leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``. ``retry`` says
+    how calls of the store and the embedder are repeated that failed; without it, the settings do.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -70,6 +72,8 @@ def open(
     try:
         _check_parts(store, embedder, reranker)
         configured = load_settings(settings, config=config)
+        if retry is not None:
+            configured = replace(configured, retry=_checked_retry(retry))
         allowed = entitlements.named(configured.plan.name if plan is None else plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
@@ -100,7 +104,9 @@ def open(
         plan=allowed,
         settings=configured,
     )
-    engine.embeddings.behind = bool(kept.get(BEHIND))
+    if kept.get(BEHIND):
+        engine.embeddings.behind = True
+        engine.embeddings.breaker.suspected()
     _log_if_asked(engine)
     return Memories(engine)
 
@@ -150,6 +156,16 @@ def _check_parts(store: object, embedder: object, reranker: object) -> None:
                 details={"field": field},
                 hint=f"pass what recollect.ports.{kind.__name__} describes",
             )
+
+
+def _checked_retry(retry: object) -> RetryPolicy:
+    if isinstance(retry, RetryPolicy):
+        return retry
+    raise ConfigurationError(
+        f"retry is a {type(retry).__name__}, which is no policy",
+        details={"field": "retry"},
+        hint="pass a recollect.settings.RetryPolicy, such as RetryPolicy(attempts=1)",
+    )
 
 
 def check_embedder(stored: str | None, embedder: Embedder) -> None:
