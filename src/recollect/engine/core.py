@@ -121,7 +121,8 @@ class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening, and their name.
 
     ``behind`` says that some memories wait for their vectors, ``breaker`` whether the embedder may be asked,
-    ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
+    ``answered_at`` when it answered last, ``scale`` what its cosines mean, and ``unscaled`` how many searches had to do
+    without that.
     """
 
     def __init__(self) -> None:
@@ -130,6 +131,7 @@ class Embeddings:
         self.name: str | None = None
         self.behind = False
         self.breaker = CircuitBreaker()
+        self.answered_at: datetime | None = None
         self.scale: Calibration | None = None
         self.unscaled = 0
         self._lock = threading.Lock()

@@ -25,6 +25,7 @@ CALIBRATION = "calibration"
 
 _AT_ONCE = 64
 _SLOW_S = 1.0  # for one text
+_LATELY_S = 60.0  # an answer stands for the health of the embedder so long
 
 
 class EmbedderDown(Exception):
@@ -120,16 +121,45 @@ def _digest(embedder: Embedder, texts: Iterable[str]) -> bytes:
     return mixed.digest()
 
 
-def question(engine: Engine, text: str) -> Vector | None:
-    """The vector of a question; none without an embedder, or while it is down: then words must do."""
+def question(engine: Engine, text: str, *, required: bool = False) -> Vector | None:
+    """The vector of a question; none without an embedder, or while it is down: then words must do.
+
+    Where a vector is ``required``, an embedder that is down is an error.
+    """
     embedder = engine.embedder
     if embedder is None:
         return None
     ask = getattr(embedder, "embed_query", embedder.embed)
     try:
         return _checked(engine, embedder, ask, [text])[0]
-    except EmbedderDown:
-        return None
+    except EmbedderDown as error:
+        if not required:
+            return None
+        raise EmbeddingFailed(
+            f"the embedder {embedder.name!r} does not answer, and without it nothing can be ranked by similarity",
+            details={
+                "embedder": embedder.name,
+                "retry_after_ms": round(1000 * engine.embeddings.breaker.remaining_s(engine.clock())),
+            },
+            hint="try again later, or use another ranking: it then goes by words",
+        ) from error.__cause__
+
+
+def answers(engine: Engine) -> bool:
+    """Whether the embedder works: as was seen lately, or as it is found out now with a short text."""
+    embedder, known, now = engine.embedder, engine.embeddings, engine.clock()
+    if embedder is None or not known.breaker.admits(now):
+        return False
+    lately = known.answered_at is not None and abs((now - known.answered_at).total_seconds()) < _LATELY_S
+    if lately and not known.breaker.suspect:
+        return True
+    try:
+        _watched(engine, embedder, embedder.embed, ["health"])
+    except (EmbedderDown, EmbeddingFailed) as error:
+        _give_up(engine, embedder, error)
+        return False
+    _answered(engine, embedder)
+    return True
 
 
 def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[Vector]:
@@ -166,11 +196,16 @@ def _checked(
             continue
         seconds = time.perf_counter() - started
         engine.embeddings.add(len(found), seconds)
-        if breaker.worked():
-            logs.embedder_back(embedder.name)
+        _answered(engine, embedder)
         if seconds > _SLOW_S * len(texts):
             logs.embedder_slow(embedder.name, len(texts), seconds * 1000)
         return found
+
+
+def _answered(engine: Engine, embedder: Embedder) -> None:
+    engine.embeddings.answered_at = engine.clock()
+    if engine.embeddings.breaker.worked():
+        logs.embedder_back(embedder.name)
 
 
 def _reason(error: EmbedderDown | EmbeddingFailed) -> RecollectError:

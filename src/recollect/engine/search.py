@@ -146,7 +146,10 @@ def _question(engine: Engine, asked: Search) -> Question:
     """The text as it is compared. Without vectors it goes by words, unless nearness alone was asked for."""
     if asked.ranking is Ranking.SIMILARITY:
         engine.require(Feature.SEMANTIC_SEARCH)
-    vector = embedding.question(engine, asked.text) if engine.allows(Feature.SEMANTIC_SEARCH) else None
+    nearness = asked.ranking is Ranking.SIMILARITY
+    vector = None
+    if engine.allows(Feature.SEMANTIC_SEARCH):
+        vector = embedding.question(engine, asked.text, required=nearness)
     if vector is None:
         return Question(asked=query_text.parse(asked.text), asks_when=dates.asks_when(asked.text))
     settings = engine.journal.settings()

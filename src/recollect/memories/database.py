@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from recollect import entitlements, layers, logs, plugins, types, validation
+from recollect.engine import health as engine_health
 from recollect.engine import reembedding
 from recollect.engine.core import BEHIND, GIVEN, AccessBuffer, Engine, operation
 from recollect.entitlements import Plan
@@ -337,17 +338,16 @@ class Memories:
 
     @operation
     def health(self) -> types.Health:
-        """Whether the database can work now.
+        """Whether the database can work now: its store, its index and its embedder.
+
+        An embedder that has not been asked yet, or whose pause after a failure is over, is asked for one short text.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     memories.health().latency_ms < 1000
         True
         """
-        health = self._engine.store.health()
-        failures = self._engine.bus.failures
-        handlers = f"{failures} calls failed" if failures else "ok"
-        return replace(health, components={**health.components, "handlers": handlers})
+        return engine_health.health(self._engine)
 
     @operation
     def settings(self) -> dict[str, str]:

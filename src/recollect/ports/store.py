@@ -11,7 +11,7 @@ from recollect.errors import RecollectError, Unsupported
 from recollect.ports.index import Images, Index
 from recollect.ports.journal import Journal
 from recollect.ports.records import Records
-from recollect.types import Diagnosis, Health, MigrationReport, Owners, SessionConfig, Status
+from recollect.types import Component, Diagnosis, Health, MigrationReport, Owners, SessionConfig, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,9 @@ class Store(ABC):
         try:
             self.journal.settings()
         except RecollectError as error:
-            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
-        return Health(status=Status.HEALTHY, latency_ms=0.0)
+            failed = Component(status=Status.UNHEALTHY, message=error.code)
+            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": failed})
+        return Health(status=Status.HEALTHY, latency_ms=0.0, components={"store": Component()})
 
     def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to repair by default
         """Look for damage, and repair what can be repaired if asked to."""

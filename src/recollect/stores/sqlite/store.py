@@ -17,7 +17,7 @@ from recollect.stores.sqlite.file import SqliteFile
 from recollect.stores.sqlite.images import SqliteImages
 from recollect.stores.sqlite.journal import SqliteJournal
 from recollect.stores.sqlite.records import SqliteRecords
-from recollect.types import Diagnosis, Health, MigrationReport, Status
+from recollect.types import Component, Diagnosis, Health, MigrationReport, Status
 
 
 class SqliteStore(Store):
@@ -84,7 +84,9 @@ class SqliteStore(Store):
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
         latency_ms = (time.perf_counter() - started) * 1000
-        return Health(status=status, latency_ms=latency_ms, components={"file": message})
+        return Health(
+            status=status, latency_ms=latency_ms, components={"store": Component(status=status, message=message)}
+        )
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
