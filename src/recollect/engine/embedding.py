@@ -12,10 +12,11 @@ from recollect import instrument, logs, validation
 from recollect.engine.core import BEHIND, GIVEN, Engine
 from recollect.engine.sealing import unseal
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
-from recollect.ports import Embedder, check_vector
+from recollect.filters import Where
+from recollect.ports import Embedder, Query, check_vector
 from recollect.settings.schema import retry_after_s
 from recollect.text import chunking, words
-from recollect.types import Embedded, Memory, NewMemory, Vector
+from recollect.types import Embedded, Memory, NewMemory, Owners, Vector
 
 if TYPE_CHECKING:
     from recollect.recall.calibration import Calibration  # brings in numpy
@@ -264,8 +265,11 @@ def _failed(embedder: Embedder | None, what: str) -> EmbeddingFailed:
     )
 
 
-def scale(engine: Engine) -> Calibration:
-    """What the embedder's cosines mean: as it says itself, as was found out before, or as is found out now."""
+def scale(engine: Engine, owners: Owners) -> Calibration:
+    """What the embedder's cosines mean: as it says itself, as was found out before, or as stored vectors tell now.
+
+    No text is embedded for it: a search must not wait for that.
+    """
     from recollect.recall import calibration  # lazy: only searching asks
     from recollect.recall.calibration import Calibration  # lazy: as above
 
@@ -276,19 +280,23 @@ def scale(engine: Engine) -> Calibration:
     if engine.embeddings.scale is None:
         engine.embeddings.unscaled += 1
         if engine.embeddings.unscaled & (engine.embeddings.unscaled - 1):
-            return calibration.PLAIN  # it takes 40 texts: after a failure it is tried ever more rarely
+            return calibration.PLAIN  # while too little is stored, it is looked for ever more rarely
         kept = engine.journal.settings().get(CALIBRATION, "").split(" ", 2)
         if len(kept) < 3 or kept[2] != embedder.name:  # none, or that of an embedder used before
-            try:
-                found = calibration.measure(
-                    lambda texts: [one.values for one in _call(embedder, embedder.embed, texts)]
-                )
-            except (EmbedderDown, EmbeddingFailed):
+            found = calibration.estimate(_sample(engine, embedder, owners, calibration.SAMPLE))
+            if found is None:
                 return calibration.PLAIN
             kept = [f"{found.low:.6f}", f"{found.high:.6f}", embedder.name]
             engine.journal.set_settings({CALIBRATION: " ".join(kept)})
         engine.embeddings.scale = Calibration(low=float(kept[0]), high=float(kept[1]))
     return engine.embeddings.scale
+
+
+def _sample(engine: Engine, embedder: Embedder, owners: Owners, count: int) -> list[Sequence[float]]:
+    """The vectors of the newest memories of some owners; of a long one, that of its first passage."""
+    newest = engine.journal.select(Query(owners=owners, where=Where(now=engine.clock()), limit=count))
+    stored = engine.journal.get(owners, [one.id for one in newest], payload=False, vectors=True)
+    return [one.vector.values for one in stored if one.vector is not None and one.vector.embedder == embedder.name]
 
 
 def catch_up(engine: Engine, limit: int) -> int:
