@@ -54,7 +54,7 @@ def test_a_folder_that_everybody_may_write_is_told(tmp_path: Path, kind: str, ca
         assert "everybody" in record.getMessage()
         health = memories.health()
         assert health.status.value == "degraded"
-        assert "may write" in health.components["folder"]
+        assert "may write" in health.components["folder"].message
         [finding] = [one for one in memories.doctor().findings if one.check == "folder"]
         assert "700" in finding.repair
         memories.doctor(repair=True)

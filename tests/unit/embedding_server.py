@@ -107,7 +107,13 @@ class Pauses(list[float]):
 
 
 def embedder(server: Server, **settings: Any) -> HttpEmbedder:
-    standard: dict[str, Any] = {"key": KEY, "sleep": Pauses(), "chance": lambda: 1.0, "clock": lambda: NOW}
+    standard: dict[str, Any] = {
+        "key": KEY,
+        "attempts": 3,
+        "sleep": Pauses(),
+        "chance": lambda: 1.0,
+        "clock": lambda: NOW,
+    }
     return HttpEmbedder(server.url, "some-model", **(standard | settings))
 
 

@@ -16,7 +16,7 @@ from recollect.ports import Store
 from recollect.testing.builders import START
 from recollect.types import Sort, Version
 from tests.unit.converted import heads, told
-from tests.unit.stand_ins import DIMENSION, HandClock, Named, Switched
+from tests.unit.stand_ins import DIMENSION, ONCE, HandClock, Named, Switched
 
 PEOPLE = ({"user": "ada"}, {"user": "bob", "session": "monday"}, {"team": "core"}, {"agent": "scout", "user": "ada"})
 WORDS = ("tea", "dark mode", "Straße", "tabs", "the build is slow", "{}", "Paris\nRome")
@@ -37,7 +37,7 @@ class Life:
     ids: list[tuple[int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.memories: Memories = recollect.open(store=self.store, clock=self.clock, embedder=self.embedder)
+        self.memories: Memories = recollect.open(store=self.store, clock=self.clock, embedder=self.embedder, retry=ONCE)
 
     def view(self, person: int) -> View:
         return self.memories.view(**PEOPLE[person])

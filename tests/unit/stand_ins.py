@@ -10,10 +10,13 @@ import recollect
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.ports import Embedder
 from recollect.recall.calibration import PLAIN
+from recollect.settings import RetryPolicy
 from recollect.testing.builders import START
 from recollect.types import DurabilityName
 
 DIMENSION = 16
+ONCE = RetryPolicy(attempts=1)
+"""Nothing is repeated, and nobody waits."""
 
 
 class HandClock:
@@ -99,15 +102,22 @@ class Opener:
         name: str = "memory",
         plan: recollect.entitlements.Plan | str | None = None,
         settings: dict[str, Any] | None = None,
+        retry: RetryPolicy | None = ONCE,
     ) -> recollect.Memories:
         path = self._folder / f"{name}.db"
         # How durable a write is, other tests find out; these need only be fast.
         relaxed: DurabilityName | None = None if path.exists() else "relaxed"
         memories = (
-            recollect.open("ram:", clock=clock, embedder=embedder, plan=plan, settings=settings)
+            recollect.open("ram:", clock=clock, embedder=embedder, plan=plan, settings=settings, retry=retry)
             if self.kind == "ram"
             else recollect.open(
-                f"{self.kind}:{path}", clock=clock, embedder=embedder, durability=relaxed, plan=plan, settings=settings
+                f"{self.kind}:{path}",
+                clock=clock,
+                embedder=embedder,
+                durability=relaxed,
+                plan=plan,
+                settings=settings,
+                retry=retry,
             )
         )
         self._opened.append(memories)

@@ -66,7 +66,7 @@ def test_handlers_that_fail_are_reported_whatever_their_kind(caplog: pytest.LogC
                 await memories.view(user="ada").add("Likes tea")
                 while memories._handlers._running:
                     await asyncio.sleep(0)
-            assert (await memories.health()).components["handlers"] == "2 calls failed"
+            assert (await memories.health()).components["handlers"].message == "2 calls failed"
         assert [record.message for record in caplog.records] == ["handler failed for MemoryStored"] * 2
 
     asyncio.run(main())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import ConfigurationError, EmbeddingFailed
-from recollect.recall.calibration import LEAST_SPAN, PAIRS, PLAIN, Calibration, measure
+from recollect.recall.calibration import ENOUGH, LEAST_SPAN, PAIRS, PLAIN, Calibration, estimate, measure
 
 COSINES = st.floats(-1.001, 1.001)
 
@@ -126,3 +126,22 @@ def test_what_is_no_embedder_is_refused(embed: Callable[[Sequence[str]], list[li
     with pytest.raises(EmbeddingFailed) as caught:
         measure(embed)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("common", [0.0, 0.5, 1.0, 2.0])
+def test_an_estimate_agrees_with_the_measure(common: float) -> None:
+    """Where unrelated texts lie is seen in any vectors; where a match lies is the same share of the way to 1."""
+    embed = mixed(1.0, common)
+    rows = embed([text for pair in PAIRS for text in pair])
+    found, measured = estimate(rows), measure(embed)
+    assert found is not None
+    assert found.low == pytest.approx(max(0.0, measured.low), abs=0.05)
+    assert found.high == pytest.approx(measured.high, abs=0.2)
+
+
+def test_an_estimate_needs_enough_vectors_and_some_difference() -> None:
+    rows = HashingEmbedder().embed([f"text {number}" for number in range(ENOUGH)])
+    assert estimate(rows[1:]) is None
+    assert estimate(rows) is not None
+    assert estimate([[1.0, 0.0]] * ENOUGH) == PLAIN
+    assert estimate([[0.0, 0.0]] * ENOUGH) == Calibration(low=0.0, high=0.6)

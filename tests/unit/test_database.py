@@ -88,7 +88,7 @@ def test_health_and_settings(opener: Opener) -> None:
     memories = opener(embedder=CountingEmbedder())
     assert memories.health().status.value == "healthy"
     assert memories.health().latency_ms >= 0
-    assert memories.health().components["handlers"] == "ok"
+    assert memories.health().components["handlers"].message == "ok"
     assert "embedder" not in memories.settings()
     memories.view(user="ada").add("tea")
     assert {"embedder": "hashing-16", "dimension": "16"}.items() <= memories.settings().items()
@@ -136,7 +136,7 @@ def test_closing_ends_everything(memories: Memories) -> None:
         with pytest.raises(StoreClosed):
             call()
     assert memories.health().status.value == "unhealthy"
-    assert "STORE_CLOSED" in memories.health().components.values()
+    assert memories.health().components["store"].message == "STORE_CLOSED"
 
 
 @pytest.mark.req("N2")

@@ -296,7 +296,7 @@ def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     pauses = Pauses()
-    one = HttpEmbedder(f"http://127.0.0.1:{port}", "some-model", key=KEY, sleep=pauses, chance=lambda: 1.0)
+    one = HttpEmbedder(f"http://127.0.0.1:{port}", "some-model", key=KEY, attempts=3, sleep=pauses, chance=lambda: 1.0)
     error = fails(EmbeddingFailed, one)
     assert error.retryable
     assert pauses == [0.5, 1]

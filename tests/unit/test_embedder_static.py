@@ -1,12 +1,14 @@
 """The built-in embedder: always the same vectors, for whatever text there is."""
 
 import importlib.util
+import random
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,6 +165,50 @@ def test_very_long_texts_come_to_an_end(text: str) -> None:
     """Joining the pieces of a word takes time that grows with the square of its length: words are cut for that."""
     [row] = embedder().embed([text])
     assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
+
+
+class LookUps(dict[str, int]):
+    """Counts how often a pair of pieces is looked up."""
+
+    count = 0
+
+    def get(self, *args: Any) -> Any:
+        self.count += 1
+        return super().get(*args)
+
+
+@pytest.mark.parametrize("unit", [".abc:def", "日本語を話す", "aB3,"])
+def test_unspaced_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
+    own = StaticEmbedder()
+    own.__dict__["_numbers"] = counted = LookUps(embedder()._numbers)
+    chance = random.Random(7)
+    text = "".join(chance.sample(unit, 1)[0] for _ in range(20_000))
+    own.embed([text])
+    assert counted.count < 4 * len(text)
+
+
+def test_of_encoded_data_only_the_beginning_is_embedded() -> None:
+    data = "".join(random.Random(7).choices("abcdefghABCDEFGH0123456789+/", k=5_000))
+    long, short = embedder().embed([f"the key is {data}", f"the key is {data[:256]}"])
+    assert long.tolist() == short.tolist()
+    prose = "the user prefers dark mode, " * 50
+    spaced, cut = embedder().embed([prose, prose[:256]])
+    assert spaced.tolist() != cut.tolist()
+
+
+def test_many_repeated_pieces_are_summed_to_the_same_numbers() -> None:
+    texts = ["Green tea, please. " * 400, "the build is broken " * 900, "日本語" * 900]
+    together = embedder().embed([*texts, *texts])
+    assert together.tolist() == [*(row.tolist() for text in texts for row in embedder().embed([text]))] * 2
+    pieces = [embedder()._pieces(text) for text in texts]
+    assert np.array(embedder()._summed(pieces)) == pytest.approx(together[:3], abs=1e-7)
+
+
+def test_the_longest_piece_of_a_very_long_word_is_found_among_its_first_letters() -> None:
+    own = StaticEmbedder()
+    own.__dict__["_numbers"] = counted = LookUps(embedder()._numbers)
+    assert own.pieces(["indentation" * 10_000]) == own.pieces(["indentation"])
+    assert counted.count < 1_000
 
 
 def test_only_space_between_words_counts() -> None:

@@ -8,11 +8,24 @@ from typing import Any
 
 import pytest
 
+import recollect
 from recollect import NewMemory
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.engine.circuit_breaker import LONGEST_PAUSE_S
 from recollect.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
 from recollect.recall.calibration import PAIRS
-from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, Switched, embedders, sequence
+from recollect.stores.ram import RamStore
+from recollect.testing import FaultyStore
+from tests.unit.stand_ins import (
+    DIMENSION,
+    BrokenEmbedder,
+    CountingEmbedder,
+    HandClock,
+    Opener,
+    Switched,
+    embedders,
+    sequence,
+)
 
 
 class Undeclared:
@@ -56,13 +69,15 @@ def test_while_the_embedder_is_down_memories_are_stored_and_found_by_words(opene
 @pytest.mark.req("L1")
 def test_the_next_write_catches_up(opener: Opener) -> None:
     embedder = Switched()
-    memories = opener(embedder=embedder)
+    clock = HandClock()
+    memories = opener(embedder=embedder, clock=clock)
     view = memories.view(user="ada")
     embedder.error = ConnectionError()
     waiting = [view.add(text) for text in ("one", "two", "three")]
     view.update(waiting[2].id, content="four")
     view.forget(waiting[1].id)
     embedder.error = None
+    clock.forward(seconds=LONGEST_PAUSE_S)
     embedder.batches.clear()
     view.add("five")
     assert embedder.batches == [["five"], ["one", "two", "four"]]
@@ -79,11 +94,13 @@ def test_the_next_write_catches_up(opener: Opener) -> None:
 @pytest.mark.req("L1")
 def test_many_that_wait_are_embedded_some_at_a_time(opener: Opener) -> None:
     embedder = Switched()
-    memories = opener(embedder=embedder)
+    clock = HandClock()
+    memories = opener(embedder=embedder, clock=clock)
     view = memories.view(user="ada")
     embedder.error = ConnectionError()
     view.add_many([f"waiting {number}" for number in range(150)])
     embedder.error = None
+    clock.forward(seconds=LONGEST_PAUSE_S)
     embedder.batches.clear()
     for number in range(4):
         view.add(f"written {number}")
@@ -100,12 +117,15 @@ def test_an_embedder_that_goes_down_again_while_catching_up_loses_nothing(opener
             raise ConnectionError
         return HashingEmbedder(DIMENSION).embed(texts)
 
-    memories = opener(embedder=BrokenEmbedder(answer))
+    clock = HandClock()
+    memories = opener(embedder=BrokenEmbedder(answer), clock=clock)
     view = memories.view(user="ada")
     view.add("one")
+    clock.forward(seconds=LONGEST_PAUSE_S)
     view.add("two")
     assert (embedders(view), up) == ({"one": None, "two": None}, [])
     assert memories.settings()["behind"]
+    clock.forward(seconds=LONGEST_PAUSE_S)
     view.add("three")
     assert set(embedders(view).values()) == {f"hashing-{DIMENSION}"}
 
@@ -120,10 +140,12 @@ def test_one_that_cannot_be_embedded_does_not_stop_the_others(opener: Opener) ->
         return [[0.0 if "odd" in text else 1.0] * DIMENSION for text in texts]
 
     down = True
-    memories = opener(embedder=BrokenEmbedder(answer))
+    clock = HandClock()
+    memories = opener(embedder=BrokenEmbedder(answer), clock=clock)
     view = memories.view(user="ada")
     view.add("odd")
     down = False
+    clock.forward(seconds=LONGEST_PAUSE_S)
     assert view.add("even").version == 1
     assert embedders(view) == {"odd": None, "even": f"hashing-{DIMENSION}"}
     assert memories.doctor().findings[0].message.startswith("1 memories have no vector")
@@ -189,15 +211,18 @@ def test_what_waiting_cannot_mend_is_raised(opener: Opener, error: Exception) ->
 def test_bad_answers_are_asked_for_again_before_giving_up(opener: Opener) -> None:
     answers: list[Callable[[Sequence[str]], list[Any]]] = []
     asked: list[int] = []
+    paused: list[float] = []
 
     def answer(texts: Sequence[str]) -> list[Any]:
         asked.append(len(texts))
         return answers.pop(0)(texts) if answers else [[1.0] * DIMENSION for _ in texts]
 
-    view = opener(embedder=BrokenEmbedder(answer)).view(user="ada")
+    memories = opener(embedder=BrokenEmbedder(answer), retry=None)
+    memories._engine.sleep = paused.append
+    view = memories.view(user="ada")
     answers[:] = [lambda texts: []] * 2
     assert view.add("one").version == 1
-    assert asked == [1, 1, 1]
+    assert (asked, paused) == ([1, 1, 1], [1.0, 2.0])
     answers[:] = [lambda texts: []] * 3
     with pytest.raises(EmbeddingFailed):
         view.add("two")
@@ -255,18 +280,28 @@ def test_a_quick_embedder_is_asked_again(opener: Opener) -> None:
     assert embedder.batches == [["Likes tea"]] * 2
 
 
-def test_the_scale_of_an_embedder_is_measured_once_and_kept(opener: Opener) -> None:
+TEXTS = [text for pair in PAIRS for text in pair]
+
+
+@pytest.mark.req("L4")
+def test_the_scale_of_an_embedder_is_estimated_once_from_what_is_stored(opener: Opener) -> None:
+    """A search embeds its question and nothing else, however slow the embedder is."""
     embedder = Undeclared()
     memories = opener(embedder=embedder)
     view = memories.view(user="ada")
     view.add("Likes tea")
-    assert "calibration" not in memories.settings()
     view.search("tea")
+    assert "calibration" not in memories.settings(), "one memory says nothing"
+    view.add_many(TEXTS)
+    embedder.batches.clear()
     view.search("tea")
     kept = memories.settings()["calibration"]
-    measuring = [batch for batch in embedder.batches if len(batch) == 2 * len(PAIRS)]
-    assert len(measuring) == 1
-    assert "Likes tea" not in measuring[0]
+    view.add_many(["Likes tea"] * 70)
+    view.search("tea")
+    assert memories.settings()["calibration"] == kept
+    assert [batch for batch in embedder.batches if batch != ["Likes tea"] * 70] == [["tea"]] * 2
+    low, high = map(float, kept.split()[:2])
+    assert 0 <= low < 0.3 < high < 0.8
     if opener.kind == "sqlite":
         opener.close()
         again = Undeclared()
@@ -280,14 +315,29 @@ def test_the_scale_of_an_embedder_is_measured_once_and_kept(opener: Opener) -> N
 def test_the_scale_of_one_embedder_is_not_used_for_another(opener: Opener) -> None:
     memories = opener(embedder=Undeclared())
     view = memories.view(user="ada")
-    view.add("Likes tea")
+    view.add_many(TEXTS)
     view.search("tea")
     former = memories.settings()["calibration"]
-    successor = Undeclared("another", 256)
-    memories.reembed(successor)
+    memories.reembed(Undeclared("another", 256))
     memories.view(user="ada").search("tea")
     assert memories.settings()["calibration"] != former
-    assert len([batch for batch in successor.batches if len(batch) == 2 * len(PAIRS)]) == 1
+
+
+@pytest.mark.req("L8")
+def test_the_scale_is_not_taken_from_the_memories_of_others(opener: Opener) -> None:
+    memories = opener(embedder=Undeclared())
+    memories.view(user="ada").add_many(TEXTS)
+    memories.view(user="bob").search("tea")
+    assert "calibration" not in memories.settings()
+
+
+def test_while_too_little_is_stored_a_scale_is_looked_for_ever_more_rarely() -> None:
+    store = FaultyStore(RamStore())
+    with recollect.open(store=store, embedder=Undeclared()) as memories:
+        view = memories.view(user="ada")
+        view.add("Likes tea")
+        assert all(view.search("tea").semantic for _ in range(20))
+    assert store.calls["select"] == 5
 
 
 def test_an_embedder_that_says_what_its_cosines_mean_is_believed(opener: Opener) -> None:
@@ -298,38 +348,6 @@ def test_an_embedder_that_says_what_its_cosines_mean_is_believed(opener: Opener)
     view.search("tea")
     assert embedder.batches == [["Likes tea"], ["tea"]]
     assert "calibration" not in memories.settings()
-
-
-class Moody(Undeclared):
-    """Takes so many texts at once, and notes what it refuses."""
-
-    most = 1
-
-    def embed(self, texts: Sequence[str]) -> list[Any]:
-        if len(texts) <= self.most:
-            return super().embed(texts)
-        self.batches.append(list(texts))
-        raise ConnectionError("too many")
-
-
-def test_a_scale_that_cannot_be_measured_is_tried_ever_more_rarely(opener: Opener) -> None:
-    """Measuring takes forty texts, which may cost money and time: not with every search."""
-    embedder = Moody()
-    view = opener(embedder=embedder).view(user="ada")
-    view.add("Likes tea")
-    assert all(view.search("tea").semantic for _ in range(20))
-    assert len([batch for batch in embedder.batches if len(batch) > 1]) == 5
-
-
-@pytest.mark.req("L1")
-def test_an_embedder_that_is_down_is_not_asked_for_its_scale(opener: Opener) -> None:
-    embedder = Moody()
-    view = opener(embedder=embedder).view(user="ada")
-    view.add("Likes tea")
-    embedder.most = 0
-    embedder.batches.clear()
-    assert [hit.memory.content for hit in view.search("tea")] == ["Likes tea"]
-    assert embedder.batches == [["tea"]]
 
 
 class Batched(CountingEmbedder):

@@ -316,11 +316,13 @@ def test_a_smaller_plan_keeps_what_is_there_and_lets_it_shrink(file_opener: Open
 def test_vectors_that_come_later_count(opener: Opener) -> None:
     embedder = Switched()
     embedder.error = ConnectionError("down")
-    view = opener(plan=small(LIMIT, "semantic_search"), embedder=embedder).view(user="ada")
+    clock = HandClock()
+    view = opener(plan=small(LIMIT, "semantic_search"), embedder=embedder, clock=clock).view(user="ada")
     for number in range(5):
         view.add(f"memory {number}")
     without = view.stats().bytes_used
     embedder.error = None
+    clock.forward(minutes=1)
     view.add("memory 5")
     assert view.stats().bytes_used > without + 6 * 4 * 16
     with pytest.raises(QuotaExceeded) as raised:

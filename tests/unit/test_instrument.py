@@ -108,7 +108,7 @@ def test_a_failing_watcher_fails_nothing(memories: Memories) -> None:
     assert me.working.get("step") == 3
     assert me.long_term.add("Likes tea").content == "Likes tea"
     assert [done.operation for done in after] == ["view", "agent", "set", "get", "add"]
-    assert "calls failed" in memories.health().components["handlers"]
+    assert "calls failed" in memories.health().components["handlers"].message
 
 
 def test_watching_can_end_and_begin_again(memories: Memories) -> None:

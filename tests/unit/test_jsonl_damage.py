@@ -64,7 +64,7 @@ def test_a_damaged_line_is_passed_over_counted_reported_and_set_aside(root: Path
     with opened(root) as store:
         assert contents(store) == [text for text in texts if text != "number 2"]
         assert store.health().status is Status.DEGRADED
-        assert store.health().components["damaged_lines"] == "1"
+        assert store.health().components["damaged_lines"].message == "1"
         diagnosis = store.check()
         assert not diagnosis.healthy
         assert f"{MEMORY} (line 3" in " ".join(finding.message for finding in diagnosis.findings)

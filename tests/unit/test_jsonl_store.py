@@ -363,7 +363,7 @@ def test_a_relaxed_store_buffers_says_so_and_writes_when_the_disk_recovers(
         with failing(monkeypatch):
             store.journal.append([writes.add(ADA, "waits")])
             assert contents(store) == ["before", "waits"]
-            assert store.health().components["buffered_writes"] == "1"
+            assert store.health().components["buffered_writes"].message == "1"
             told = [(record.levelname, record.getMessage()) for record in caplog.records]
             assert told == [("ERROR", "the disk failed (STORE_FULL): 1 writes wait in memory")]
         other.journal.append([writes.add(ADA, "of another process")])

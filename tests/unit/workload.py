@@ -11,6 +11,7 @@ from recollect.embedders.hashing import HashingEmbedder
 from recollect.errors import StoreBusy, StoreCorrupt
 from recollect.events import Event
 from recollect.memories import Sessions
+from recollect.settings import RetryPolicy
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.window import Strategy
@@ -41,7 +42,7 @@ def fails(operation: Callable[..., object], *args: Any, **kwargs: Any) -> None:
 def everything(prepare: Callable[[Memories], object]) -> None:
     """Open a database, prepare it, and do all there is to do."""
     store, embedder = FaultyStore(RamStore()), Talkative()
-    with recollect.open(store=store, embedder=embedder) as memories:
+    with recollect.open(store=store, embedder=embedder, retry=RetryPolicy(attempts=1)) as memories:
         prepare(memories)
         _fail_loudly(memories)
         view = memories.view(user=PLANTED, project="api")

@@ -22,7 +22,7 @@ from recollect.entitlements import Plan
 from recollect.events import Event
 from recollect.memories import database as sync
 from recollect.ports import Clock, Embedder, Reranker, Store
-from recollect.settings import Settings
+from recollect.settings import RetryPolicy, Settings
 from recollect.types import DurabilityName
 
 WORKERS = 16
@@ -42,6 +42,7 @@ def open(
     plan: Plan | str | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     config: str | Path | None = None,
+    retry: RetryPolicy | None = None,
     workers: int = WORKERS,
 ) -> Opening:
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -70,6 +71,7 @@ def open(
                 plan=plan,
                 settings=settings,
                 config=config,
+                retry=retry,
             )
         )
         try:

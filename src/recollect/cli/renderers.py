@@ -123,7 +123,7 @@ def health(screen: Screen, answer: "Health", _: Any) -> None:
     """The status, and that of the components."""
     style = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}[answer.status.value]
     screen.line(f"{screen.styled(answer.status.value, style)} ({answer.latency_ms:.1f} ms)")
-    widgets.pairs(screen, list(answer.components.items()))
+    widgets.pairs(screen, [(name, f"{one.status.value}: {one.message}") for name, one in answer.components.items()])
 
 
 def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:

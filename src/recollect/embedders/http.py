@@ -86,13 +86,14 @@ def _now() -> datetime:
 
 
 class HttpEmbedder:
-    """An embedder behind HTTP: a provider's, or a server of your own. Retries with exponential backoff and jitter.
+    """An embedder behind HTTP: a provider's, or a server of your own.
 
     ``url`` is the base address, with or without ``/embeddings``. ``dimension`` requests shortened vectors; leave it out
     for models without that feature. The key is given, or read from the environment variable ``key_variable``.
     ``allowed_hosts`` replaces ``WELL_KNOWN_HOSTS``; loopback is always allowed. ``timeout_s`` applies per attempt,
-    ``attempts`` per batch of at most ``batch`` texts. ``embed`` raises ``EmbeddingFailed`` or ``RateLimited`` after the
-    last attempt, ``ConfigurationError`` where a retry cannot help.
+    ``attempts`` per batch of at most ``batch`` texts, with exponential backoff and jitter; one is enough in a database,
+    which repeats calls by its ``RetryPolicy``. ``embed`` raises ``EmbeddingFailed`` or ``RateLimited`` after the last
+    attempt, ``ConfigurationError`` where a retry cannot help.
 
     >>> embedder = HttpEmbedder("http://127.0.0.1:8080/v1", "bge-m3", dimension=512)
     >>> embedder.name, embedder.dimension
@@ -111,7 +112,7 @@ class HttpEmbedder:
         key_variable: str | None = None,
         timeout_s: float = 10.0,
         batch: int = 128,
-        attempts: int = 3,
+        attempts: int = 1,
         allowed_hosts: Collection[str] = WELL_KNOWN_HOSTS,
         allow_http: bool = False,
         sleep: Callable[[float], object] = time.sleep,
@@ -126,7 +127,7 @@ class HttpEmbedder:
             _check_positive("dimension", dimension)
         self._key = _key(key, key_variable)
         self._requested = self._dimension = dimension
-        self._timeout_s, self._batch, self._attempts = timeout_s, batch, attempts
+        self._timeout_s, self.batch, self._attempts = timeout_s, batch, attempts
         self._sleep, self._chance, self._clock = sleep, chance, clock
         self._client: httpx.Client | None = None
         self._process = 0
@@ -150,8 +151,8 @@ class HttpEmbedder:
     def embed(self, texts: Sequence[str]) -> list["array[float]"]:
         """One vector per text, in order, in batches."""
         rows: list[array[float]] = []
-        for start in range(0, len(texts), self._batch):
-            rows += self._embed(texts[start : start + self._batch])
+        for start in range(0, len(texts), self.batch):
+            rows += self._embed(texts[start : start + self.batch])
         return rows
 
     def _embed(self, texts: Sequence[str]) -> list["array[float]"]:

@@ -30,10 +30,14 @@ _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _SPACE = "\u2581"  # the tokenizer's symbol for a space
 _LONGEST = 64  # letters: byte-pair merging is quadratic in the length of a word
 _WORD = re.compile(f"{_SPACE}*[^{_SPACE}]{{1,{_LONGEST}}}|{_SPACE}{{1,{_LONGEST}}}")
+_RUN = 256  # letters: a longer run of the signs of base64 is data, and its beginning stands for it
+_DATA = re.compile(f"([A-Za-z0-9+/=_-]{{{_RUN}}})[A-Za-z0-9+/=_-]+")
 _KEPT = 65_536  # the size of the caches
 
 _NONE = 1 << 30  # above all piece numbers
 _FEW = 1_000  # pieces: summing these in Python is faster than importing numpy
+_MANY = 10_000  # pieces: of so many, most are repeated, and multiplying by their counts is faster than adding all
+_REPEATED = 4  # times that a piece occurs on average, from which on it is
 
 FLOOR = 0.25
 """The cosine of two unrelated words."""
@@ -96,13 +100,26 @@ class StaticEmbedder:
     def _embedded(self, pieces: Sequence[Sequence[int]]) -> Any:
         import numpy as np  # lazy: takes 100 ms, and opening a database needs none
 
+        found = np.zeros((len(pieces), self.dimension), np.float32)
+        for start in range(0, len(pieces), self.batch):
+            rows = self._totals(pieces[start : start + self.batch])
+            norms = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)
+            found[start : start + self.batch] = rows / norms[:, None]
+        return found
+
+    def _totals(self, pieces: Sequence[Sequence[int]]) -> Any:
+        """The sums of the piece vectors of some texts, exact in doubles in whichever order they are made."""
+        import numpy as np  # lazy: as above
+
         lengths = np.array([len(some) for some in pieces])
-        if not len(lengths):
-            return np.zeros((0, self.dimension), np.float32)
         flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(lengths.sum()))
-        rows = np.add.reduceat(self._table[flat], np.cumsum(lengths) - lengths, dtype=np.float64)
-        norms = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)
-        return (rows / norms[:, None]).astype(np.float32)
+        if len(flat) > _MANY:
+            distinct, places = np.unique(flat, return_inverse=True)
+            if len(flat) > _REPEATED * len(distinct):
+                cells = np.repeat(np.arange(len(pieces)) * len(distinct), lengths) + places
+                counts = np.bincount(cells, minlength=len(pieces) * len(distinct)).reshape(len(pieces), -1)
+                return counts.astype(np.float64) @ self._table[distinct].astype(np.float64)
+        return np.add.reduceat(self._table[flat], np.cumsum(lengths) - lengths, dtype=np.float64)
 
     def _summed(self, pieces: Sequence[Sequence[int]]) -> "list[array.array[float]]":
         start, width = self._layout
@@ -196,6 +213,8 @@ class StaticEmbedder:
     def _pieces(self, text: str) -> list[int]:
         """The numbers of a text's pieces; never empty."""
         found: list[int] = []
+        if len(text) > _RUN:
+            text = _DATA.sub(r"\1", text)
         for word in _WORD.findall(_SPACE + _SPACE.join(text.split())):
             known = self._known.get(word)
             if known is None:
@@ -207,8 +226,8 @@ class StaticEmbedder:
         return found
 
     def longest(self, word: str) -> bytes:
-        """The number of a word's longest piece, in two bytes."""
-        names = [name for part in _WORD.findall(_SPACE + word) for name in self._named(part)]
+        """The number of a word's longest piece, in two bytes; of a very long word, among its first letters."""
+        names = self._named(_SPACE + word[:_LONGEST])
         return self._numbers[max(names, key=len)].to_bytes(2, "little")
 
     def _split(self, word: str) -> tuple[int, ...]:
@@ -218,13 +237,15 @@ class StaticEmbedder:
         """Byte-pair encoding: merge the adjacent pair with the lowest piece number until no pair is a piece."""
         numbers = self._numbers
         parts = list(word)
-        while len(parts) > 1:
-            joined = [numbers.get(left + right, _NONE) for left, right in pairwise(parts)]
-            first = min(joined)
-            if first == _NONE:
-                break
+        joined = [numbers.get(left + right, _NONE) for left, right in pairwise(parts)]
+        while joined and (first := min(joined)) != _NONE:
             place = joined.index(first)
             parts[place : place + 2] = [parts[place] + parts[place + 1]]
+            del joined[place]  # only its neighbours are other pairs now
+            if place:
+                joined[place - 1] = numbers.get(parts[place - 1] + parts[place], _NONE)
+            if place < len(joined):
+                joined[place] = numbers.get(parts[place] + parts[place + 1], _NONE)
         named: list[str] = []
         for part in parts:
             if part in numbers:

@@ -12,6 +12,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect import codec, entitlements, instrument, logs, open_files
+from recollect.engine import retrying
+from recollect.engine.circuit_breaker import CircuitBreaker
 from recollect.entitlements import Feature, Plan
 from recollect.errors import RecollectError
 from recollect.events import EventBus
@@ -125,15 +127,17 @@ class SessionLimits(Protocol):
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening by owner, and their name.
 
-    ``behind`` says that some memories wait for their vectors, ``down`` that the embedder did not answer the last time,
-    ``scale`` what the cosines of the embedder mean, and ``unscaled`` how many searches had to do without that.
+    ``behind`` says that some memories wait for their vectors, ``breaker`` whether the embedder may be asked,
+    ``answered_at`` when it answered last, ``scale`` what its cosines mean, and ``unscaled`` how many searches had to do
+    without that.
     """
 
     def __init__(self) -> None:
         self._made: dict[Owner, tuple[int, float]] = {}
         self.name: str | None = None
         self.behind = False
-        self.down = False
+        self.breaker = CircuitBreaker()
+        self.answered_at: datetime | None = None
         self.scale: Calibration | None = None
         self.unscaled = 0
         self._lock = threading.Lock()
@@ -221,16 +225,25 @@ class Engine:
     session_limits: SessionLimits | None = None
     own_index: Index | None = None
     quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
+    own_journal: Journal | None = None
+    own_records: Records | None = None
 
     @property
     def journal(self) -> Journal:
-        """The journal of the store."""
-        return self.store.journal
+        """The journal of the store; what is safe to repeat is repeated."""
+        if self.own_journal is None:
+            self.own_journal = retrying.journal(self.store.journal, self.settings.retry, self._pause)
+        return self.own_journal
 
     @property
     def records(self) -> Records:
-        """The records of the store."""
-        return self.store.records
+        """The records of the store; reads are repeated."""
+        if self.own_records is None:
+            self.own_records = retrying.records(self.store.records, self.settings.retry, self._pause)
+        return self.own_records
+
+    def _pause(self, seconds: float) -> None:
+        self.sleep(seconds)
 
     @property
     def index(self) -> Index:

@@ -12,22 +12,21 @@ from recollect import instrument, logs, validation
 from recollect.engine.core import BEHIND, GIVEN, Engine
 from recollect.engine.sealing import unseal
 from recollect.errors import EmbeddingFailed, InvalidInput, RecollectError
-from recollect.ports import Embedder, check_vector
+from recollect.filters import Where
+from recollect.ports import Embedder, Query, check_vector
+from recollect.settings.schema import retry_after_s
 from recollect.text import chunking, words
-from recollect.types import Embedded, Memory, NewMemory, Owner, Vector
+from recollect.types import Embedded, Memory, NewMemory, Owner, Owners, Vector
 
 if TYPE_CHECKING:
     from recollect.recall.calibration import Calibration  # brings in numpy
 
-ATTEMPTS = 3
-"""How often an embedder is asked when its answers are no good."""
-
 CALIBRATION = "calibration"
 """The setting that keeps what was found out about the embedder's scale."""
 
-_FIRST_PAUSE_S = 0.005
 _AT_ONCE = 64
 _SLOW_S = 1.0  # for one text
+_LATELY_S = 60.0  # an answer stands for the health of the embedder so long
 
 
 class EmbedderDown(Exception):
@@ -144,16 +143,45 @@ def _digest(embedder: Embedder, texts: Iterable[str]) -> bytes:
     return mixed.digest()
 
 
-def question(engine: Engine, text: str) -> Vector | None:
-    """The vector of a question; none without an embedder, or while it is down: then words must do."""
+def question(engine: Engine, text: str, *, required: bool = False) -> Vector | None:
+    """The vector of a question; none without an embedder, or while it is down: then words must do.
+
+    Where a vector is ``required``, an embedder that is down is an error.
+    """
     embedder = engine.embedder
     if embedder is None:
         return None
     ask = getattr(embedder, "embed_query", embedder.embed)
     try:
         return _checked(engine, embedder, ask, [text])[0]
-    except EmbedderDown:
-        return None
+    except EmbedderDown as error:
+        if not required:
+            return None
+        raise EmbeddingFailed(
+            f"the embedder {embedder.name!r} does not answer, and without it nothing can be ranked by similarity",
+            details={
+                "embedder": embedder.name,
+                "retry_after_ms": round(1000 * engine.embeddings.breaker.remaining_s(engine.clock())),
+            },
+            hint="try again later, or use another ranking: it then goes by words",
+        ) from error.__cause__
+
+
+def answers(engine: Engine) -> bool:
+    """Whether the embedder works: as was seen lately, or as it is found out now with a short text."""
+    embedder, known, now = engine.embedder, engine.embeddings, engine.clock()
+    if embedder is None or not known.breaker.admits(now):
+        return False
+    lately = known.answered_at is not None and abs((now - known.answered_at).total_seconds()) < _LATELY_S
+    if lately and not known.breaker.suspect:
+        return True
+    try:
+        _watched(engine, embedder, embedder.embed, ["health"])
+    except (EmbedderDown, EmbeddingFailed) as error:
+        _give_up(engine, embedder, error)
+        return False
+    _answered(engine, embedder)
+    return True
 
 
 def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[Vector]:
@@ -168,43 +196,62 @@ def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[
 def _checked(
     engine: Engine, embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]
 ) -> list[Vector]:
-    """What the embedder answers, if it is any good; asked again a few times if it is not."""
-    for attempt in range(1, ATTEMPTS + 1):
+    """What the embedder answers, if it is any good; asked again as the retry policy says, if it is not.
+
+    One that does not answer is left alone for a while, so that a dead one does not cost its timeout at every call.
+    """
+    breaker = engine.embeddings.breaker
+    if not breaker.admits(engine.clock()):
+        raise EmbedderDown
+    failures = 0
+    while True:
         started = time.perf_counter()
         try:
             found = _watched(engine, embedder, ask, texts)
-        except EmbeddingFailed:
-            if attempt == ATTEMPTS:
+        except (EmbedderDown, EmbeddingFailed) as error:
+            failures += 1
+            pause_s = None if breaker.suspect else engine.settings.retry.pause_s(_reason(error), failures)
+            if pause_s is None:
+                _give_up(engine, embedder, error)
                 raise
-            engine.sleep(_FIRST_PAUSE_S * 2**attempt)
+            engine.sleep(pause_s)
             continue
         seconds = time.perf_counter() - started
+        _answered(engine, embedder)
         if seconds > _SLOW_S * len(texts):
             logs.embedder_slow(embedder.name, len(texts), seconds * 1000)
         return found
-    raise AssertionError("unreachable")
+
+
+def _answered(engine: Engine, embedder: Embedder) -> None:
+    engine.embeddings.answered_at = engine.clock()
+    if engine.embeddings.breaker.worked():
+        logs.embedder_back(embedder.name)
+
+
+def _reason(error: EmbedderDown | EmbeddingFailed) -> RecollectError:
+    """What the retry policy goes by: a foreign exception counts as a failed embedding."""
+    known = error.__cause__ if isinstance(error, EmbedderDown) else error
+    return known if isinstance(known, RecollectError) else EmbeddingFailed("the embedder does not answer")
+
+
+def _give_up(engine: Engine, embedder: Embedder, error: EmbedderDown | EmbeddingFailed) -> None:
+    """Leave an embedder alone that does not answer; one that answers badly may be asked again."""
+    if not isinstance(error, EmbedderDown):
+        engine.embeddings.breaker.worked()
+    elif engine.embeddings.breaker.failed(engine.clock(), retry_after_s(_reason(error))):
+        logs.embedder_down(embedder.name, error.__cause__)
 
 
 def _watched(
     engine: Engine, embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]
 ) -> list[Vector]:
-    """One call, for watchers; the log hears when the embedder stops answering, and when it answers again."""
-    try:
-        if not engine.bus.watchers:
-            found = _call(embedder, ask, texts)
-        else:
-            with instrument.timing(engine.bus, "Embedder", "embed") as noted:
-                noted.count = len(texts)
-                found = _call(embedder, ask, texts)
-    except EmbedderDown as error:
-        if not engine.embeddings.down:
-            engine.embeddings.down = True
-            logs.embedder_down(embedder.name, error.__cause__)
-        raise
-    if engine.embeddings.down:
-        engine.embeddings.down = False
-        logs.embedder_back(embedder.name)
-    return found
+    """One call, for watchers."""
+    if not engine.bus.watchers:
+        return _call(embedder, ask, texts)
+    with instrument.timing(engine.bus, "Embedder", "embed") as noted:
+        noted.count = len(texts)
+        return _call(embedder, ask, texts)
 
 
 def _call(embedder: Embedder, ask: Callable[[Sequence[str]], Iterable[Any]], texts: Sequence[str]) -> list[Vector]:
@@ -238,8 +285,11 @@ def _failed(embedder: Embedder | None, what: str) -> EmbeddingFailed:
     )
 
 
-def scale(engine: Engine) -> Calibration:
-    """What the embedder's cosines mean: as it says itself, as was found out before, or as is found out now."""
+def scale(engine: Engine, owners: Owners) -> Calibration:
+    """What the embedder's cosines mean: as it says itself, as was found out before, or as stored vectors tell now.
+
+    No text is embedded for it: a search must not wait for that.
+    """
     from recollect.recall import calibration  # lazy: only searching asks
     from recollect.recall.calibration import Calibration  # lazy: as above
 
@@ -250,19 +300,23 @@ def scale(engine: Engine) -> Calibration:
     if engine.embeddings.scale is None:
         engine.embeddings.unscaled += 1
         if engine.embeddings.unscaled & (engine.embeddings.unscaled - 1):
-            return calibration.PLAIN  # it takes 40 texts: after a failure it is tried ever more rarely
+            return calibration.PLAIN  # while too little is stored, it is looked for ever more rarely
         kept = engine.journal.settings().get(CALIBRATION, "").split(" ", 2)
         if len(kept) < 3 or kept[2] != embedder.name:  # none, or that of an embedder used before
-            try:
-                found = calibration.measure(
-                    lambda texts: [one.values for one in _call(embedder, embedder.embed, texts)]
-                )
-            except (EmbedderDown, EmbeddingFailed):
+            found = calibration.estimate(_sample(engine, embedder, owners, calibration.SAMPLE))
+            if found is None:
                 return calibration.PLAIN
             kept = [f"{found.low:.6f}", f"{found.high:.6f}", embedder.name]
             engine.journal.set_settings({CALIBRATION: " ".join(kept)})
         engine.embeddings.scale = Calibration(low=float(kept[0]), high=float(kept[1]))
     return engine.embeddings.scale
+
+
+def _sample(engine: Engine, embedder: Embedder, owners: Owners, count: int) -> list[Sequence[float]]:
+    """The vectors of the newest memories of some owners; of a long one, that of its first passage."""
+    newest = engine.journal.select(Query(owners=owners, where=Where(now=engine.clock()), limit=count))
+    stored = engine.journal.get(owners, [one.id for one in newest], payload=False, vectors=True)
+    return [one.vector.values for one in stored if one.vector is not None and one.vector.embedder == embedder.name]
 
 
 def catch_up(engine: Engine, limit: int) -> int:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from recollect import plugins
 from recollect.engine import embedding
+from recollect.engine.circuit_breaker import CircuitBreaker
 from recollect.engine.core import BEHIND, Embeddings, Engine
 from recollect.engine.embedding import EmbedderDown
 from recollect.errors import ConfigurationError, EmbeddingFailed
@@ -28,6 +29,7 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
             hint="pass one, such as memories.reembed('static')",
         )
     renewed = engine if chosen is engine.embedder else _with(engine, chosen)
+    renewed.embeddings.breaker = CircuitBreaker()  # who asks for it wants the embedder asked now
     missing = engine.journal.count_unembedded(chosen.name)
     done = idle = 0
     while True:

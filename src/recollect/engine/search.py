@@ -121,7 +121,7 @@ def _check(text: object) -> None:
 def search(engine: Engine, owners: Owners, where: Where, asked: Search, at: Position | None = None) -> Results:
     """The best memories for a text; as they were at a position, if one is given."""
     started = time.perf_counter()
-    question = _question(engine, asked)
+    question = _question(engine, owners, asked)
     scope = _scope(engine, owners, where, at)
     if asked.ranking is Ranking.SIMILARITY and question.vector is not None:
         ranked = _nearest(engine, scope, asked, question)
@@ -143,18 +143,21 @@ def search(engine: Engine, owners: Owners, where: Where, asked: Search, at: Posi
     return Results(hits=found, total=total, layers=searched, semantic=question.vector is not None)
 
 
-def _question(engine: Engine, asked: Search) -> Question:
+def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
     """The text as it is compared. Without vectors it goes by words, unless nearness alone was asked for."""
     if asked.ranking is Ranking.SIMILARITY:
         engine.require(Feature.SEMANTIC_SEARCH)
-    vector = embedding.question(engine, asked.text) if engine.allows(Feature.SEMANTIC_SEARCH) else None
+    nearness = asked.ranking is Ranking.SIMILARITY
+    vector = None
+    if engine.allows(Feature.SEMANTIC_SEARCH):
+        vector = embedding.question(engine, asked.text, required=nearness)
     if vector is None:
         return Question(asked=query_text.parse(asked.text), asks_when=dates.asks_when(asked.text))
     settings = engine.journal.settings()
     stored, dimension = settings.get("embedder", vector.embedder), int(settings.get("dimension", vector.dimension))
     if (stored, dimension) != (vector.embedder, vector.dimension):
         check_vector(vector, stored, dimension)
-    scale = embedding.scale(engine)
+    scale = embedding.scale(engine, owners)
     if asked.ranking is Ranking.SIMILARITY:
         return Question(asked=_NO_WORDS, vector=vector, calibration=scale)
     parsed = query_text.parse(asked.text)

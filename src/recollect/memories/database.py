@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from recollect import entitlements, layers, logs, open_files, plugins, types, validation
+from recollect.engine import health as engine_health
 from recollect.engine import reembedding
 from recollect.engine.core import BEHIND, GIVEN, AccessBuffer, Engine, operation
 from recollect.entitlements import Plan
@@ -23,7 +24,7 @@ from recollect.memories.agent_registry import AgentRegistry
 from recollect.memories.view import View
 from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.sessions.limits import SessionLimits
-from recollect.settings import Settings
+from recollect.settings import RetryPolicy, Settings
 from recollect.settings import load as load_settings
 from recollect.types import DurabilityName, Identity, Layer, Owner
 
@@ -52,6 +53,7 @@ def open(
     plan: Plan | str | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     config: str | Path | None = None,
+    retry: RetryPolicy | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -61,7 +63,8 @@ def open(
     ``durability="relaxed"`` trades the writes of the last moments at a power loss for speed; it is kept in the file.
     A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
     Whatever else is configurable is in ``settings``, such as ``{"limits": {"entries": 500}}``. What the arguments
-    leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``.
+    leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``. ``retry`` says
+    how calls of the store and the embedder are repeated that failed; without it, the settings do.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -71,6 +74,8 @@ def open(
     try:
         _check_parts(store, embedder, reranker)
         configured = load_settings(settings, config=config)
+        if retry is not None:
+            configured = replace(configured, retry=_checked_retry(retry))
         allowed = entitlements.named(configured.plan.name if plan is None else plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
@@ -102,7 +107,9 @@ def open(
         plan=allowed,
         settings=configured,
     )
-    engine.embeddings.behind = bool(kept.get(BEHIND))
+    if kept.get(BEHIND):
+        engine.embeddings.behind = True
+        engine.embeddings.breaker.suspected()
     _log_if_asked(engine)
     return Memories(engine)
 
@@ -152,6 +159,16 @@ def _check_parts(store: object, embedder: object, reranker: object) -> None:
                 details={"field": field},
                 hint=f"pass what recollect.ports.{kind.__name__} describes",
             )
+
+
+def _checked_retry(retry: object) -> RetryPolicy:
+    if isinstance(retry, RetryPolicy):
+        return retry
+    raise ConfigurationError(
+        f"retry is a {type(retry).__name__}, which is no policy",
+        details={"field": "retry"},
+        hint="pass a recollect.settings.RetryPolicy, such as RetryPolicy(attempts=1)",
+    )
 
 
 def check_embedder(stored: str | None, embedder: Embedder) -> None:
@@ -343,17 +360,16 @@ class Memories:
 
     @operation
     def health(self) -> types.Health:
-        """Whether the database can work now.
+        """Whether the database can work now: its store, its index and its embedder.
+
+        An embedder that has not been asked yet, or whose pause after a failure is over, is asked for one short text.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
         ...     memories.health().latency_ms < 1000
         True
         """
-        health = self._engine.store.health()
-        failures = self._engine.bus.failures
-        handlers = f"{failures} calls failed" if failures else "ok"
-        return replace(health, components={**health.components, "handlers": handlers})
+        return engine_health.health(self._engine)
 
     @operation
     def settings(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from recollect.operations.verb import parameter_of
 from recollect.settings import Problem
 from recollect.types import (
     CompactionReport,
+    Component,
     ConversionReport,
     DecayPolicy,
     Diagnosis,
@@ -206,8 +207,9 @@ _MAINTENANCE: Mapping[type, Mapping[str, Property]] = {
     Health: _table(
         status="How well the database works.",
         latency_ms=("How long the check took in milliseconds.", _MILLISECONDS),
-        components=("The state of each component by its name.", _TEXTS_BY_NAME),
+        components=("The state of each component by its name.", Bounds(max_length=1_000)),
     ),
+    Component: _table(status="How well the component works.", message=("A few words about it.", _TEXT)),
     Diagnosis: _table(
         checks=("The names of the checks that were made.", _LINES),
         findings=("What is wrong.", _MANY),

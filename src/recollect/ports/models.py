@@ -12,11 +12,11 @@ Clock = Callable[[], datetime]
 class Embedder(Protocol):
     """Text to vectors.
 
-    An embedder may have more: ``calibration`` (a ``recollect.recall.calibration.Calibration``; measured where it is
-    missing), ``batch`` (how many texts it takes at once), ``slow = True`` (its vectors are then found again by the hash
-    of their text), ``lexicon`` (a :class:`Lexicon`, or ``None`` for none; the built-in one where it is missing),
-    ``embed_query(texts)`` (where questions are embedded differently from what is remembered), ``embed_soon(texts)``
-    (the same vectors as ``embed``, where a few can be made before all that it needs is loaded).
+    An embedder may have more: ``calibration`` (a ``recollect.recall.calibration.Calibration``; estimated from stored
+    vectors where it is missing), ``batch`` (how many texts it takes at once), ``slow = True`` (its vectors are then
+    found again by the hash of their text), ``lexicon`` (a :class:`Lexicon`, or ``None`` for none; the built-in one
+    where it is missing), ``embed_query(texts)`` (where questions are embedded differently from what is remembered),
+    ``embed_soon(texts)`` (the same vectors as ``embed``, where a few can be made before all that it needs is loaded).
 
     >>> from recollect.embedders.hashing import HashingEmbedder
     >>> isinstance(HashingEmbedder(), Embedder)

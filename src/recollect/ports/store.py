@@ -12,7 +12,7 @@ from recollect.errors import RecollectError, Unsupported
 from recollect.ports.index import Images, Index
 from recollect.ports.journal import Journal
 from recollect.ports.records import Records
-from recollect.types import Diagnosis, Health, MigrationReport, Owners, SessionConfig, Status
+from recollect.types import Component, Diagnosis, Health, MigrationReport, Owners, SessionConfig, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +79,9 @@ class Store(ABC):
         try:
             self.journal.settings()
         except RecollectError as error:
-            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": error.code})
-        return Health(status=Status.HEALTHY, latency_ms=0.0)
+            failed = Component(status=Status.UNHEALTHY, message=error.code)
+            return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": failed})
+        return Health(status=Status.HEALTHY, latency_ms=0.0, components={"store": Component()})
 
     def damaged(self) -> int:
         """How many stored lines or rows were found damaged and are skipped, as far as they were read."""

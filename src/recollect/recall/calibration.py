@@ -2,7 +2,8 @@
 
 Embedders do not share a scale. Unrelated sentences have a cosine of about 0 with one model, 0.45 with another and 0.7
 with a third, so a minimum score or a weight chosen for one would be wrong for the next. An embedder that knows its
-scale declares it. For any other, :func:`measure` finds it out with a small set of questions and answers.
+scale declares it; :func:`measure` finds it out with a small set of questions and answers. For any other, search goes
+by :func:`estimate`, which needs no text embedded: it looks at vectors that are stored.
 """
 
 import math
@@ -18,6 +19,15 @@ LEAST_SPAN = 0.05
 
 TYPICAL = 0.75
 """The share of the matching pairs that lie below the cosine counted as 1."""
+
+SAMPLE = 64
+"""How many stored vectors an estimate looks at."""
+
+ENOUGH = 32
+"""Fewer vectors than this say nothing: most of them may be about one thing."""
+
+SPAN = 0.6
+"""How far from the cosine of unrelated texts to 1 a good match lies: 0.60 of the way with wordllama, 0.64 with bge."""
 
 # Each question is answered by its own statement and by no other, so that all other pairs are unrelated. Some answers
 # repeat the words of the question and some do not, as memories do. The mixture was chosen so that two models whose
@@ -101,6 +111,24 @@ def measure(embed: Callable[[Sequence[str]], Iterable[Sequence[float]]]) -> Cali
     everything = _dot(_total(questions), _total(statements))
     low = (everything - sum(matching)) / (count * (count - 1))
     return _between(low, matching[round(TYPICAL * (count - 1))])
+
+
+def estimate(rows: Sequence[Sequence[float]]) -> Calibration | None:
+    """The scale of an embedder by vectors that it made of mostly unrelated texts; ``None`` if there are too few.
+
+    >>> from recollect.embedders.hashing import HashingEmbedder
+    >>> rows = HashingEmbedder().embed([text for pair in PAIRS for text in pair])
+    >>> 0.0 <= estimate(rows).low < 0.2 < estimate(rows).high < 0.8, estimate(rows[:5])
+    (True, None)
+    """
+    if len(rows) < ENOUGH:
+        return None
+    import numpy as np  # lazy: takes 100 ms, and opening a database needs none
+
+    units = np.array([_unit(row) for row in rows], np.float64)
+    low = float(np.median((units @ units.T)[np.triu_indices(len(units), 1)]))
+    low = max(0.0, low)  # opposite is no less related than unrelated
+    return _between(low, low + SPAN * (1 - low))
 
 
 def _between(low: float, high: float) -> Calibration:

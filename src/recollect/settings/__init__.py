@@ -6,8 +6,8 @@
 """
 
 from recollect.settings.declarations import Problem, Section, Setting, built, declared, setting
-from recollect.settings.kinds import Flag, Kind, Number, Text, Word
-from recollect.settings.schema import DEFAULT_ORIGIN, Settings
+from recollect.settings.kinds import Flag, Kind, Number, Text, Word, Words
+from recollect.settings.schema import DEFAULT_ORIGIN, RetryPolicy, Settings
 from recollect.settings.sources import FILE, check, file_of, load, nearest_file
 
 __all__ = [
@@ -17,11 +17,13 @@ __all__ = [
     "Kind",
     "Number",
     "Problem",
+    "RetryPolicy",
     "Section",
     "Setting",
     "Settings",
     "Text",
     "Word",
+    "Words",
     "built",
     "check",
     "declared",

@@ -113,6 +113,30 @@ class Word(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Words(Kind):
+    """A list of words from a few; in the environment, separated by commas."""
+
+    words: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        """The words."""
+        return f"a list of {', '.join(self.words)}"
+
+    def accepts(self, value: object) -> bool:
+        """No word that is not known."""
+        return isinstance(value, list | tuple) and all(isinstance(word, str) and word in self.words for word in value)
+
+    def value(self, given: Any) -> Any:
+        """The words as a tuple, which cannot be changed."""
+        return tuple(given)
+
+    def parse(self, text: str) -> object:
+        """The words between the commas."""
+        return [word.strip() for word in text.split(",")]
+
+
+@dataclass(frozen=True, slots=True)
 class Text(Kind):
     """One line of text; ``reserved`` are texts that it may not be."""
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect import validation
+from recollect.errors import RecollectError
 from recollect.settings.declarations import Section, setting
-from recollect.settings.kinds import Flag, Number, Text, Word
+from recollect.settings.kinds import Flag, Number, Text, Word, Words
 from recollect.types import DecayPolicy, MemoryType, SessionConfig
 from recollect.types.owners import DEFAULT_USER
 from recollect.types.sessions import SESSION_BYTES
@@ -138,6 +139,44 @@ class LoggingSettings(Section, at="logging"):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy(Section, at="retry"):
+    """How calls of the store and the embedder are repeated that failed and are safe to repeat.
+
+    >>> from recollect.errors import RateLimited
+    >>> policy, error = RetryPolicy(), RateLimited("slow down", details={"retry_after_ms": 1500})
+    >>> [policy.pause_s(error, failures) for failures in (1, 2, 3)]
+    [1.5, 2.0, None]
+    """
+
+    attempts: int = setting(3, Number(1, 100, whole=True), "How often a call is made at most; 1 repeats nothing.")
+    initial_delay_s: float = setting(1.0, Number(0, 3_600), "The pause before the first repetition, in seconds.")
+    max_delay_s: float = setting(
+        30.0,
+        Number(0, 3_600),
+        "The longest pause. A call is not repeated if its server asks for a longer one (Retry-After).",
+    )
+    multiplier: float = setting(2.0, Number(1, 100), "What each pause is multiplied by for the next one.")
+    codes: tuple[str, ...] = setting(
+        ("EMBEDDING_FAILED", "PROVIDER_ERROR", "RATE_LIMITED"),
+        Words(("EMBEDDING_FAILED", "PROVIDER_ERROR", "RATE_LIMITED", "STORE_BUSY", "CONCURRENCY", "STORE_FULL")),
+        "The errors after which a call is repeated.",
+    )
+
+    def pause_s(self, error: RecollectError, failures: int) -> float | None:
+        """How long to wait after so many failures of a call; ``None`` if it is not to be repeated."""
+        asked_s = retry_after_s(error)
+        if failures >= self.attempts or error.code not in self.codes or asked_s > self.max_delay_s:
+            return None
+        return max(asked_s, min(self.max_delay_s, self.initial_delay_s * self.multiplier ** (failures - 1)))
+
+
+def retry_after_s(error: RecollectError) -> float:
+    """The pause that an error asks for, in seconds."""
+    asked_ms = error.details.get("retry_after_ms", 0)
+    return max(0.0, asked_ms / 1000) if isinstance(asked_ms, int | float) else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings(Section, at="plan"):
     """What is allowed, and how much."""
 
@@ -164,6 +203,7 @@ class Settings:
     lists: ListSettings = field(default_factory=ListSettings)
     logging: LoggingSettings = field(default_factory=LoggingSettings)
     plan: PlanSettings = field(default_factory=PlanSettings)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def get(self, name: str) -> Any:

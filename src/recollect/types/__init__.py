@@ -20,6 +20,7 @@ from recollect.types.pages import Page
 from recollect.types.policies import DecayPolicy
 from recollect.types.query import Filter
 from recollect.types.reports import (
+    Component,
     ConversionReport,
     Diagnosis,
     Finding,
@@ -70,6 +71,7 @@ __all__ = [
     "ChangedFields",
     "Changes",
     "CompactionReport",
+    "Component",
     "ConversionReport",
     "DecayPolicy",
     "Diagnosis",

@@ -135,18 +135,33 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """The health of one part of the database, and a few words about it.
+
+    >>> Component(status=Status.DEGRADED, message="3 lines are damaged").status.value
+    'degraded'
+    """
+
+    status: Status = Status.HEALTHY
+    message: str = "ok"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """The result of a health check: overall status, latency of the check, and the components.
 
+    It is unhealthy if the store is, else degraded if any component is not healthy.
+
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
-    ...     memories.health().status.value
-    'healthy'
+    ...     health = memories.health()
+    >>> health.status.value, {name: one.status.value for name, one in health.components.items()}
+    ('healthy', {'store': 'healthy', 'index': 'healthy', 'embedder': 'healthy', 'handlers': 'healthy'})
     """
 
     status: Status
     latency_ms: float
-    components: Mapping[str, str] = field(default_factory=dict)
+    components: Mapping[str, Component] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

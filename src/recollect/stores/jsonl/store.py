@@ -24,7 +24,7 @@ from recollect.stores.jsonl.locks import Lock
 from recollect.stores.jsonl.owner_folder import DERIVED
 from recollect.stores.jsonl.records import JsonlRecords
 from recollect.stores.jsonl.settings_file import SETTINGS
-from recollect.types import Diagnosis, Health, Owners, SessionConfig, Status
+from recollect.types import Component, Diagnosis, Health, Owners, SessionConfig, Status
 
 DURABILITIES = ("full", "relaxed")
 LOCK = "lock"
@@ -185,12 +185,15 @@ class JsonlStore(Store):
         flaws = self.journal.flaws()
         counts = {"damaged_lines": flaws.total(), "buffered_writes": len(self.journal.buffer)}
         counts["damaged_settings"] = int(self.journal.file.damaged)
+        components = {"store": Component(status=status, message=message)}
         if any(counts.values()) and status is Status.HEALTHY:
             status = Status.DEGRADED
-        if self._folder_open() and status is Status.HEALTHY:
-            status = Status.DEGRADED
-        folder = {"folder": folder_modes.FINDING} if self._folder_open() else {}
-        components = {"files": message} | folder | {name: str(count) for name, count in counts.items() if count}
+        components |= {
+            name: Component(status=Status.DEGRADED, message=str(count)) for name, count in counts.items() if count
+        }
+        if self._folder_open():
+            components["folder"] = Component(status=Status.DEGRADED, message=folder_modes.FINDING)
+            status = Status.DEGRADED if status is Status.HEALTHY else status
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
     def damaged(self) -> int:

@@ -18,7 +18,7 @@ from recollect.stores.sqlite.file import SqliteFile
 from recollect.stores.sqlite.images import SqliteImages
 from recollect.stores.sqlite.journal import SqliteJournal
 from recollect.stores.sqlite.records import SqliteRecords
-from recollect.types import Diagnosis, Health, MigrationReport, Status
+from recollect.types import Component, Diagnosis, Health, MigrationReport, Status
 
 
 class SqliteStore(Store):
@@ -96,9 +96,9 @@ class SqliteStore(Store):
             status, message = Status.HEALTHY, "ok"
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
-        components = {"file": message}
+        components = {"store": Component(status=status, message=message)}
         if self._file.folder_open():
-            components["folder"] = folder_modes.FINDING
+            components["folder"] = Component(status=Status.DEGRADED, message=folder_modes.FINDING)
             status = Status.DEGRADED if status is Status.HEALTHY else status
         latency_ms = (time.perf_counter() - started) * 1000
         return Health(status=status, latency_ms=latency_ms, components=components)

@@ -1,0 +1,329 @@
+"""Repeating what failed and is safe to repeat, and leaving an embedder alone that does not answer."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recollect
+from recollect.engine.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, CircuitBreaker
+from recollect.errors import (
+    ConfigurationError,
+    EmbeddingFailed,
+    RateLimited,
+    RecollectError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+)
+from recollect.settings import RetryPolicy
+from recollect.stores.ram import RamStore
+from recollect.testing import FaultyStore
+from recollect.testing.builders import START
+from tests.unit.stand_ins import HandClock, Opener, Switched, embedders, sequence
+
+
+class Sleeper(list[float]):
+    """Notes each pause, and lets the time pass."""
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+        self._clock.forward(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def store() -> FaultyStore:
+    return FaultyStore(RamStore())
+
+
+@pytest.fixture
+def pauses(clock: HandClock) -> Sleeper:
+    return Sleeper(clock)
+
+
+@pytest.fixture
+def faulty(store: FaultyStore, clock: HandClock, pauses: Sleeper) -> recollect.Memories:
+    memories = recollect.open(store=store, clock=clock, embedder=None)
+    memories._engine.sleep = pauses
+    return memories
+
+
+# --- the policy -----------------------------------------------------------------------------------
+
+
+@pytest.mark.req("H10")
+def test_the_policy_is_that_of_the_source() -> None:
+    policy = RetryPolicy()
+    assert (policy.attempts, policy.initial_delay_s, policy.max_delay_s, policy.multiplier) == (3, 1.0, 30.0, 2.0)
+    assert policy.codes == ("EMBEDDING_FAILED", "PROVIDER_ERROR", "RATE_LIMITED")
+
+
+@pytest.mark.req("H10")
+@given(
+    st.builds(
+        RetryPolicy,
+        attempts=st.integers(1, 20),
+        initial_delay_s=st.floats(0, 100),
+        max_delay_s=st.floats(0, 100),
+        multiplier=st.floats(1, 10),
+    ),
+    st.integers(0, 200_000),
+)
+def test_pauses_grow_up_to_the_longest_and_keep_what_the_server_asks_for(policy: RetryPolicy, asked_ms: int) -> None:
+    error = RateLimited("wait", details={"retry_after_ms": asked_ms})
+    pauses = [policy.pause_s(error, failures) for failures in range(1, policy.attempts + 1)]
+    assert pauses[-1] is None
+    if asked_ms / 1000 > policy.max_delay_s:
+        assert set(pauses) == {None}
+        return
+    known = [pause for pause in pauses if pause is not None]
+    assert len(known) == policy.attempts - 1
+    assert known == sorted(known)
+    assert all(asked_ms / 1000 <= pause <= policy.max_delay_s for pause in known)
+
+
+@pytest.mark.req("H10")
+@pytest.mark.parametrize("asked", ["soon", None, -5, [1]])
+def test_a_wish_that_is_no_number_is_not_heeded(asked: object) -> None:
+    assert RetryPolicy().pause_s(RateLimited("wait", details={"retry_after_ms": asked}), 1) == 1.0
+
+
+@pytest.mark.req("H10")
+@pytest.mark.parametrize(
+    "wrong", [{"attempts": 0}, {"attempts": 1.5}, {"multiplier": 0.5}, {"codes": ["CONFLICT"]}, {"max_delay_s": -1}]
+)
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError):
+        recollect.open("ram:", settings={"retry": wrong})
+    with pytest.raises(ConfigurationError):
+        RetryPolicy(**wrong)  # type: ignore[arg-type]  # that is the point
+    with pytest.raises(ConfigurationError) as caught:
+        recollect.open("ram:", retry=wrong)  # type: ignore[arg-type]  # that is the point
+    assert caught.value.details == {"field": "retry"}
+
+
+@pytest.mark.req("H10")
+def test_it_is_read_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "recollect.toml"
+    file.write_text('[retry]\nattempts = 5\nmultiplier = 3\ncodes = ["RATE_LIMITED"]\n')
+    monkeypatch.setenv("RECOLLECT_RETRY_ATTEMPTS", "4")
+    monkeypatch.setenv("RECOLLECT_RETRY_CODES", "STORE_BUSY, RATE_LIMITED")
+    with recollect.open("ram:", config=file) as memories:
+        policy = memories._engine.settings.retry
+    assert policy == RetryPolicy(attempts=4, multiplier=3, codes=("STORE_BUSY", "RATE_LIMITED"))
+
+
+# --- the store ------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("H10", "L1")
+@pytest.mark.parametrize("after", [False, True])
+def test_an_append_is_repeated_and_stored_once(
+    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper, after: bool
+) -> None:
+    """``after``: the write was made, and only the answer was lost."""
+    view = faulty.view(user="ada")
+    store.fail("append", StoreError("the connection was lost"), after=after)
+    memory = view.add("Likes tea")
+    store.fail("append", StoreError("the connection was lost"), after=after)
+    view.update(memory.id, content="Likes cake")
+    store.fail("append", StoreError("the connection was lost"), after=after)
+    assert view.forget(memory.id)
+    assert pauses == [1.0, 1.0, 1.0]
+    assert [version.operation.value for version in view.history(memory.id)] == ["added", "updated", "forgotten"]
+    store.fail("append", StoreError("the connection was lost"), after=after)
+    assert view.forget(memory.id, permanent=True)
+    assert sequence(faulty) == 4
+
+
+@pytest.mark.req("H10")
+def test_a_read_is_repeated_until_the_attempts_are_used_up(
+    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper
+) -> None:
+    view = faulty.view(user="ada")
+    memory = view.add("Likes tea")
+    for call in (1, 2):
+        store.fail("get", StoreError("reset"), call=call)
+    assert view.get(memory.id) is not None
+    assert pauses == [1.0, 2.0]
+    for call in (1, 2, 3):
+        store.fail("get", StoreError("reset"), call=call)
+    with pytest.raises(StoreError) as caught:
+        view.get(memory.id)
+    assert caught.value.operation == "get"
+    assert pauses == [1.0, 2.0, 1.0, 2.0]
+
+
+@pytest.mark.req("H10")
+@pytest.mark.parametrize("error", [StoreFull("full"), StoreBusy("locked for 30 s"), ConfigurationError("wrong")])
+def test_other_errors_are_not_repeated(
+    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper, error: RecollectError
+) -> None:
+    store.fail("append", error)
+    with pytest.raises(type(error)):
+        faulty.view(user="ada").add("Likes tea")
+    assert (pauses, store.calls["append"]) == ([], 1)
+
+
+@pytest.mark.req("H10")
+def test_what_would_count_twice_is_not_repeated(
+    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper
+) -> None:
+    view = faulty.view(user="ada")
+    memory = view.add("Likes tea")
+    view.get(memory.id)
+    store.fail("count_accesses", StoreError("lost"), after=True)
+    with pytest.raises(StoreError):
+        faulty._engine.accesses.flush()
+    assert pauses == []
+
+
+# --- the embedder ---------------------------------------------------------------------------------
+
+
+@pytest.mark.req("H10", "L1")
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ConnectionError("refused"), [1.0, 2.0]),
+        (EmbeddingFailed("no"), [1.0, 2.0]),
+        (RateLimited("wait", details={"retry_after_ms": 1_500}), [1.5, 2.0]),
+        (RateLimited("wait", details={"retry_after_ms": 60_000}), []),
+    ],
+)
+def test_an_embedder_is_asked_again_before_a_memory_is_stored_without_a_vector(
+    opener: Opener, clock: HandClock, pauses: Sleeper, error: Exception, expected: list[float]
+) -> None:
+    embedder = Switched()
+    memories = opener(embedder=embedder, clock=clock, retry=None)
+    memories._engine.sleep = pauses
+    view = memories.view(user="ada")
+    embedder.error = error
+    view.add("Likes tea")
+    assert (pauses, embedder.calls) == (expected, len(expected) + 1)
+    assert embedders(view) == {"Likes tea": None}
+
+
+@pytest.mark.req("H10", "L1")
+def test_a_failure_that_passes_leaves_no_gap(opener: Opener, clock: HandClock, pauses: Sleeper) -> None:
+    class Once(Switched):
+        def embed(self, texts: Sequence[str]) -> list[Any]:
+            if self.calls == 1:
+                self.error = None
+            return super().embed(texts)
+
+    embedder = Once()
+    embedder.error = ConnectionError("reset")
+    memories = opener(embedder=embedder, clock=clock, retry=None)
+    memories._engine.sleep = pauses
+    view = memories.view(user="ada")
+    view.add("Likes tea")
+    assert (pauses, embedders(view)) == ([1.0], {"Likes tea": embedder.name})
+    assert "behind" not in memories.settings()
+
+
+@pytest.mark.req("H10", "L1")
+def test_a_dead_embedder_is_not_asked_at_every_call(opener: Opener, clock: HandClock, pauses: Sleeper) -> None:
+    embedder = Switched()
+    memories = opener(embedder=embedder, clock=clock, retry=None)
+    memories._engine.sleep = pauses
+    view = memories.view(user="ada")
+    embedder.error = ConnectionError("refused")
+    view.add("Likes tea")
+    assert embedder.calls == 3
+    for number in range(20):
+        view.add(f"memory {number}")
+        assert not view.search("tea").semantic
+    assert (embedder.calls, len(pauses)) == (3, 2)
+    clock.forward(seconds=FIRST_PAUSE_S)
+    view.add("one more")
+    view.add("another")
+    assert (embedder.calls, len(pauses)) == (4, 2), "after the pause it is asked once, and no call is repeated"
+    clock.forward(seconds=FIRST_PAUSE_S)
+    view.add("too early")
+    assert embedder.calls == 4
+    embedder.error = None
+    clock.forward(seconds=2 * FIRST_PAUSE_S)
+    assert view.search("tea").semantic
+    view.add("all is well")
+    assert set(embedders(view).values()) == {embedder.name}
+    assert "behind" not in memories.settings()
+
+
+@pytest.mark.req("H10", "L1")
+def test_a_longer_pause_is_kept_if_the_server_asks_for_it(opener: Opener, clock: HandClock) -> None:
+    embedder = Switched()
+    view = opener(embedder=embedder, clock=clock).view(user="ada")
+    embedder.error = RateLimited("wait", details={"retry_after_ms": 600_000})
+    view.add("Likes tea")
+    clock.forward(seconds=599)
+    view.add("Likes cake")
+    assert embedder.calls == 1
+    clock.forward(seconds=1)
+    view.add("Likes bread")
+    assert embedder.calls == 2
+
+
+@pytest.mark.req("L1")
+def test_reembedding_asks_at_once(opener: Opener, clock: HandClock) -> None:
+    embedder = Switched()
+    memories = opener(embedder=embedder, clock=clock)
+    view = memories.view(user="ada")
+    embedder.error = ConnectionError("refused")
+    view.add("Likes tea")
+    embedder.error = None
+    assert memories.reembed() == 1
+    assert view.search("tea").semantic
+
+
+@pytest.mark.req("H10", "L1")
+def test_a_process_that_finds_vectors_missing_asks_once(file_opener: Opener, clock: HandClock, pauses: Sleeper) -> None:
+    embedder = Switched()
+    embedder.error = ConnectionError("refused")
+    file_opener(embedder=embedder, clock=clock).view(user="ada").add("Likes tea")
+    file_opener.close()
+    later = file_opener(embedder=embedder, clock=clock, retry=None)
+    later._engine.sleep = pauses
+    later.view(user="ada").add("Likes cake")
+    assert (embedder.calls, pauses) == (2, [])
+
+
+@pytest.mark.req("H10")
+@given(st.lists(st.floats(0, 1_000), max_size=30))
+def test_the_breaker_admits_one_call_after_each_growing_pause(waits: list[float]) -> None:
+    now, breaker = START, CircuitBreaker()
+    assert breaker.admits(now)
+    breaker.failed(now)
+    pause = FIRST_PAUSE_S
+    for wait in waits:
+        now += timedelta(seconds=wait)
+        due = breaker.remaining_s(now) == 0
+        assert breaker.admits(now) is due
+        if due:
+            assert not breaker.admits(now)
+            breaker.failed(now)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+            assert breaker.remaining_s(now) == pause
+    assert breaker.worked()
+    assert breaker.admits(now)
+    assert not breaker.open
+
+
+@pytest.mark.req("H10")
+def test_a_clock_that_is_set_back_does_not_keep_the_breaker_open() -> None:
+    breaker = CircuitBreaker()
+    breaker.failed(START)
+    assert breaker.admits(START - timedelta(days=1))
