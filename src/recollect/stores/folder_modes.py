@@ -10,8 +10,8 @@ FINDING = "every user of this machine may write its folder"
 def everybody_writes(folder: Path, *, sticky_protects: bool) -> bool:
     """Whether all users may write a folder.
 
-    In one with the sticky bit, such as ``/tmp``, nobody can replace the files of others: that is enough for a store in
-    one file, not for one that reads every file it finds. Windows has no such modes.
+    In one with the sticky bit, as folders for temporary files have it, nobody can replace the files of others: that is
+    enough for a store in one file, not for one that reads every file it finds. Windows has no such modes.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as name:
