@@ -25,6 +25,8 @@ METADATA = (
     "event",
     "embedder",
     "batch",
+    "archived",
+    "erased",
     "bytes_before",
     "bytes_after",
 )
@@ -106,17 +108,18 @@ def store_failed(component: str, operation: str, error: StoreError) -> None:
     LOG.log(level, "%s.%s failed: %s", component, operation, error.code, extra=fields)
 
 
-def session_compacted(session_id: str, dropped: int, bytes_before: int, bytes_after: int) -> None:
+def session_compacted(session_id: str, archived: int, erased: int, bytes_before: int, bytes_after: int) -> None:
     """A session was compacted."""
     fields = {
         "component": "Session",
         "operation": "compact",
         "session_id": session_id,
-        "count": dropped,
+        "archived": archived,
+        "erased": erased,
         "bytes_before": bytes_before,
         "bytes_after": bytes_after,
     }
-    LOG.info("session %s was compacted: %d memories dropped", session_id, dropped, extra=fields)
+    LOG.info("session %s was compacted: %d memories archived, %d erased", session_id, archived, erased, extra=fields)
 
 
 def embedder_down(embedder: str, error: BaseException | None) -> None:

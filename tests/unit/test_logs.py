@@ -124,12 +124,13 @@ def test_trouble_with_the_store_is_told_at_its_level(lines: io.StringIO) -> None
 def test_a_compaction_is_told_with_its_sizes(lines: io.StringIO, memories: Memories) -> None:
     session = memories.view(user="ada").sessions.create("monday")
     session.view.forget(session.view.add(PLANTED).id)
-    report = session.compact()
+    report = session.compact(purge=True)
     [line] = [one for one in parsed(lines) if one["level"] == "INFO"]
     assert (line["component"], line["session_id"]) == ("Session", "monday")
     assert line["metadata"] == {
         "operation": "compact",
-        "count": 1,
+        "archived": 0,
+        "erased": 1,
         "bytes_before": report.bytes_before,
         "bytes_after": report.bytes_after,
     }

@@ -173,7 +173,8 @@ def _report(owner: Owner, config: SessionConfig, going: Chosen, before: int, *, 
 
 
 def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime, *, automatic: bool) -> None:
-    logs.session_compacted(report.session_id, report.count, report.bytes_before, report.bytes_after)
+    archived, erased = len(report.archived), len(report.erased)
+    logs.session_compacted(report.session_id, archived, erased, report.bytes_before, report.bytes_after)
     if not engine.bus.handlers:
         return
     for one in report.archived:
@@ -185,8 +186,8 @@ def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime,
             at=now,
             owner=owner,
             session_id=report.session_id,
-            archived=len(report.archived),
-            erased=len(report.erased),
+            archived=archived,
+            erased=erased,
             bytes_before=report.bytes_before,
             bytes_after=report.bytes_after,
             automatic=automatic,
