@@ -33,6 +33,8 @@ METADATA = (
     "event",
     "embedder",
     "batch",
+    "archived",
+    "erased",
     "bytes_before",
     "bytes_after",
     "bytes_used",
@@ -217,20 +219,28 @@ def session_compacting(session_id: str, *, automatic: bool) -> None:
 
 
 def session_compacted(
-    session_id: str, dropped: int, bytes_before: int, bytes_after: int, duration_ms: float, *, automatic: bool
+    session_id: str,
+    *,
+    archived: int,
+    erased: int,
+    bytes_before: int,
+    bytes_after: int,
+    duration_ms: float,
+    automatic: bool,
 ) -> None:
     """The compaction of a session has ended."""
     fields = {
         "component": "Session",
         "operation": "compact",
         "session_id": session_id,
-        "count": dropped,
+        "archived": archived,
+        "erased": erased,
         "bytes_before": bytes_before,
         "bytes_after": bytes_after,
         "duration_ms": round(duration_ms, 3),
         "automatic": automatic,
     }
-    LOG.info("session %s was compacted: %d memories dropped", session_id, dropped, extra=fields)
+    LOG.info("session %s was compacted: %d memories archived, %d erased", session_id, archived, erased, extra=fields)
 
 
 def lock_taken(file: str, waited_ms: float, *, exclusive: bool) -> None:

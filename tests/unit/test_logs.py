@@ -140,14 +140,15 @@ def test_trouble_with_the_store_is_told_at_its_level(lines: io.StringIO) -> None
 def test_a_compaction_is_told_with_its_sizes(lines: io.StringIO, memories: Memories) -> None:
     session = memories.view(user="ada").sessions.create("monday")
     session.view.forget(session.view.add(PLANTED).id)
-    report = session.compact()
+    report = session.compact(purge=True)
     begun, ended = [one for one in parsed(lines) if one["level"] == "INFO"][-2:]
     assert {(line["component"], line["session_id"]) for line in (begun, ended)} == {("Session", "monday")}
     assert begun["metadata"] == {"operation": "compact", "automatic": False}
     assert ended["metadata"].pop("duration_ms") > 0  # type: ignore[attr-defined]
     assert ended["metadata"] == {
         "operation": "compact",
-        "count": 1,
+        "archived": 0,
+        "erased": 1,
         "bytes_before": report.bytes_before,
         "bytes_after": report.bytes_after,
         "automatic": False,

@@ -277,7 +277,7 @@ def test_compactions_of_sessions(memories: Memories, collected: Collected) -> No
     instrument(memories, meter_provider=collected.provider)
     session = memories.view(user="ada").sessions.create("monday", config={"limit_bytes": 1_000})
     session.compact()
-    session.view.forget(session.view.add("x" * 600).id)
+    session.view.add("x" * 800, importance=0)
     session.view.add("y" * 600)
     counted = {which: point.value for which, point in collected.points("memory.compaction.count").items()}
     assert counted == {(("automatic", False),): 1, (("automatic", True),): 1}

@@ -135,10 +135,11 @@ def _logged(
     report = _compact(engine, owner, config, target_bytes, spared, automatic=automatic, purge=purge)
     logs.session_compacted(
         report.session_id,
-        report.count,
-        report.bytes_before,
-        report.bytes_after,
-        (time.perf_counter() - started) * 1000,
+        archived=len(report.archived),
+        erased=len(report.erased),
+        bytes_before=report.bytes_before,
+        bytes_after=report.bytes_after,
+        duration_ms=(time.perf_counter() - started) * 1000,
         automatic=automatic,
     )
     return report
@@ -213,8 +214,8 @@ def _tell(engine: Engine, owner: Owner, report: CompactionReport, now: datetime,
             at=now,
             owner=owner,
             session_id=report.session_id,
-            archived=len(report.archived),
-            erased=len(report.erased),
+            archived=archived,
+            erased=erased,
             bytes_before=report.bytes_before,
             bytes_after=report.bytes_after,
             automatic=automatic,
