@@ -159,6 +159,9 @@ def answers(engine: Engine) -> bool:
     except (EmbedderDown, EmbeddingFailed) as error:
         _give_up(engine, embedder, error)
         return False
+    except RecollectError:  # as above
+        known.breaker.worked()
+        raise
     _answered(engine, embedder)
     return True
 
@@ -195,6 +198,9 @@ def _checked(
                 raise
             engine.sleep(pause_s)
             continue
+        except RecollectError:  # a refusal, such as of the key: it answers, and the next caller shall be told as well
+            breaker.worked()
+            raise
         seconds = time.perf_counter() - started
         engine.embeddings.add(len(found), seconds)
         _answered(engine, embedder)
