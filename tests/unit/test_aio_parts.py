@@ -11,6 +11,7 @@ import recollect
 from recollect import aio
 from recollect.embedders.hashing import HashingEmbedder
 from recollect.window import ContextItem
+from tests.unit.stand_ins import ONCE, HandClock
 
 
 class Remote(HashingEmbedder):
@@ -70,13 +71,16 @@ def test_an_async_embedder_can_be_taken_over_to() -> None:
 def test_a_memory_is_stored_without_a_vector_while_an_async_embedder_is_down() -> None:
     async def main() -> None:
         remote = Remote()
-        async with aio.open("ram:", embedder=remote) as memories:
+        clock = HandClock()
+        async with aio.open("ram:", embedder=remote, clock=clock, retry=ONCE) as memories:
             view = memories.view(user="ada")
             for error in (OSError("no route"), asyncio.CancelledError()):  # the second is its own, not the caller's
                 remote.error = error
+                clock.forward(minutes=1)
                 memory = await view.add(f"Said during {type(error).__name__}")
                 assert (await view.get_many([memory.id], include_vector=True))[memory.id].vector is None
             remote.error = recollect.errors.ConfigurationError("wrong key")
+            clock.forward(minutes=1)
             with pytest.raises(recollect.errors.ConfigurationError):
                 await view.add("Refused")
             remote.error = None

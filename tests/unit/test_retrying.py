@@ -277,6 +277,22 @@ def test_a_longer_pause_is_kept_if_the_server_asks_for_it(opener: Opener, clock:
     assert embedder.calls == 2
 
 
+@pytest.mark.req("H10")
+def test_a_refusal_is_told_to_every_caller(opener: Opener, clock: HandClock) -> None:
+    """It was down, and now it answers that the key is wrong: that is no reason to leave it alone."""
+    embedder = Switched()
+    memories = opener(embedder=embedder, clock=clock)
+    view = memories.view(user="ada")
+    embedder.error = ConnectionError("refused")
+    view.add("Likes tea")
+    embedder.error = ConfigurationError("wrong key")
+    clock.forward(seconds=FIRST_PAUSE_S)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError):
+            view.add("Likes cake")
+        assert memories.health().components["embedder"].message == "CONFIGURATION_ERROR"
+
+
 @pytest.mark.req("L1")
 def test_reembedding_asks_at_once(opener: Opener, clock: HandClock) -> None:
     embedder = Switched()

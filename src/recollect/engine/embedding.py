@@ -180,6 +180,9 @@ def answers(engine: Engine) -> bool:
     except (EmbedderDown, EmbeddingFailed) as error:
         _give_up(engine, embedder, error)
         return False
+    except RecollectError:  # as above
+        known.breaker.worked()
+        raise
     _answered(engine, embedder)
     return True
 
@@ -216,6 +219,9 @@ def _checked(
                 raise
             engine.sleep(pause_s)
             continue
+        except RecollectError:  # a refusal, such as of the key: it answers, and the next caller shall be told as well
+            breaker.worked()
+            raise
         seconds = time.perf_counter() - started
         _answered(engine, embedder)
         if seconds > _SLOW_S * len(texts):
