@@ -41,7 +41,10 @@ _RECALLED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStats:
-    """What an agent holds, in all three places.
+    """What an agent holds, in all three places: working memory, long-term memory and context.
+
+    ``bytes_used``, ``oldest`` and ``newest`` are of all three together. ``bytes_limit`` is the limit of the plan, which
+    refuses writes to long-term memory alone.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -56,14 +59,26 @@ class AgentStats:
     working_scopes: int
     working_bytes: int
     long_term: int
+    long_term_bytes: int
     forgotten: int
     bytes_used: int
     bytes_limit: int | None
     oldest: datetime | None
     newest: datetime | None
     context_items: int
+    context_bytes: int
     context_tokens: int
     context_tokens_limit: int
+
+    @property
+    def percent_used(self) -> float:
+        """The bytes used, in percent of the limit; 0 without one."""
+        return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
+
+    @property
+    def context_percent_used(self) -> float:
+        """The tokens of the context, in percent of their limit."""
+        return 100.0 * self.context_tokens / self.context_tokens_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,18 +241,24 @@ class AgentMemory:
         """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
         remembers = self._engine.allows(Feature.LONG_TERM_MEMORY)
         working, kept = self.working.stats(), self.long_term.stats() if remembers else Stats(bytes_limit=0)
+        items = self.context.items
+        context_bytes = sum(len(item.content.encode()) for item in items)
+        times = [item.created_at for item in items]
+        times += [at for at in (working.oldest, working.newest, kept.oldest, kept.newest) if at is not None]
         return AgentStats(
             working_entries=working.entries,
             working_scopes=working.scopes,
             working_bytes=working.bytes_used,
             long_term=kept.active,
+            long_term_bytes=kept.bytes_used,
             forgotten=kept.forgotten,
-            bytes_used=kept.bytes_used,
+            bytes_used=working.bytes_used + kept.bytes_used + context_bytes,
             bytes_limit=kept.bytes_limit,
-            oldest=kept.oldest,
-            newest=kept.newest,
-            context_items=len(self.context),
-            context_tokens=self.context.tokens_used,
+            oldest=min(times, default=None),
+            newest=max(times, default=None),
+            context_items=len(items),
+            context_bytes=context_bytes,
+            context_tokens=sum(item.tokens for item in items),
             context_tokens_limit=self.context.max_tokens,
         )
 
