@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from recollect import codec, instrument, validation
+from recollect.engine import embedding
 from recollect.engine.core import Engine, operation
 from recollect.entitlements import Feature
 from recollect.errors import InvalidInput, PlanRestriction, ScopeDisposed
@@ -31,7 +32,7 @@ from recollect.window import (
 )
 from recollect.window.items import TOKENS_MAX
 from recollect.window.offload import unkept
-from recollect.working import Limits, WorkingMemory, WorkingSnapshot
+from recollect.working import Limits, Meaning, WorkingMemory, WorkingSnapshot
 
 FORMAT = 1
 """The version of a snapshot's form. A release reads its own and all earlier ones."""
@@ -173,7 +174,13 @@ class AgentMemory:
         if engine.bus.watchers:
             instrument.watch_over(self._context, engine.bus, self.agent_id)
         make = partial(
-            WorkingMemory, self.agent_id, user_id=self.user_id, clock=engine.clock, bus=engine.bus, limits=chosen
+            WorkingMemory,
+            self.agent_id,
+            user_id=self.user_id,
+            clock=engine.clock,
+            bus=engine.bus,
+            limits=chosen,
+            meaning=_meaning(engine),
         )
         self._working: WorkingMemory
         registry.join(self, limits, make)  # last: from now on others may see this handle
@@ -365,6 +372,15 @@ class _Bindings:
         if self._engine.bus.wants(kind):
             agent, user = owner_of(self._view.identity, Layer.AGENT).ids[::-1]
             self._engine.bus.emit(_event(done, self._engine.clock(), agent, user))
+
+
+def _meaning(engine: Engine) -> Meaning:
+    """What working memory needs of the embedder, which may be replaced while the database is open."""
+    return Meaning(
+        question=partial(embedding.question, engine),
+        passages=partial(embedding.passages, engine),
+        scale=lambda: embedding.scale(engine).of,
+    )
 
 
 def _limits(engine: Engine, given: Limits | None) -> Limits:
