@@ -11,6 +11,7 @@ import pytest
 
 import recollect.aio
 from recollect import Layer, Memories
+from recollect.entitlements import Plan
 from recollect.errors import Conflict, InvalidInput, ScopeDisposed
 from recollect.memories.agent import AgentMemory, AgentSnapshot
 from recollect.working import Limits
@@ -46,10 +47,43 @@ def test_statistics_cover_all_three(me: AgentMemory, clock: HandClock) -> None:
     assert (stats.working_entries, stats.working_scopes) == (2, 1)
     assert stats.working_bytes > 0
     assert (stats.long_term, stats.forgotten, stats.bytes_limit) == (1, 1, None)
-    assert stats.oldest == stats.newest == first.created_at
-    assert stats.bytes_used == me.long_term.stats().bytes_used
+    assert (stats.oldest, stats.newest) == (first.created_at, item.created_at)
+    assert stats.long_term_bytes == me.long_term.stats().bytes_used > 0
+    assert stats.context_bytes == len("How do we indent?")
+    assert stats.bytes_used == stats.working_bytes + stats.long_term_bytes + stats.context_bytes
     assert (stats.context_items, stats.context_tokens) == (1, item.tokens)
+    assert stats.percent_used == 0
+    assert stats.context_percent_used == 100 * item.tokens / 8_000
     assert stats.context_tokens_limit == 8_000
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("place", ["working", "long_term", "context"])
+def test_oldest_newest_and_bytes_are_those_of_each_place(me: AgentMemory, clock: HandClock, place: str) -> None:
+    stats = me.stats()
+    assert (stats.bytes_used, stats.oldest, stats.newest) == (0, None, None)
+    fill: dict[str, Callable[[str], object]] = {
+        "working": lambda text: me.working.set(text, text),
+        "long_term": me.long_term.add,
+        "context": lambda text: me.context.add("user", text),
+    }
+    times = []
+    for text in ("first", "second"):
+        times.append(clock.forward(minutes=1))
+        fill[place](text)
+    stats = me.stats()
+    assert [stats.oldest, stats.newest] == times
+    assert stats.bytes_used > 0
+
+
+@pytest.mark.req("W9")
+def test_the_percentage_is_that_of_the_plan() -> None:
+    with recollect.open("ram:", embedder=None, plan=replace(Plan.TEAMS, limit_bytes=10_000)) as memories:
+        me = memories.agent("debugger")
+        me.long_term.add("Tabs, not spaces")
+        me.working.set("notes", "x" * 998)
+        stats = me.stats()
+    assert stats.percent_used == 100 * stats.bytes_used / 10_000 > 10
 
 
 @pytest.mark.req("W1")

@@ -86,7 +86,7 @@ def test_core_has_all_of_working_memory_and_a_context(opener: Opener, clock: Han
     me.restore(saved)
     assert me.working.get("step") == 3
     stats = me.stats()
-    assert (stats.working_entries, stats.long_term, stats.bytes_used, stats.bytes_limit) == (1, 0, 0, 0)
+    assert (stats.working_entries, stats.long_term, stats.long_term_bytes, stats.bytes_limit) == (1, 0, 0, 0)
     with pytest.raises(PlanRestriction):
         me.context.compose("what was it?")
     with pytest.raises(PlanRestriction):

@@ -159,6 +159,7 @@ def _working(me: AgentMemory) -> None:
     working.set(PLANTED, PLANTED, tags=[PLANTED], metadata={PLANTED: PLANTED})
     working.get_or_set(f"{PLANTED} 2", lambda: {PLANTED: PLANTED})
     with working.create_scope(PLANTED) as scope:
+        scope.search(PLANTED)
         for level in (working, scope):
             level.get(PLANTED)
             level.contains(PLANTED)
@@ -180,6 +181,7 @@ def _working(me: AgentMemory) -> None:
         scope.set(PLANTED, 1)
         scope.merge_to_parent()
     fails(scope.get, PLANTED)
+    working.search(PLANTED)
     working.active_scopes()
     working.stats()
     working.restore(working.snapshot())

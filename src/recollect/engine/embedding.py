@@ -187,6 +187,17 @@ def answers(engine: Engine) -> bool:
     return True
 
 
+def passages(engine: Engine, texts: Sequence[str]) -> list[Vector] | None:
+    """A vector for each text of something that is not a memory; none without an embedder, or while it is down."""
+    embedder = engine.embedder
+    if embedder is None:
+        return None
+    try:
+        return list(_rows(engine, embedder, texts))
+    except EmbedderDown:
+        return None
+
+
 def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[Vector]:
     ask = getattr(embedder, "embed_soon", embedder.embed)
     size = getattr(embedder, "batch", None) or max(1, len(texts))

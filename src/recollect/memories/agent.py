@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from recollect import codec, instrument, logs, validation
+from recollect.engine import embedding
 from recollect.engine.core import Engine, operation
 from recollect.entitlements import Feature
 from recollect.errors import InvalidInput, PlanRestriction, ScopeDisposed
@@ -31,7 +32,7 @@ from recollect.window import (
 )
 from recollect.window.items import TOKENS_MAX
 from recollect.window.offload import unkept
-from recollect.working import Limits, WorkingMemory, WorkingSnapshot
+from recollect.working import Limits, Meaning, WorkingMemory, WorkingSnapshot
 
 FORMAT = 1
 """The version of a snapshot's form. A release reads its own and all earlier ones."""
@@ -41,7 +42,10 @@ _RECALLED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStats:
-    """What an agent holds, in all three places.
+    """What an agent holds, in all three places: working memory, long-term memory and context.
+
+    ``bytes_used``, ``oldest`` and ``newest`` are of all three together. ``bytes_limit`` is the limit of the plan, which
+    refuses writes to long-term memory alone.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -56,14 +60,26 @@ class AgentStats:
     working_scopes: int
     working_bytes: int
     long_term: int
+    long_term_bytes: int
     forgotten: int
     bytes_used: int
     bytes_limit: int | None
     oldest: datetime | None
     newest: datetime | None
     context_items: int
+    context_bytes: int
     context_tokens: int
     context_tokens_limit: int
+
+    @property
+    def percent_used(self) -> float:
+        """The bytes used, in percent of the limit; 0 without one."""
+        return 100.0 * self.bytes_used / self.bytes_limit if self.bytes_limit else 0.0
+
+    @property
+    def context_percent_used(self) -> float:
+        """The tokens of the context, in percent of their limit."""
+        return 100.0 * self.context_tokens / self.context_tokens_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +174,13 @@ class AgentMemory:
         if engine.bus.watchers:
             instrument.watch_over(self._context, engine.bus, self.agent_id)
         make = partial(
-            WorkingMemory, self.agent_id, user_id=self.user_id, clock=engine.clock, bus=engine.bus, limits=chosen
+            WorkingMemory,
+            self.agent_id,
+            user_id=self.user_id,
+            clock=engine.clock,
+            bus=engine.bus,
+            limits=chosen,
+            meaning=_meaning(engine),
         )
         self._working: WorkingMemory
         registry.join(self, limits, make)  # last: from now on others may see this handle
@@ -227,18 +249,24 @@ class AgentMemory:
         """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
         remembers = self._engine.allows(Feature.LONG_TERM_MEMORY)
         working, kept = self.working.stats(), self.long_term.stats() if remembers else Stats(bytes_limit=0)
+        items = self.context.items
+        context_bytes = sum(len(item.content.encode()) for item in items)
+        times = [item.created_at for item in items]
+        times += [at for at in (working.oldest, working.newest, kept.oldest, kept.newest) if at is not None]
         return AgentStats(
             working_entries=working.entries,
             working_scopes=working.scopes,
             working_bytes=working.bytes_used,
             long_term=kept.active,
+            long_term_bytes=kept.bytes_used,
             forgotten=kept.forgotten,
-            bytes_used=kept.bytes_used,
+            bytes_used=working.bytes_used + kept.bytes_used + context_bytes,
             bytes_limit=kept.bytes_limit,
-            oldest=kept.oldest,
-            newest=kept.newest,
-            context_items=len(self.context),
-            context_tokens=self.context.tokens_used,
+            oldest=min(times, default=None),
+            newest=max(times, default=None),
+            context_items=len(items),
+            context_bytes=context_bytes,
+            context_tokens=sum(item.tokens for item in items),
             context_tokens_limit=self.context.max_tokens,
         )
 
@@ -345,6 +373,15 @@ class _Bindings:
         if self._engine.bus.wants(kind):
             agent, user = owner_of(self._view.identity, Layer.AGENT).ids[::-1]
             self._engine.bus.emit(_event(done, self._engine.clock(), agent, user))
+
+
+def _meaning(engine: Engine) -> Meaning:
+    """What working memory needs of the embedder, which may be replaced while the database is open."""
+    return Meaning(
+        question=partial(embedding.question, engine),
+        passages=partial(embedding.passages, engine),
+        scale=lambda: embedding.scale(engine).of,
+    )
 
 
 def _limits(engine: Engine, given: Limits | None) -> Limits:

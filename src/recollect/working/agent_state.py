@@ -13,6 +13,7 @@ from recollect.working.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from recollect.working.scope_chain import Level
+    from recollect.working.search import Meaning
 
 _TENS = struct.Struct("10s" * 50)
 
@@ -43,6 +44,7 @@ class AgentState:
         self.entries = 0
         self.fallbacks = 0  # reads answered by a parent level
         self.bus = EventBus() if bus is None else bus
+        self.meaning: Meaning | None = None  # set where there is an embedder
         self._entropy = entropy
         self._random: list[bytes] = []
 

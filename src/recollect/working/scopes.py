@@ -10,12 +10,13 @@ from recollect.instrument import named
 from recollect.working.agent_state import AgentState
 from recollect.working.entry import Entry, Slot, checked_key, checked_name, decode, quoted
 from recollect.working.scope_chain import Level, atomic
+from recollect.working.search import Searchable
 
 T = TypeVar("T")
 D = TypeVar("D")
 
 
-class WorkingScope(Level):
+class WorkingScope(Searchable):
     """A temporary level for one task, nested in a parent level.
 
     Reads look here first, then in the parent, and so on down to the root level; writes and removals affect this scope

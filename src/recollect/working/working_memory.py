@@ -14,6 +14,7 @@ from recollect.working.agent_state import AgentState
 from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
 from recollect.working.scope_chain import Level, atomic
 from recollect.working.scopes import WorkingScope, dispose_scopes, new_scope, scopes_of
+from recollect.working.search import Meaning, Searchable
 from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
 
 
@@ -34,7 +35,7 @@ class WorkingStats:
     scope_fallbacks: int = 0
 
 
-class WorkingMemory(Level):
+class WorkingMemory(Searchable):
     """Thread-safe key-value state of one agent.
 
     Values are stored as JSON, so they can be snapshotted and later changes to the caller's objects do not affect
@@ -58,6 +59,7 @@ class WorkingMemory(Level):
         bus: EventBus | None = None,
         limits: Limits = DEFAULT_LIMITS,
         entropy: Callable[[int], bytes] = os.urandom,
+        meaning: Meaning | None = None,
     ) -> None:
         validation.line("agent_id", agent_id, validation.ID_CHARACTERS)
         validation.line("user_id", user_id, validation.ID_CHARACTERS)
@@ -66,6 +68,7 @@ class WorkingMemory(Level):
         super().__init__(
             AgentState(agent_id, user_id, clock=clock, bus=bus, limits=limits, entropy=entropy), None, None, None
         )
+        self._agent.meaning = meaning
 
     @property
     def agent_id(self) -> str:
