@@ -40,10 +40,10 @@ class KeptImages(Images):
     def read(self, owner: Owner) -> tuple[Mark, Mapping[str, bytes]] | None:
         return self.kept.get(owner)
 
-    def write(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes]) -> bool:
+    def write(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes | memoryview]) -> bool:
         if self._store.journal.marks({owner}).get(owner) != mark:
             return False
-        self.kept[owner] = mark, dict(parts)
+        self.kept[owner] = mark, {name: bytes(data) for name, data in parts.items()}
         return True
 
     def raw(self, owner: Owner) -> bytes:

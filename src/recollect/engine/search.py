@@ -27,7 +27,7 @@ from recollect.recall.signals import Question, Weights
 from recollect.text import dates, query_text
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
-from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored
+from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored, Vector
 
 QUERY_CHARACTERS = 32_768
 
@@ -380,14 +380,12 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
     parts, cosines = [], []
     for source in scope.sources:
         near = source.index.nearest(source.owners, source.where, question.vector, pool * _CROWDED, exact=True)
-        scores_of = _by_owner(near.found)
-        if not near.exact:
-            scores_of = _exactly(engine, scope, scores_of, quantized.direction(question.vector.data))
-        part = source.index.candidates(near.found)
+        first = near.found if near.exact else _exactly(engine, scope, near.found, question.vector)
+        first = first[:pool]
+        part, scores_of = source.index.candidates(first), _by_owner(first)
         by_place = [scores_of.get(owner, {}) for owner in part.owners]
-        cosines += [
-            by_place[place].get(one, -np.inf) for place, one in zip(part.owner.tolist(), part.ids, strict=True)
-        ][: part.count]
+        rows_of = islice(zip(part.owner.tolist(), part.ids, strict=True), part.count)
+        cosines += [by_place[place].get(one, -np.inf) for place, one in rows_of]
         parts.append(part)
     found, values = gathered.joined(parts), np.array(cosines)
     rows = best(values, pool)
@@ -416,15 +414,24 @@ def _by_owner(found: Iterable[Near]) -> _Scores:
     return grouped
 
 
-def _exactly(engine: Engine, scope: _Scope, rough: _Scores, unit: Array) -> _Scores:
-    """Cosines by the vectors as they are stored; of several passages, the best one's."""
-    ids = {memory_id for scores in rough.values() for memory_id in scores}
+def _exactly(engine: Engine, scope: _Scope, rough: Iterable[Near], vector: Vector) -> list[Near]:
+    """The memories by the cosines of their vectors as they are stored, the best first; of several passages, the best
+    one's.
+    """
+    wanted = _by_owner(rough)
+    ids = {memory_id for scores in wanted.values() for memory_id in scores}
     read = engine.journal.get(scope.shown.owners, ids, payload=False, vectors=True)
-    having = [one for one in read if one.vector is not None and one.vector.dimension == len(unit)]
+    having = [
+        one
+        for one in read
+        if one.vector is not None and one.vector.dimension == vector.dimension and one.id in wanted.get(one.owner, ())
+    ]
     data = [one.vector.data for one in having if one.vector is not None]
     if not data:
-        return {}
+        return []
+    unit = quantized.direction(vector.data)
     cosines = quantized.exact(np.frombuffer(b"".join(data), "<f4").reshape(-1, len(unit)), unit)
     counts = np.array([len(one) // (4 * len(unit)) for one in data])
-    highest = np.maximum.reduceat(cosines, np.cumsum(counts) - counts).tolist()
-    return _by_owner(Near(one.owner, one.id, cosine) for one, cosine in zip(having, highest, strict=True))
+    highest = np.maximum.reduceat(cosines, np.cumsum(counts) - counts)
+    order = np.argsort(-highest, kind="stable")
+    return [Near(having[place].owner, having[place].id, float(highest[place])) for place in order.tolist()]

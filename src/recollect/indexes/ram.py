@@ -32,7 +32,7 @@ IMAGE_ROWS = 2_000
 IDLE_S = 10.0
 """An owner that was used so lately is not dropped: a search asks several times, and must get one answer."""
 
-_AT_ONCE = 1_000  # rows take many times the room of what is kept of them, and adding them holds up other threads
+_AT_ONCE = 200  # rows take many times the room of what is kept of them, and adding them holds up other threads
 _YIELDED = 50  # memories, about a millisecond
 _LATELY_S = 1.0
 _YIELD_S = 0.000_05  # nothing at all would give the interpreter back before another thread woke up
@@ -89,6 +89,8 @@ class _Answer(Sequence[Near]):
     @overload
     def __getitem__(self, place: slice) -> Sequence[Near]: ...
     def __getitem__(self, place: int | slice) -> Near | Sequence[Near]:
+        if isinstance(place, slice) and place == slice(place.stop) and place.stop is not None and place.stop > 0:
+            return _best(self.parts, place.stop)  # the first ones, as an answer again
         return self._near[place]
 
     def __iter__(self) -> Iterator[Near]:
@@ -199,7 +201,7 @@ class RamIndex(Index):
             parts = self._image(held)
         self._save(owner, upto, parts)
 
-    def _image(self, held: _Held) -> Mapping[str, bytes] | None:
+    def _image(self, held: _Held) -> Mapping[str, bytes | memoryview] | None:
         """The image of an index that is large, and differs much from the one that is kept."""
         index = held.index
         if self._images is None or index is None or index.alive < self._image_rows or held.unsaved <= index.alive // 8:
@@ -207,7 +209,7 @@ class RamIndex(Index):
         held.unsaved = 0
         return image.to_parts(index)
 
-    def _save(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes] | None) -> None:
+    def _save(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes | memoryview] | None) -> None:
         if self._images is not None and parts is not None:
             self._images.write(owner, mark, parts)
 
@@ -315,8 +317,8 @@ def _part(index: OwnerIndex, found: Scored) -> _Part:
 
 
 def _best(parts: Sequence[_Part], limit: int) -> _Answer:
-    """The best of several owners."""
-    if len(parts) > 1 and sum(len(part.rows) for part in parts) > limit:
+    """The best of all."""
+    if sum(len(part.rows) for part in parts) > limit:
         owner = np.repeat(np.arange(len(parts)), [len(part.rows) for part in parts])
         place = np.concatenate([np.arange(len(part.rows)) for part in parts])
         first = best(np.concatenate([part.scores for part in parts]), limit)

@@ -81,8 +81,8 @@ class Index(ABC):
 
     @abstractmethod
     def nearest(self, owners: Owners, where: Where, vector: Vector, limit: int, *, exact: bool = False) -> Nearest:
-        """The memories whose vectors agree best, by raw similarity. ``exact`` scores are wanted where they are at hand;
-        otherwise only the memories matter.
+        """The memories whose vectors agree best, by raw similarity, the best first. ``exact`` scores are wanted where
+        they are at hand; otherwise only the memories matter.
         """
 
     @abstractmethod
@@ -124,9 +124,9 @@ class Images(ABC):
     """
 
     @abstractmethod
-    def read(self, owner: Owner) -> tuple[Mark, Mapping[str, bytes]] | None:
+    def read(self, owner: Owner) -> tuple[Mark, Mapping[str, bytes | memoryview]] | None:
         """The parts of an owner's image, and how far it shows the journal."""
 
     @abstractmethod
-    def write(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes]) -> bool:
+    def write(self, owner: Owner, mark: Mark, parts: Mapping[str, bytes | memoryview]) -> bool:
         """Keep an image, if the owner is still at that mark; whether it was kept."""
