@@ -21,6 +21,7 @@ SAID_BY_ASSISTANT = 8
 SPOKEN = 16
 """Somebody said it, so its neighbours in time may belong to the same conversation."""
 
+_PIECE_BYTES = 2  # tags are found by their words alone, so their pieces are zeros
 _IN_FIELDS = ("session", "session_id")  # where a session is often kept by callers who know no facet for it
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
 
@@ -60,20 +61,21 @@ def entries_of(memories: Iterable[Stored]) -> list[Entry]:
 
 
 def entry_of(stored: Stored) -> Entry:
-    """The entry of a stored memory. Its terms are those of title, content and last the author, so that phrases of the
-    content stand.
+    """The entry of a stored memory. Its terms are those of title, content, author and last the tags, so that phrases of
+    the content stand.
     """
     facets, vector = stored.facets, stored.vector
     content, author, title = facets.get("text") or "", facets.get("author"), facets.get("title")
     said = words.folded(content)
     before = words.folded(title) if title else ()
     behind = words.folded(author) if author else ()
+    tagged = words.folded(" ".join(facets.get("tags") or ()))
     expires_at = facets.get("expires_at")
     return Entry(
         id=stored.id,
         born=stored.born,
         born_at=stored.born_at,
-        terms=words.pack(words.numbered((*before, *said, *behind))),
+        terms=words.pack(words.numbered((*before, *said, *behind, *tagged))),
         session=session_of(facets, stored.owner),
         marks=_marks(content, facets, tells_time=dates.tell_time(said)),
         author=author,
@@ -82,7 +84,7 @@ def entry_of(stored: Stored) -> Entry:
         importance=facets["importance"],
         vector=None if vector is None else vector.data,
         dimension=0 if vector is None else vector.dimension,
-        pieces=None if vector is None else vector.pieces,
+        pieces=None if vector is None or not vector.pieces else vector.pieces + bytes(_PIECE_BYTES * len(tagged)),
     )
 
 
