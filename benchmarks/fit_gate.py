@@ -226,8 +226,8 @@ def fitted(values: Array, labels: Array, weights: Array) -> Logistic:
 
 
 def fit(found: Sequence[Case]) -> Gate:
-    """Both logistics."""
-    return Gate(alone=fitted(*rows(found, "alone")), linked=fitted(*rows(found, "linked")))
+    """Both logistics. The threshold is chosen by the report."""
+    return Gate(alone=fitted(*rows(found, "alone")), linked=fitted(*rows(found, "linked")), least=0.0)
 
 
 def report(found: Sequence[Case]) -> Iterator[str]:

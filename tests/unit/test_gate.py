@@ -40,7 +40,7 @@ def test_a_good_match_is_an_answer_and_a_poor_one_is_none(judge: Gate) -> None:
     good = seen(best=9.0, similarity=1.0)
     assert gate.known((good, None), judge) > 0.8
     assert gate.known((None, good), judge) > 0.8
-    assert gate.known((poor, poor), judge) < gate.KNOWS
+    assert gate.known((poor, poor), judge) < judge.least
 
 
 @pytest.mark.req("N8")
@@ -62,7 +62,7 @@ def test_each_memory_is_judged_beside_its_like() -> None:
     assert alone == Evidence(best=4.0, similarity=0.4, size=math.log(700), unseen_name=0.0)
     assert turn == Evidence(best=8.0, similarity=0.9, size=math.log(700), unseen_name=0.0)
     fact = gate.known((seen(best=3.5, similarity=0.6), None), gate.WITH_VECTORS)
-    assert fact > gate.KNOWS
+    assert fact > gate.WITH_VECTORS.least
     assert gate.known((seen(best=3.5, similarity=0.6), seen(best=0.0, similarity=0.0)), gate.WITH_VECTORS) == fact
 
 

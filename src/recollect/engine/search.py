@@ -20,7 +20,7 @@ from recollect.indexes.ram import RamIndex
 from recollect.ports import Corpus, Index, Near, Query, check_vector
 from recollect.ports.index import Key
 from recollect.recall import candidates as gathered
-from recollect.recall import gate, quantized, ranking, signals
+from recollect.recall import gate, quantized, ranking, signals, updates
 from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
 from recollect.recall.signals import Question, Signals, Weights
@@ -229,10 +229,12 @@ def _best(engine: Engine, scope: _Scope, asked: Search, question: Question) -> R
         first=model.first,
     )
     scores = ranking.best(measured.values, model)
+    known = _known(sought, found, measured, scores)
+    if not question.ranges and not updates.asks_for_past(question.asked.words):
+        scores = updates.lifted(scores, found, measured.rows, measured.values["words"])
     least = ranking.LEAST if question.asked.literal else ranking.least(scores)
     order = _order(engine, asked, found, measured.rows, scores, least=least)
-    known = _known(sought, found, measured, scores)
-    if asked.min_score is None and known < gate.KNOWS:
+    if asked.min_score is None and known < _gate(question).least:
         order = order[:0]
     return Ranked(found=found, rows=measured.rows, passages=measured.passages, scores=scores, order=order, known=known)
 
@@ -380,7 +382,11 @@ def _known(sought: _Sought, found: Candidates, measured: Signals, scores: rankin
         memories=weights.memories,
         unseen_name=weights.unseen_name,
     )
-    return gate.known(seen, gate.WORDS_ALONE if question.vector is None else gate.WITH_VECTORS)
+    return gate.known(seen, _gate(question))
+
+
+def _gate(question: Question) -> gate.Gate:
+    return gate.WORDS_ALONE if question.vector is None else gate.WITH_VECTORS
 
 
 def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -> Ranked:

@@ -15,9 +15,6 @@ import numpy as np
 from recollect.recall import ranking
 from recollect.recall.arrays import Array
 
-KNOWS = 0.22
-"""Below this, a question is taken to be about something that is not in the store."""
-
 _FEWEST, _MOST = 5, 5_000  # sizes of the stores that the weights were fitted on
 
 
@@ -60,19 +57,25 @@ class Logistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """How memories that stand alone and turns of a conversation are judged."""
+    """How memories that stand alone and turns of a conversation are judged.
+
+    Below ``least``, a question is taken to be about something that is not in the store.
+    """
 
     alone: Logistic
     linked: Logistic
+    least: float
 
 
 WITH_VECTORS = Gate(
-    alone=Logistic(base=-0.63, best=0.47, similarity=3.02, size=-0.38, unseen_name=-2.69),
-    linked=Logistic(base=-2.8, best=0.9, similarity=1.8, size=-0.55, unseen_name=-2.31),
+    alone=Logistic(base=-0.62, best=0.47, similarity=3.01, size=-0.38, unseen_name=-2.68),
+    linked=Logistic(base=-2.89, best=0.93, similarity=1.77, size=-0.54, unseen_name=-2.36),
+    least=0.2,
 )
 WORDS_ALONE = Gate(
-    alone=Logistic(base=-3.02, best=1.3, similarity=0.0, size=-0.13, unseen_name=-1.82),
-    linked=Logistic(base=-4.99, best=1.62, similarity=0.0, size=-0.5, unseen_name=-0.54),
+    alone=Logistic(base=-3.04, best=1.29, similarity=0.0, size=-0.11, unseen_name=-2.69),
+    linked=Logistic(base=-5.3, best=1.77, similarity=0.0, size=-0.56, unseen_name=-0.73),
+    least=0.05,
 )
 
 
@@ -106,9 +109,9 @@ def evidence(
 def known(seen: tuple[Evidence | None, Evidence | None], gate: Gate) -> float:
     """How likely it is that the memories hold an answer, from 0 to 1: the better of the two kinds decides.
 
-    >>> weak = Evidence(best=0.5, similarity=0.0, size=5.0, unseen_name=0.0)
+    >>> weak = Evidence(best=0.2, similarity=0.0, size=5.0, unseen_name=0.0)
     >>> strong = Evidence(best=7.0, similarity=0.9, size=5.0, unseen_name=0.0)
-    >>> known((weak, None), WITH_VECTORS) < KNOWS < known((weak, strong), WITH_VECTORS)
+    >>> known((weak, None), WITH_VECTORS) < WITH_VECTORS.least < known((weak, strong), WITH_VECTORS)
     True
     >>> known((None, None), WITH_VECTORS)
     0.0

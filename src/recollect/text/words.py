@@ -90,6 +90,10 @@ class _Terms(dict[bytes, int]):
 _TERMS = _Terms()
 
 
+STOP_TERMS = frozenset(_TERMS[word.encode()] for word in _STOP)
+"""The terms of stop words."""
+
+
 def term(word: str) -> int:
     """The term of one of the ``words`` of a text.
 
