@@ -17,7 +17,7 @@ DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check lint bench bench-aio bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
+.PHONY: demo test check lint bench bench-aio bench-facts bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
@@ -40,6 +40,10 @@ bench: $(VENV)/.dev
 
 bench-aio: $(VENV)/.dev
 	$(BIN)/python benchmarks/aio.py
+
+# Questions about short facts; see benchmarks/facts.py. BENCH_ARGS goes to the command.
+bench-facts: $(VENV)/.dev
+	$(BIN)/python benchmarks/facts.py $(BENCH_ARGS)
 
 bench-jsonl: $(VENV)/.dev
 	$(BIN)/python benchmarks/jsonl.py $(BENCH_ARGS)

@@ -147,3 +147,24 @@ def test_hostile_texts_come_to_an_end(text: str) -> None:
     asked = query_text.parse(text * 20)
     assert asked.terms == tuple(map(words.term, asked.words))
     assert len(asked.terms) <= len(words.words(text)) + 1
+
+
+@pytest.mark.req("L4")
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("What's Maya's bag like?", ("maya", "bag", "like")),
+        ("What\u2019s Maya\u2019s bag like?", ("maya", "bag", "like")),
+        ("which herb can't she stand", ("herb", "stand")),
+        ("it's", ("it",)),
+        ("don't", ("don", "t")),
+        ("O'Brien", ("o", "brien")),
+    ],
+)
+def test_the_endings_of_contractions_are_no_words(query: str, said: tuple[str, ...]) -> None:
+    assert query_text.parse(query).words == said
+
+
+def test_a_quoted_contraction_is_looked_for_as_it_was_written() -> None:
+    [phrase] = query_text.parse('"I don\'t know"').phrases
+    assert phrase == tuple(words.terms("I don't know"))

@@ -1,7 +1,6 @@
 """Scores, as pure functions of signals."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -68,7 +67,6 @@ def test_nothing_found_has_no_scores() -> None:
     for model in MODELS:
         assert len(ranking.best({}, model).values) == 0
         assert len(ranking.best({"similarity": np.zeros(0), "words": np.zeros(0)}, model).values) == 0
-        assert ranking.knows({}, ranking.best({}, model), {}, model) == 0
     assert len(ranking.similarity({}).values) == 0
 
 
@@ -89,33 +87,6 @@ def test_nearness_alone_is_the_similarity(values: list[float]) -> None:
         assert scores.reasons(place) == ({"similarity": round(value, 4)} if value else {})
 
 
-# --- whether there is an answer -------------------------------------------------------------------
-
-
-def knows(found: Mapping[str, Array], model: Model, **question: float) -> float:
-    return ranking.knows(found, ranking.best(found, model), question, model)
-
-
-@pytest.mark.parametrize("model", MODELS)
-@given(found=signals(least=1), more=signals(least=1))
-def test_another_candidate_never_makes_an_answer_less_likely(
-    model: Model, found: dict[str, Array], more: dict[str, Array]
-) -> None:
-    """It is judged by the best of them: what does not fit says nothing about the others."""
-    both = {name: np.append(values, more.get(name, np.zeros(1))[:1]) for name, values in found.items()}
-    assert knows(both, model) >= knows(found, model) - 1e-6
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_good_match_is_an_answer_and_a_poor_one_is_none(model: Model) -> None:
-    good = {"similarity": np.array([0.0, 1.0]), "words": np.array([0.1, 1.0])}
-    good |= {"conversation_similarity": np.array([0.0, 0.8]), "conversation_keyword": np.array([0.0, 0.5])}
-    poor = {name: np.full(2, 0.1) for name in good}
-    assert knows(good, model) > ranking.KNOWS > knows(poor, model)
-    assert knows(good, model, unseen_name=1.0) < knows(good, model, unseen_name=0.0)
-    assert knows(good, model, memories=5.0) == knows(good, model)
-
-
 # --- reranking ------------------------------------------------------------------------------------
 
 
@@ -130,6 +101,13 @@ def test_a_score_is_moved_by_log_odds(score: float, odds: float) -> None:
 @pytest.mark.parametrize("odds", [-700.0, -1.0, 0.0, 1.0, 700.0])
 def test_certainty_can_be_moved_too(score: float, odds: float) -> None:
     assert 0 <= ranking.moved(score, odds) <= 1
+
+
+@given(values=st.lists(st.floats(0, 1), max_size=5))
+def test_the_best_hit_is_always_shown(values: list[float]) -> None:
+    least = ranking.least(Scores(np.array(values), {}))
+    assert 0 <= least <= ranking.LEAST
+    assert not values or max(values) >= least
 
 
 def test_scores_are_values() -> None:

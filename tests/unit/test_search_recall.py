@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from recollect import Filter, Hit, Layer, Memories, NewMemory, View
-from recollect.recall import ranking
+from recollect.recall import gate, ranking
 from recollect.testing.builders import START
 from recollect.types import RankingName
 from tests.unit.stand_ins import HandClock, Opener
@@ -90,16 +90,33 @@ def test_whoever_asks_for_the_nearest_gets_it(view: View) -> None:
 
 
 @pytest.mark.req("L4")
-def test_among_many_memories_a_faint_match_is_no_answer(view: View) -> None:
-    """With few memories, the best of them says little about whether there is an answer."""
-    question = "Which city is home to the user?"
-    view.add_many([THEME, HOME, *EVERYDAY[: ranking.MANY - 3]])
-    assert contents(view.search(question).hits)[0] == HOME
-    view.add(EVERYDAY[-1])
-    assert view.count() == ranking.MANY
-    assert view.search(question).hits == ()
-    assert contents(view.search(question, min_score=ranking.LEAST).hits)[0] == HOME
-    assert contents(view.search("Where does the user live?").hits)[0] == HOME
+@pytest.mark.parametrize("others", [0, 97, 98, 300])
+def test_a_faint_match_is_shown_however_many_memories_there_are(view: View, others: int) -> None:
+    view.add_many([THEME, HOME, *EVERYDAY[:others]])
+    for question in ("Which city is home to the user?", "Where does the user live?"):
+        assert contents(view.search(question).hits)[0] == HOME
+
+
+@pytest.mark.req("N8")
+def test_results_say_how_sure_they_are_to_know_something(view: View) -> None:
+    assert view.search("Where does the user live?").known == 0.0, "nothing is stored"
+    view.add_many([THEME, HOME, *EVERYDAY[:150]])
+    sure, faint = view.search("Where does the user live?"), view.search("Which city is home to the user?")
+    foreign = view.search("Who won the chess championship?")
+    assert 1 >= sure.known > 0.7
+    assert sure.known > faint.known >= gate.WITH_VECTORS.least > foreign.known > 0
+    assert foreign.hits == ()
+    assert view.search("Who won the chess championship?", min_score=0).known == foreign.known
+    assert view.search('"lives in Rome"').known == 1.0
+
+
+@pytest.mark.req("N8")
+def test_a_fact_is_found_among_the_turns_of_conversations(view: View) -> None:
+    """It is judged as a fact: it has none of the signals that turns have."""
+    for number, text in enumerate(EVERYDAY[:300]):
+        view.add(text, author="Ben", role=("user", "assistant")[number % 2], session=f"talk {number // 10}")
+    view.add("Maya cannot stand coriander")
+    assert contents(view.search("Which herb does Maya hate?").hits)[0] == "Maya cannot stand coriander"
 
 
 @pytest.mark.req("L4")
@@ -333,10 +350,19 @@ def test_phrases_and_beginnings_are_found_among_many(view: View) -> None:
 
 
 def test_a_mark_that_quotes_nothing_changes_nothing(view: View) -> None:
-    view.add_many([THEME, HOME, *EVERYDAY[: ranking.MANY]])
+    view.add_many([THEME, HOME, *EVERYDAY[:100]])
     question = "Which city is home to the user"
-    for asked in (f"{question}?", f'{question}"?', f"{question} *", f'5" {question}?'):
-        assert view.search(asked).hits == ()
+    plain = contents(view.search(f"{question}?", limit=3).hits)
+    assert plain[0] == HOME
+    for asked in (f'{question}"?', f"{question} *"):
+        assert contents(view.search(asked, limit=3).hits) == plain
+    assert contents(view.search(f'5" {question}?').hits)[0] == HOME
+
+
+@pytest.mark.req("J5")
+def test_a_phrase_that_nobody_said_leaves_the_other_words(literal: View) -> None:
+    found = contents(literal.search('Who likes "the mode dark" in editors?').hits)
+    assert found[0] == "She likes dark mode in editors"
 
 
 @pytest.mark.parametrize(
@@ -392,3 +418,26 @@ def test_filters_and_the_past_narrow_what_is_searched(view: View) -> None:
     assert contents(view.search(question).hits) == ["The user prefers dark bread"]
     forgotten = view.search(question, filter=Filter(include_forgotten=True))
     assert set(contents(forgotten.hits)) == {"The user prefers dark bread", "The user prefers light mode"}
+
+
+# --- tags -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("L4")
+def test_tags_and_titles_are_searched(literal: View) -> None:
+    tagged = literal.add("We rotate the keys every quarter", tags=["compliance.audit"])
+    titled = literal.add("Every Friday at noon", title="Timesheets")
+    assert contents(literal.search("compliance").hits)[0] == tagged.content
+    assert contents(literal.search("timesheets").hits)[0] == titled.content
+    literal.update(tagged.id, remove_tags=["compliance.audit"], add_tags=["crypto"])
+    assert contents(literal.search("crypto").hits)[0] == tagged.content
+    assert not [hit for hit in literal.search("compliance audit", min_score=0.3) if hit.memory.id == tagged.id]
+
+
+def test_tags_leave_the_meaning_of_the_content(view: View) -> None:
+    """Pieces of words are stored beside the vector and belong to the content, in whose order they are."""
+    view.add("The cat sleeps on the sofa", tags=["home", "pets.indoors"])
+    view.add("Our server crashed at night", tags=["work"])
+    hit = view.search("Where is my kitten?", min_score=0, explain=True).hits[0]
+    assert hit.memory.content == "The cat sleeps on the sofa"
+    assert hit.reasons["words"] > 1

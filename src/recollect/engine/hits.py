@@ -48,13 +48,16 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """Rows of candidates with their scores, and the order in which those that are good enough come."""
+    """Rows of candidates with their scores, the order in which those that are good enough come, and how likely it is
+    that they hold an answer.
+    """
 
     found: Candidates
     rows: Array
     passages: Array
     scores: ranking.Scores
     order: Array
+    known: float = 1.0
 
 
 def rescores(engine: Engine, asked: Search) -> bool:

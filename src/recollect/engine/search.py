@@ -1,7 +1,7 @@
 """Search: candidates from the index, signals and an order from pure functions, hits from the journal."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,10 +20,10 @@ from recollect.indexes.ram import RamIndex
 from recollect.ports import Corpus, Index, Near, Query, check_vector
 from recollect.ports.index import Key
 from recollect.recall import candidates as gathered
-from recollect.recall import quantized, ranking, signals
+from recollect.recall import gate, quantized, ranking, signals, updates
 from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
-from recollect.recall.signals import Question, Weights
+from recollect.recall.signals import Question, Signals, Weights
 from recollect.text import dates, query_text
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
@@ -140,7 +140,7 @@ def search(engine: Engine, owners: Owners, where: Where, asked: Search, at: Posi
                 layers=searched,
             )
         )
-    return Results(hits=found, total=total, layers=searched, semantic=question.vector is not None)
+    return Results(hits=found, total=total, layers=searched, semantic=question.vector is not None, known=ranked.known)
 
 
 def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
@@ -233,10 +233,14 @@ def _best(engine: Engine, scope: _Scope, asked: Search, question: Question) -> R
         first=model.first,
     )
     scores = ranking.best(measured.values, model)
-    order = _order(engine, asked, found, measured.rows, scores)
-    if asked.min_score is None and not _knows(question, weights, measured.values, scores, model):
+    known = _known(sought, found, measured, scores)
+    if not question.ranges and not updates.asks_for_past(question.asked.words):
+        scores = updates.lifted(scores, found, measured.rows, measured.values["words"])
+    least = ranking.LEAST if question.asked.literal else ranking.least(scores)
+    order = _order(engine, asked, found, measured.rows, scores, least=least)
+    if asked.min_score is None and known < _gate(question).least:
         order = order[:0]
-    return Ranked(found=found, rows=measured.rows, passages=measured.passages, scores=scores, order=order)
+    return Ranked(found=found, rows=measured.rows, passages=measured.passages, scores=scores, order=order, known=known)
 
 
 def _weights(question: Question, corpora: Sequence[Corpus], prefixed: Sequence[AbstractSet[Key]]) -> Weights:
@@ -278,8 +282,11 @@ def _having(found: Candidates, prefixed: Sequence[AbstractSet[Key]]) -> Array | 
 
 
 def _narrowed(scope: _Scope, sought: _Sought) -> Sequence[_Source]:
-    """Only what has all quoted phrases; owner by owner, since two owners may have a memory of one id."""
-    phrases = sought.question.asked.phrases
+    """Only what has all quoted phrases; owner by owner, since two owners may have a memory of one id. If nothing has
+    them, the words decide, provided that the question has others.
+    """
+    asked = sought.question.asked
+    phrases = asked.phrases
     if not phrases:
         return scope.sources
     required = sorted({term for phrase in phrases for term in phrase})
@@ -293,7 +300,9 @@ def _narrowed(scope: _Scope, sought: _Sought) -> Sequence[_Source]:
             said = np.flatnonzero(signals.with_phrases(found, phrases)).tolist()
             ids = frozenset(found.key(row)[1] for row in said)
             narrowed.append(replace(source, owners={owner}, where=replace(source.where, ids=ids)))
-    return narrowed
+    if set(asked.terms) <= set(required) or any(source.where.ids for source in narrowed):
+        return narrowed
+    return scope.sources
 
 
 def _candidates(engine: Engine, scope: _Scope, source: _Source, sought: _Sought, pool: int) -> Candidates:
@@ -347,11 +356,13 @@ def _allowed(parts: Sequence[tuple[Where, Candidates]]) -> Array:
     return np.concatenate(masks) if masks else np.zeros(0, np.bool_)
 
 
-def _order(engine: Engine, asked: Search, found: Candidates, rows: Array, scores: ranking.Scores) -> Array:
+def _order(
+    engine: Engine, asked: Search, found: Candidates, rows: Array, scores: ranking.Scores, *, least: float
+) -> Array:
     """The candidates that are good enough, the best first, of equals the newest. Where what is read can still change
-    the score, the caller's minimum is for later.
+    the score, the caller's minimum is for later; without one, ``least`` is enough.
     """
-    least = ranking.LEAST if asked.min_score is None else asked.min_score
+    least = least if asked.min_score is None else asked.min_score
     if asked.min_score is not None and hits.rescores(engine, asked):
         least = 0.0
     enough = np.flatnonzero(scores.values >= least)
@@ -363,14 +374,23 @@ def _order(engine: Engine, asked: Search, found: Candidates, rows: Array, scores
     return enough[np.lexsort((-found.born[those], -by_name, -found.born_at[those], -scores.values[enough]))]
 
 
-def _knows(
-    question: Question, weights: Weights, values: Mapping[str, Array], scores: ranking.Scores, model: ranking.Model
-) -> bool:
-    """Whether the store seems to know anything about it. Who asks for a phrase or a beginning gets it."""
-    if question.asked.phrases or question.asked.prefixes or weights.memories < ranking.MANY:
-        return True
-    said = {"unseen_name": float(weights.unseen_name)}
-    return ranking.knows(values, scores, said, model) >= ranking.KNOWS
+def _known(sought: _Sought, found: Candidates, measured: Signals, scores: ranking.Scores) -> float:
+    """How likely it is that the store holds an answer. Who asks for a phrase or a beginning gets it."""
+    question, weights = sought.question, sought.weights
+    if question.asked.literal:
+        return float(len(measured.rows) > 0)
+    seen = gate.evidence(
+        scores,
+        measured.values,
+        found.size[measured.rows] > 1,
+        memories=weights.memories,
+        unseen_name=weights.unseen_name,
+    )
+    return gate.known(seen, _gate(question))
+
+
+def _gate(question: Question) -> gate.Gate:
+    return gate.WORDS_ALONE if question.vector is None else gate.WITH_VECTORS
 
 
 def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -> Ranked:
@@ -396,7 +416,8 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
         rows=rows,
         passages=signals.nearest_passages(found, rows, question.vector),
         scores=scores,
-        order=_order(engine, asked, found, rows, scores),
+        order=_order(engine, asked, found, rows, scores, least=ranking.LEAST),
+        known=float(scores.values.max(initial=0.0)),
     )
 
 

@@ -19,7 +19,7 @@ from recollect.memories import turns
 from recollect.memories.agent_registry import AgentRegistry
 from recollect.memories.view import View
 from recollect.text.tokens import TokenCounter, by_characters
-from recollect.types import Layer, Stats
+from recollect.types import Layer, Owners, Stats
 from recollect.window import (
     Compaction,
     Composition,
@@ -180,7 +180,7 @@ class AgentMemory:
             clock=engine.clock,
             bus=engine.bus,
             limits=chosen,
-            meaning=_meaning(engine),
+            meaning=_meaning(engine, view._scope.owners),
         )
         self._working: WorkingMemory
         registry.join(self, limits, make)  # last: from now on others may see this handle
@@ -375,12 +375,12 @@ class _Bindings:
             self._engine.bus.emit(_event(done, self._engine.clock(), agent, user))
 
 
-def _meaning(engine: Engine) -> Meaning:
+def _meaning(engine: Engine, owners: Owners) -> Meaning:
     """What working memory needs of the embedder, which may be replaced while the database is open."""
     return Meaning(
         question=partial(embedding.question, engine),
         passages=partial(embedding.passages, engine),
-        scale=lambda: embedding.scale(engine).of,
+        scale=lambda: embedding.scale(engine, owners).of,
     )
 
 

@@ -116,6 +116,7 @@ _ANSWERS: Mapping[type, Mapping[str, Property]] = {
         total=("How many memories passed the threshold, before the limit was applied.", COUNT),
         layers=("The layers that were searched, the most specific first.", Bounds(max_length=len(Layer))),
         semantic="Whether meaning took part, or words alone.",
+        known=("How likely it is that the memories hold an answer at all, from 0 to 1.", UNIT),
     ),
     Hit: _table(
         memory="The memory that was found.",

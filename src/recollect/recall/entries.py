@@ -1,7 +1,7 @@
 """What an index knows of one memory."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,6 +21,22 @@ SAID_BY_ASSISTANT = 8
 SPOKEN = 16
 """Somebody said it, so its neighbours in time may belong to the same conversation."""
 
+TELLS_CHANGE = 32
+"""The text has a word for a change, such as "moved" or "instead": it may update what was stored before."""
+
+SAYS_NOTHING = 64
+"""The text has no word of its own: "OK.", "Great, thanks!"."""
+
+_CHANGES = frozenset(
+    b"""moved switched changed replaced upgraded downgraded migrated traded instead longer anymore now stopped renamed
+    cancelled canceled postponed rescheduled updated corrected correction""".split()
+)
+_ACKNOWLEDGES = frozenset(
+    b"""ok okay k thanks thank thx great cool nice good fine sure perfect alright right welcome hi hello hey bye goodbye
+    wow oh ah hm hmm haha lol well very much got see""".split()
+)
+_PIECE_BYTES = 2  # tags are found by their words alone, so their pieces are zeros
+_BRIEF = 8  # words: longer texts say something
 _IN_FIELDS = ("session", "session_id")  # where a session is often kept by callers who know no facet for it
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
 
@@ -60,29 +76,30 @@ def entries_of(memories: Iterable[Stored]) -> list[Entry]:
 
 
 def entry_of(stored: Stored) -> Entry:
-    """The entry of a stored memory. Its terms are those of title, content and last the author, so that phrases of the
-    content stand.
+    """The entry of a stored memory. Its terms are those of title, content, author and last the tags, so that phrases of
+    the content stand.
     """
     facets, vector = stored.facets, stored.vector
     content, author, title = facets.get("text") or "", facets.get("author"), facets.get("title")
     said = words.folded(content)
     before = words.folded(title) if title else ()
     behind = words.folded(author) if author else ()
+    tagged = words.folded(" ".join(facets.get("tags") or ()))
     expires_at = facets.get("expires_at")
     return Entry(
         id=stored.id,
         born=stored.born,
         born_at=stored.born_at,
-        terms=words.pack(words.numbered((*before, *said, *behind))),
+        terms=words.pack(words.numbered((*before, *said, *behind, *tagged))),
         session=session_of(facets, stored.owner),
-        marks=_marks(content, facets, tells_time=dates.tell_time(said)),
+        marks=_marks(content, facets, said),
         author=author,
         occurred=facets["occurred_at"] / 1e6,
         expires=None if expires_at is None else expires_at / 1e6,
         importance=facets["importance"],
         vector=None if vector is None else vector.data,
         dimension=0 if vector is None else vector.dimension,
-        pieces=None if vector is None else vector.pieces,
+        pieces=None if vector is None or not vector.pieces else vector.pieces + bytes(_PIECE_BYTES * len(tagged)),
     )
 
 
@@ -107,11 +124,15 @@ def session_of(facets: Facets, owner: Owner) -> int:
     return int.from_bytes(digest, "little", signed=True) or 1
 
 
-def _marks(content: str, facets: Facets, *, tells_time: bool) -> int:
-    """What is said of the text and its speaker in a few bits."""
+def _marks(content: str, facets: Facets, said: Sequence[bytes]) -> int:
+    """What is said of the text and its speaker in a few bits. ``said`` are its words, folded."""
     marks = ASKS if content.rstrip().endswith("?") else 0
-    if tells_time:
+    if dates.tell_time(said):
         marks |= TELLS_TIME
+    if not _CHANGES.isdisjoint(said):
+        marks |= TELLS_CHANGE
+    if len(said) <= _BRIEF and said and all(word in _ACKNOWLEDGES or words.is_stop(word.decode()) for word in said):
+        marks |= SAYS_NOTHING
     role, author = facets.get("role"), facets.get("author")
     for name in (role, author):
         if name is not None and (known := _ROLES.get(name.casefold())):

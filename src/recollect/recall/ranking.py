@@ -18,17 +18,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """What signals weigh, in log-odds, and how the quick ones are weighed for a first look.
-
-    ``knows`` weighs what tells whether a question can be answered here at all: the highest similarity, the highest sum
-    of all signals, and whether it names somebody unheard of.
-    """
+    """What signals weigh, in log-odds, and how the quick ones are weighed for a first look."""
 
     base: float
     weights: Mapping[str, float]
     first: Mapping[str, float]
-    knows_base: float
-    knows: Mapping[str, float]
 
 
 WITH_VECTORS = Model(
@@ -43,6 +37,8 @@ WITH_VECTORS = Model(
             "role": 1.54,
             "opening": 1.44,
             "question": -0.45,
+            "echo": -2.0,
+            "empty": -3.0,
             "when": 1.22,
             "date": 3.02,
             "importance": 0.5,
@@ -62,8 +58,6 @@ WITH_VECTORS = Model(
             "date": 3.70,
         }
     ),
-    knows_base=-10.11,
-    knows=MappingProxyType({"similarity": 4.78, "best": 0.94, "unseen_name": -0.84}),
 )
 WORDS_ALONE = Model(
     base=-3.68,
@@ -75,6 +69,8 @@ WORDS_ALONE = Model(
             "role": 1.36,
             "opening": 1.50,
             "question": -0.38,
+            "echo": -2.0,
+            "empty": -3.0,
             "when": 1.11,
             "date": 2.63,
             "importance": 0.5,
@@ -92,18 +88,13 @@ WORDS_ALONE = Model(
             "date": 3.70,
         }
     ),
-    knows_base=-4.19,
-    knows=MappingProxyType({"best": 0.96, "unseen_name": -1.19}),
 )
 
-KNOWS = 0.185
-"""Below this, a question is taken to be about something that is not in the store."""
-
-MANY = 100
-"""Memories: among fewer, the best of them says little about whether there is an answer."""
-
 LEAST = 0.05
-"""The score below which a hit is none, unless the caller says otherwise."""
+"""The score below which a hit is none, unless the caller says otherwise, or no hit has more."""
+
+FAINTER = 20.0
+"""Where the best score is low, hits are shown down to so small a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +141,13 @@ def similarity(signals: Mapping[str, Array]) -> Scores:
     return Scores(values, {"similarity": values})
 
 
-def knows(signals: Mapping[str, Array], scores: Scores, question: Mapping[str, float], model: Model) -> float:
-    """How likely it is that the candidates hold an answer at all, from 0 to 1.
+def least(scores: Scores) -> float:
+    """The score from which on a hit is shown, where the caller gives no minimum.
 
-    ``question`` says whether it names somebody or something unheard of here (``unseen_name``).
+    >>> least(Scores(np.array([0.98, 0.2]), {})), least(Scores(np.array([0.04, 0.01]), {}))
+    (0.049, 0.002)
     """
-    if not len(scores.values):
-        return 0.0
-    seen = {
-        **question,
-        "similarity": float(signals["similarity"].max()),
-        "best": float(total(scores.parts).max()) - model.base,
-    }
-    odds = model.knows_base + sum(weight * seen.get(name, 0.0) for name, weight in model.knows.items())
-    return float(1 / (1 + np.exp(-odds)))
+    return min(LEAST, float(scores.values.max(initial=0.0)) / FAINTER)
 
 
 _SURE = 500.0  # log-odds beyond any doubt, and within what can be computed

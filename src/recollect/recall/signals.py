@@ -14,7 +14,7 @@ from recollect.recall.arrays import Array, best, spread
 from recollect.recall.calibration import PLAIN, Calibration
 from recollect.recall.candidates import Candidates
 from recollect.recall.conversations import NOBODY
-from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, TELLS_TIME
+from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, SAYS_NOTHING, TELLS_TIME
 from recollect.recall.owner_index import K1, B
 from recollect.text import words
 from recollect.text.dates import DateRange
@@ -27,6 +27,7 @@ _HEARD_BESIDE = 0.6  # what a word counts that a neighbour says
 _PIECES = 65_536
 _LOW_BITS = 0xFFF
 _BEST_OF_CONVERSATION = 3
+_ECHO = 0.6  # a stored question with more of the words than this repeats the one that is asked
 _DAY_S = 86_400.0
 
 DATED = 0.5
@@ -123,6 +124,7 @@ def measure(
         rows = rows[those]
         signals = {name: values[those] for name, values in signals.items()}
     signals["words"] = _coverage(found, rows, times, weights.shares, question)
+    signals["echo"] = _echo(found.marks[rows], signals["words"])
     return Signals(rows, nearest_passages(found, rows, question.vector), signals)
 
 
@@ -322,10 +324,17 @@ def _quick(
         "role": 0.5 * by_user - 0.5 * ((marks & SAID_BY_ASSISTANT) > 0),
         "opening": 1.0 * ((found.before[rows] == NOBODY) & by_user),
         "question": 1.0 * ((marks & ASKS) > 0),
+        "empty": 1.0 * ((marks & SAYS_NOTHING) > 0),
         "when": float(question.asks_when) * ((marks & TELLS_TIME) > 0),
         "date": np.zeros(len(rows), np.float32) if near is None else near[rows],
         "importance": found.importance[rows] - np.float32(0.5),
     }
+
+
+def _echo(marks: Array, heard: Array) -> Array:
+    """How far a stored question repeats the one that is asked: it has its words, but not its answer."""
+    repeated: Array = np.maximum(0, heard - np.float32(_ECHO)) / np.float32(1 - _ECHO)
+    return repeated * ((marks & ASKS) > 0)
 
 
 def _mean_of_best(conversation: Array, sizes: Array, values: Array) -> Array:

@@ -95,7 +95,8 @@ def memories(drafts: Drafts, whose: Owner = ADA) -> list[Stored]:
 
 def terms_of(one: Stored) -> list[int]:
     """The terms that a keyword search looks at."""
-    return words.terms(words.searchable(one.facets["text"], one.facets.get("title"), one.facets.get("author")))
+    said = words.searchable(one.facets["text"], one.facets.get("title"), one.facets.get("author"))
+    return words.terms(f"{said}\n{' '.join(one.facets.get('tags') or ())}")
 
 
 def cosine(one: Vector, other: Vector) -> float:

@@ -36,6 +36,11 @@ class Asked:
     prefixes: tuple[str, ...]
     names: tuple[int, ...]
 
+    @property
+    def literal(self) -> bool:
+        """Whether something is wanted as it is written: a phrase or a prefix."""
+        return bool(self.phrases or self.prefixes)
+
 
 def parse(text: str) -> Asked:
     """Parse a query. Never fails.
@@ -48,7 +53,8 @@ def parse(text: str) -> Asked:
     """
     bare = words.unmarked(text)  # a combining accent must not end a word
     plain, quoted, prefixes = _read(bare)
-    behind = _content_terms(words.words(plain), has_prefixes=bool(prefixes))
+    said = words.words(words.uncontracted(plain)) or words.words(plain)
+    behind = _content_terms(said, has_prefixes=bool(prefixes))
     phrases = (tuple(words.terms(part)) for part in quoted)
     return Asked(
         terms=tuple(behind),

@@ -23,6 +23,9 @@ _STOP = frozenset(
 )
 
 
+_NEGATED = re.compile(r"\b[^\W_]+n['\u2019]t\b", re.IGNORECASE)
+_ENDINGS = re.compile(r"(?<=[^\W_])['\u2019](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
+
 TERM_BYTES = 4
 """The size of a packed term."""
 
@@ -87,6 +90,10 @@ class _Terms(dict[bytes, int]):
 _TERMS = _Terms()
 
 
+STOP_TERMS = frozenset(_TERMS[word.encode()] for word in _STOP)
+"""The terms of stop words."""
+
+
 def term(word: str) -> int:
     """The term of one of the ``words`` of a text.
 
@@ -143,6 +150,18 @@ def asked(query: str) -> Sequence[int]:
     found = words(query)
     content_words = [word for word in found if word not in _STOP]
     return list(dict.fromkeys(_TERMS[word.encode()] for word in content_words or found))
+
+
+def uncontracted(query: str) -> str:
+    """A question without the endings of contractions and possessives, and without negated auxiliaries: none of them
+    says what it is about. Stored texts keep theirs, so that phrases stand.
+
+    >>> uncontracted("What's in Maya's bag that she can't find?")
+    'What in Maya bag that she  find?'
+    """
+    if "'" not in query and "\u2019" not in query:
+        return query
+    return _ENDINGS.sub("", _NEGATED.sub("", query))
 
 
 def searchable(content: str, title: str | None, author: str | None = None) -> str:

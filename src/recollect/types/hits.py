@@ -42,7 +42,8 @@ class Results:
     """The hits of a search, best first; iterable.
 
     ``total`` counts the candidates above the threshold, before the limit was applied. ``semantic`` is false if the
-    search used keywords alone, because there is no embedder or it failed.
+    search used keywords alone, because there is no embedder or it failed. ``known`` says how likely it is, from 0 to 1,
+    that the memories hold an answer at all; it is also given where nothing was shown.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -55,6 +56,7 @@ class Results:
     total: int
     layers: tuple[Layer, ...]
     semantic: bool = True
+    known: float = 1.0
 
     def __repr__(self) -> str:
         best = f": {self.hits[0].score:.2f} {_excerpt(self.hits[0].memory.content)}" if self.hits else ""

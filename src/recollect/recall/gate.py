@@ -1,0 +1,123 @@
+"""The gate: how likely it is that a search found an answer at all.
+
+Judged per memory. A turn of a conversation is judged beside other turns, whose scores contain the signals of their
+conversation; a memory that stands alone has none of these, and a store may hold both. The best of each kind is weighed
+by a logistic of its own, together with the size of the store: among many memories, one is always a little similar. When
+in doubt, hits are shown. The weights are fitted by benchmarks/fit_gate.py: see docs/decisions/032-gate-per-memory.md.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.recall import ranking
+from recollect.recall.arrays import Array
+
+_FEWEST, _MOST = 5, 5_000  # sizes of the stores that the weights were fitted on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What speaks for an answer among memories of one kind.
+
+    ``best`` is the highest sum of signals, in log-odds above the base; ``similarity`` the highest calibrated one;
+    ``size`` the logarithm of the number of memories in sight; ``unseen_name`` is 1 if the question names somebody or
+    something unheard of.
+    """
+
+    best: float
+    similarity: float
+    size: float
+    unseen_name: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logistic:
+    """Weights of the evidence."""
+
+    base: float
+    best: float
+    similarity: float
+    size: float
+    unseen_name: float
+
+    def __call__(self, seen: Evidence) -> float:
+        """The chance of an answer, from 0 to 1."""
+        odds = (
+            self.base
+            + self.best * seen.best
+            + self.similarity * seen.similarity
+            + self.size * seen.size
+            + self.unseen_name * seen.unseen_name
+        )
+        return 1 / (1 + math.exp(-max(-500.0, min(500.0, odds))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """How memories that stand alone and turns of a conversation are judged.
+
+    Below ``least``, a question is taken to be about something that is not in the store.
+    """
+
+    alone: Logistic
+    linked: Logistic
+    least: float
+
+
+WITH_VECTORS = Gate(
+    alone=Logistic(base=-0.62, best=0.47, similarity=3.01, size=-0.38, unseen_name=-2.68),
+    linked=Logistic(base=-2.89, best=0.93, similarity=1.77, size=-0.54, unseen_name=-2.36),
+    least=0.2,
+)
+WORDS_ALONE = Gate(
+    alone=Logistic(base=-3.04, best=1.29, similarity=0.0, size=-0.11, unseen_name=-2.69),
+    linked=Logistic(base=-5.3, best=1.77, similarity=0.0, size=-0.56, unseen_name=-0.73),
+    least=0.05,
+)
+
+
+def evidence(
+    scores: ranking.Scores,
+    signals: Mapping[str, Array],
+    linked: Array,
+    *,
+    memories: int,
+    unseen_name: bool,
+) -> tuple[Evidence | None, Evidence | None]:
+    """The evidence among memories that stand alone, and among ``linked`` ones; none where there are none."""
+    if not len(scores.values):
+        return None, None
+    sums, similar = ranking.total(scores.parts) - scores.parts["base"], signals.get("similarity", np.zeros(len(linked)))
+    size = math.log(min(_MOST, max(_FEWEST, memories)))
+
+    def among(those: Array) -> Evidence | None:
+        if not those.any():
+            return None
+        return Evidence(
+            best=float(sums[those].max()),
+            similarity=float(similar[those].max()),
+            size=size,
+            unseen_name=float(unseen_name),
+        )
+
+    return among(~linked), among(linked)
+
+
+def known(seen: tuple[Evidence | None, Evidence | None], gate: Gate) -> float:
+    """How likely it is that the memories hold an answer, from 0 to 1: the better of the two kinds decides.
+
+    >>> weak = Evidence(best=0.2, similarity=0.0, size=5.0, unseen_name=0.0)
+    >>> strong = Evidence(best=7.0, similarity=0.9, size=5.0, unseen_name=0.0)
+    >>> known((weak, None), WITH_VECTORS) < WITH_VECTORS.least < known((weak, strong), WITH_VECTORS)
+    True
+    >>> known((None, None), WITH_VECTORS)
+    0.0
+    """
+    alone, linked = seen
+    return max(
+        0.0 if alone is None else gate.alone(alone),
+        0.0 if linked is None else gate.linked(linked),
+    )
