@@ -15,7 +15,7 @@ import numpy as np
 from recollect.recall import ranking
 from recollect.recall.arrays import Array
 
-_FEWEST, _MOST = 5, 5_000  # sizes of the stores that the weights were fitted on
+_FEWEST, _MOST = 60, 5_000  # smaller stores are judged as one of 60: otherwise everything is an answer there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
