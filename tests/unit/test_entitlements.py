@@ -10,7 +10,7 @@ import recollect
 from recollect import AgentMemory, View
 from recollect.entitlements import Feature, FeatureName, Plan
 from recollect.errors import ConfigurationError, PlanRestriction, QuotaExceeded
-from recollect.events import Event, MemoryStored, QuotaWarning
+from recollect.events import Event, QuotaWarning
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from recollect.window import ContextWindow
@@ -381,15 +381,6 @@ def test_what_was_stored_already_does_not_warn(opener: Opener) -> None:
     memories.on(QuotaWarning, warned.append)
     view.add("x" * 900, key="k")
     assert warned == []
-
-
-def test_usage_is_not_asked_for_if_nobody_listens() -> None:
-    store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None, plan=small()) as memories:
-        stop = memories.on(MemoryStored, lambda _: None)
-        memories.view(user="ada").add("x" * 900)
-        assert store.calls["usage"] == 0
-        stop()
 
 
 # -- opening --------------------------------------------------------------------------------------

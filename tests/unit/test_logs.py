@@ -30,7 +30,7 @@ from recollect.stores.jsonl.locks import Lock
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
 from tests.unit.lock_holders import AT_ONCE, other_process
-from tests.unit.stand_ins import HandClock, Opener, Switched
+from tests.unit.stand_ins import ONCE, HandClock, Opener, Switched
 from tests.unit.workload import PLANTED, everything
 
 LOG = logging.getLogger("recollect")
@@ -119,7 +119,7 @@ def test_a_database_that_was_opened_before_can_be_followed(lines: io.StringIO) -
 def test_trouble_with_the_store_is_told_at_its_level(lines: io.StringIO) -> None:
     LOG.setLevel(logging.INFO)
     store = FaultyStore(RamStore())
-    memories = recollect.open(store=store, embedder=None)
+    memories = recollect.open(store=store, embedder=None, retry=ONCE)
     view = memories.view(user="ada")
     for error in (StoreBusy("busy"), StoreCorrupt("bad"), StoreError("the disk failed"), StoreFull("full")):
         store.fail("count", error)
@@ -323,7 +323,7 @@ def _session_lines() -> None:
     with recollect.open("ram:", embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         session = sessions.create("monday", config={"limit_bytes": 1_000})
-        session.view.forget(session.view.add("x" * 600).id)
+        session.view.add("x" * 600, importance=0)
         session.view.add("y" * 600)
         session.close()
         session.reopen()
