@@ -293,7 +293,7 @@ def close_and_check(path: Path, clock: StoryClock) -> None:
         say(", ".join(f"{count} {kind}" for kind, count in stats.by_type.items()))
         expect(stats.active == 7, "all seven memories survived closing")
         diagnosis = memories.doctor()
-        say(f"doctor checked {', '.join(diagnosis.checks)}")
+        say(f"doctor checked {', '.join(diagnosis.checks[:8])} and {len(diagnosis.checks) - 8} more")
         say(f"verdict: {'healthy' if diagnosis.healthy else diagnosis.findings}")
         facts = diagnosis.facts
         say(f"schema {facts['schema']}, SQLite {facts['sqlite']}, durability {facts['durability']}")

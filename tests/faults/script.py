@@ -19,9 +19,14 @@ import recollect
 from recollect import logs
 from recollect.memories.database import Memories
 from recollect.memories.view import View
+from recollect.settings import RetryPolicy
 from recollect.stores.sqlite import SqliteStore, connections, schema
 from recollect.text import words
 from recollect.transfer import comparison
+
+ONCE = RetryPolicy(attempts=1)
+"""What fails is told at once: these tests are about the failures themselves."""
+
 
 BATCH = 8
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "kelp", "maple")
@@ -83,7 +88,7 @@ def tell_failed(error: BaseException, key: str = "") -> None:
 
 def add_forever(database: str, prefix: str) -> None:
     """Write until killed."""
-    with recollect.open(database, embedder=None) as memories:
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
         tell("ready")
         number = 0
@@ -97,7 +102,7 @@ def add_forever(database: str, prefix: str) -> None:
 
 def add_some(database: str, prefix: str, count: str = "4") -> None:
     """Write a few, one at a time."""
-    with recollect.open(database, embedder=None) as memories:
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
         for number in range(int(count)):
             tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
 
@@ -105,7 +110,7 @@ def add_some(database: str, prefix: str, count: str = "4") -> None:
 def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
     """When told to begin, write until the plan refuses."""
     plan = recollect.entitlements.Plan(name="Small", features=["long_term_memory"], limit_bytes=int(limit_bytes))
-    with recollect.open(database, embedder=None, plan=plan) as memories:
+    with recollect.open(database, embedder=None, plan=plan, retry=ONCE) as memories:
         view, number = view_of(memories), 0
         tell("ready")
         sys.stdin.readline()
@@ -119,7 +124,7 @@ def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
 
 def add_batch(database: str, prefix: str) -> None:
     """Write several in one transaction."""
-    with recollect.open(database, embedder=None) as memories:
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
         tell_added(view_of(memories).add_many(batch(prefix)))
 
 
@@ -127,7 +132,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
     """Write a few; tell of each failure and try it once more at the end, in this same process."""
     failed: list[str] = []
     try:
-        with recollect.open(database, embedder=None) as memories:
+        with recollect.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
             tell("ready")
             for number in range(6):
@@ -149,7 +154,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
 def erase(database: str, prefix: str) -> None:
     """Forget the oldest memory for good."""
     try:
-        with recollect.open(database, embedder=None) as memories:
+        with recollect.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
             oldest = view.list(sort_by="oldest", limit=1).memories[0]
             tell("erasing", key=oldest.key)
@@ -168,7 +173,7 @@ def erase_and_add(database: str, prefix: str) -> None:
 
 
 def _erase_and_add(database: str, prefix: str) -> None:
-    with recollect.open(database, embedder=None) as memories:
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
         oldest = view.list(sort_by="oldest", limit=1).memories[0]
         try:
@@ -188,12 +193,12 @@ def _erase_and_add(database: str, prefix: str) -> None:
 
 def checkpoint(database: str, prefix: str) -> None:
     """Move the write-ahead log into the file, as closing does."""
-    recollect.open(database, embedder=None).close()
+    recollect.open(database, embedder=None, retry=ONCE).close()
 
 
 def leave_log(database: str, prefix: str) -> None:
     """Write, and end without closing: the write-ahead log stays behind."""
-    memories = recollect.open(database, embedder=None)
+    memories = recollect.open(database, embedder=None, retry=ONCE)
     for number in range(20):
         tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
     os._exit(0)
@@ -210,7 +215,7 @@ def migrate(database: str, target: str) -> None:
 def write_with_threads(database: str, prefix: str, threads: str, seconds: str) -> None:
     """Add, change and forget from several threads for a while."""
     deadline = time.monotonic() + float(seconds)
-    with recollect.open(database, embedder=None) as memories:
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
 
         def work(name: str) -> None:
@@ -248,7 +253,7 @@ def follow(database: str, prefix: str) -> None:
 
     threading.Thread(target=wait_for_end, daemon=True).start()
     try:
-        with recollect.open(database, embedder=None) as memories:
+        with recollect.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
             tell("ready")
             after, last = None, False
@@ -293,7 +298,7 @@ def as_nobody(database: str, prefix: str) -> None:
         os.setgid(65534)
         os.setuid(65534)
     try:
-        memories = recollect.open(database, embedder=None)
+        memories = recollect.open(database, embedder=None, retry=ONCE)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
         tell_failed(error, "open")
         return

@@ -223,6 +223,7 @@ def test_a_file_that_may_only_be_read(commons: Path) -> None:
     assert database.read_bytes() == before
     for side in ("-wal", "-shm"):
         database.with_name(database.name + side).unlink(missing_ok=True)
+    commons.chmod(0o755)  # a folder that everybody may write is a finding
     database.chmod(0o600)
     assert_sound(database, known)
 

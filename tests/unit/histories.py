@@ -49,10 +49,13 @@ class Life:
         return self.view(person), id
 
 
-def _add(person: int, content: str, fields: dict[str, Any]) -> Step:
+def _add(person: int, content: str, fields: dict[str, Any], lasting: timedelta | None) -> Step:
+    """Lasting from then on: an expiry that is over already would be refused."""
+
     def step(life: Life) -> None:
+        expiry = {} if lasting is None else {"expires_at": life.clock.time + lasting}
         with suppress(Conflict):
-            life.ids.append((person, life.view(person).add(content, **fields).id))
+            life.ids.append((person, life.view(person).add(content, **fields, **expiry).id))
 
     return step
 
@@ -96,12 +99,12 @@ def steps() -> st.SearchStrategy[list[Step]]:
             "key": st.sampled_from(KEYS),
             "tags": st.sampled_from([["a"], ["a", "b.c"]]),
             "metadata": st.sampled_from([{"n": 1}, {"n": 1.0}, {"n": True, "l": [None]}]),
-            "expires_at": st.sampled_from([START + timedelta(seconds=5), END + timedelta(days=1)]),
             "occurred_at": st.just(START - timedelta(days=400)),
         },
     )
     words = st.sampled_from(WORDS)
-    add = st.builds(_add, st.integers(0, len(PEOPLE) - 1), words, fields)
+    lasting = st.sampled_from([None, None, timedelta(seconds=5), END - START + timedelta(days=1)])
+    add = st.builds(_add, st.integers(0, len(PEOPLE) - 1), words, fields, lasting)
     on = st.one_of(
         words.map(lambda text: lambda view, id: view.update(id, content=text)),
         st.just(lambda view, id: view.update(id, importance=0.9, add_tags=["seen"])),

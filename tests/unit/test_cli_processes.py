@@ -323,7 +323,7 @@ def test_shells_complete_commands_options_and_values(folder: Path) -> None:
 def test_shells_complete_ids_tags_and_sessions(folder: Path) -> None:
     [id, gone] = remember(folder, "Likes tea", "Lives in Rome", tags=["drinks.hot"])
     with recollect.open(folder / "memory.db") as memories:
-        view = memories.view(user="default")
+        view = memories._view(recollect.Identity(user="default"))
         view.forget(gone)
         view.sessions.create("monday")
         view.sessions.create("tuesday")

@@ -183,7 +183,9 @@ def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a database")
     assert "cellar" in refused(tmp_path / "source.db", "cellar:x", ConfigurationError).message
     refused(tmp_path / "source.db", tmp_path / "notes.txt", recollect.errors.NotAStore)
-    refused(tmp_path / "source.db", tmp_path / "no" / "folder.db", recollect.errors.StoreReadOnly)
+    for nowhere in (tmp_path / "no" / "folder.db", f"jsonl:{tmp_path}/no/deep/folder"):
+        refused(tmp_path / "source.db", nowhere, recollect.errors.StoreReadOnly)
+        assert not (tmp_path / "no").exists()
     recollect.open(tmp_path / "newer.db").close()
     with closing(sqlite3.connect(tmp_path / "newer.db")) as newer:
         newer.execute("PRAGMA user_version = 999")
@@ -191,7 +193,7 @@ def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
     refused(tmp_path / "newer.db", tmp_path / "target.db", recollect.errors.SchemaTooNew)
 
 
-@pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/new/deep/target", "jsonl:{0}/configured"])
+@pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/target", "jsonl:{0}/configured"])
 def test_a_conversion_that_copied_nothing_leaves_nothing_behind(source: Store, tmp_path: Path, url: str) -> None:
     (tmp_path / "configured").mkdir()
     (tmp_path / "configured" / "config.json").write_text("{}")

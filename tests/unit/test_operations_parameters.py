@@ -119,6 +119,7 @@ def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> N
         "config": "the nearest recollect.toml",
     }
     configured = {"embedder": "embedder.name", "plan": "plan.name", "durability": "database.durability"}
+    elsewhere["retry"] = "the section [retry] of recollect.toml"
     taken = set(inspect.signature(recollect.open).parameters)
     assert set(elsewhere) <= taken
     assert taken - set(elsewhere) == set(configured)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import recollect
 from recollect import Memories, NewMemory, View
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.engine.circuit_breaker import LONGEST_PAUSE_S
 from recollect.errors import NotFound
 from recollect.indexes.ram import IMAGE_ROWS
 from recollect.lifecycle import decay
@@ -146,13 +147,14 @@ def test_what_may_not_be_seen_takes_no_places_away(opener: Opener, clock: HandCl
 
 
 @pytest.mark.req("L4")
-def test_what_has_no_vector_takes_no_places_away_and_is_found_by_its_words(opener: Opener) -> None:
+def test_what_has_no_vector_takes_no_places_away_and_is_found_by_its_words(opener: Opener, clock: HandClock) -> None:
     embedder = Switched()
-    view = opener(embedder=embedder).view(user="ada")
+    view = opener(clock=clock, embedder=embedder).view(user="ada")
     embedded = [view.add(f"green tea and {thing}").content for thing in ("cake", "bread", "honey")]
     embedder.error = ConnectionError("down")
     view.add_many([f"green tea number {number}" for number in range(200)])
     embedder.error = None
+    clock.forward(seconds=LONGEST_PAUSE_S)  # until then it is left alone
     hits = view.search("green tea", limit=3, min_score=0, ranking="similarity").hits
     assert sorted(contents(hits)) == sorted(embedded)
     by_words = view.search("number 77", min_score=0).hits

@@ -103,7 +103,15 @@ def _assert_usable(database: Path) -> None:
         assert _words(view, "honey") == ["Porridge with honey still"]
         assert next(iter(view.search("habits"))).memory.content == "Porridge with honey still"  # by its title
         assert view.forget(old.id, permanent=True)
+        # In doubt the gate shows what is near; what was erased is not even among all that there is.
+        left = view.search("tea", limit=50, min_score=0)
+        assert [hit.memory.content for hit in left if hit.memory.id == old.id or "tea" in hit.memory.content] == []
+        assert len(left) == view.count()
+        assert memories.doctor().findings == ()
+    with recollect.open(database, embedder=None) as memories:  # by words alone
+        view = memories.view(user="ada", project="api")
         assert _words(view, "tea") == []
+        assert _words(view, "cake") == ["Ada likes cake still"]
         assert memories.doctor().findings == ()
 
 
