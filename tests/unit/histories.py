@@ -53,9 +53,9 @@ def _add(person: int, content: str, fields: dict[str, Any], lasting: timedelta |
     """Lasting from then on: an expiry that is over already would be refused."""
 
     def step(life: Life) -> None:
-        expiry = {} if lasting is None else {"expires_at": life.clock.time + lasting}
+        expires_at = None if lasting is None else life.clock.time + lasting
         with suppress(Conflict):
-            life.ids.append((person, life.view(person).add(content, **fields, **expiry).id))
+            life.ids.append((person, life.view(person).add(content, expires_at=expires_at, **fields).id))
 
     return step
 
