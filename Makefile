@@ -17,7 +17,7 @@ DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check lint bench bench-aio bench-facts bench-jsonl bench-quality bench-speed bench-working faults docs constraints clean
+.PHONY: demo test check lint bench bench-aio bench-jsonl bench-postgres bench-quality bench-speed bench-working faults docs constraints clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py
@@ -41,16 +41,15 @@ bench: $(VENV)/.dev
 bench-aio: $(VENV)/.dev
 	$(BIN)/python benchmarks/aio.py
 
-# Questions about short facts; see benchmarks/facts.py. BENCH_ARGS goes to the command.
-bench-facts: $(VENV)/.dev
-	$(BIN)/python benchmarks/facts.py $(BENCH_ARGS)
-
 bench-jsonl: $(VENV)/.dev
 	$(BIN)/python benchmarks/jsonl.py $(BENCH_ARGS)
 
-# DATA is the folder with LoCoMo and LongMemEval; see docs/benchmarks.md. BENCH_ARGS goes to the command.
+bench-postgres: $(VENV)/.dev
+	$(BIN)/python benchmarks/postgres.py $(BENCH_ARGS)
+
+# Every kind of memory; DATA, if given, is the folder with LoCoMo and LongMemEval: see docs/benchmarks.md. BENCH_ARGS
+# goes to the command.
 bench-quality: $(VENV)/.dev
-	@test -n "$(DATA)" || { echo "make bench-quality DATA=folder-with-the-benchmarks" >&2; exit 1; }
 	$(BIN)/python benchmarks/quality.py $(DATA) $(BENCH_ARGS)
 
 bench-speed: $(VENV)/.dev
@@ -66,7 +65,7 @@ docs: $(VENV)/.runtime
 	$(BIN)/python tools/requirements_table.py
 	$(BIN)/python tools/verbs_reference.py
 	$(BIN)/python tools/settings_reference.py
-	$(BIN)/python tools/library_reference.py
+	$(BIN)/python -m tools.library_reference
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of
 # every file of each release. The last line refuses a result that names a host or a path.

@@ -1,7 +1,9 @@
-"""How well search finds what was said: LoCoMo and LongMemEval through the public API, with the product's defaults.
+"""How well search finds what it was told: every kind of memory, through the public API, with the product's defaults.
 
-    make bench-quality DATA=/a/folder                    # or: python benchmarks/quality.py /a/folder
-    python benchmarks/quality.py /a/folder --embedder module:Class --reranker module:Class
+    make bench-quality                                   # the sets of benchmarks/data; or: python benchmarks/quality.py
+    make bench-quality DATA=/a/folder                    # and LoCoMo and LongMemEval from there
+    python benchmarks/quality.py --embedder bge          # or none, or module:Class; --reranker likewise
+    python benchmarks/quality.py --without all           # the order without each signal in turn
 
 The folder holds `locomo*.json` and `longmemeval_s*.json`, as published or gzipped. Each turn of a conversation becomes
 one memory; each question is asked as it stands, with its date where the benchmark gives one. No model but the embedder
@@ -26,9 +28,10 @@ import recollect
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a script, it knows its own folder only
 
-from benchmarks import quality_report
+from benchmarks import kinds, quality_report
 from benchmarks.quality_data import LOCOMO, LONGMEMEVAL, Haystack, Question, Turn, load
 from benchmarks.quality_metrics import Answer, Asked, knowing, latency, quality
+from benchmarks.quality_report import KINDS
 
 FOREIGN = {LOCOMO: 40, LONGMEMEVAL: 5}
 """Foreign questions: so many of each other conversation; so many per haystack, where each has but one of its own."""
@@ -94,6 +97,7 @@ def ask(subject: Subject, question: Question, *, default: bool = False) -> Answe
         sessions=tuple(turn.session for turn in turns),
         score=results.hits[0].score if results.hits else 0.0,
         milliseconds=milliseconds,
+        scores=tuple(hit.score for hit in results),
     )
 
 
@@ -180,28 +184,52 @@ def configured(embedder: str, reranker: str | None, limit: int | None) -> Setup:
     return Setup(f"{embedder}{second}{f' (first {limit})' if limit else ''}", options)
 
 
+def of_kinds(folder: Path | None, setup: Setup, without: str | None, *, misses: bool) -> dict[str, Any]:
+    """The figures of the sets of every kind; without a signal, or each of them in turn, those of the order alone."""
+    haystacks = load(folder, LOCOMO) if folder else []
+    turns = [turn.text for one in haystacks for turn in one.turns]
+    if without:
+        chosen = kinds.signals() if without == "all" else [without]
+        return {"ablation": kinds.ablated(turns, [None, *chosen], **setup.options)}
+    found = kinds.outcomes(turns, **setup.options)
+    if misses:
+        print("\n".join(kinds.misses(found)), file=sys.stderr)
+    others = f"{len(turns):,} turns of LoCoMo, then made-up sentences" if turns else "made-up sentences"
+    return {"others": others} | kinds.measure(found)
+
+
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where the files of the benchmarks are")
+    parser.add_argument("folder", type=Path, nargs="?", help="where the files of LoCoMo and LongMemEval are")
     parser.add_argument(
         "--embedder", default="default", help="default, none, a name that open() knows, or module:Class"
     )
     parser.add_argument("--reranker", nargs="?", const=RERANKER, help="look again: ours, or module:Class")
-    parser.add_argument("--only", choices=[LOCOMO, LONGMEMEVAL], help="one of the two benchmarks")
+    parser.add_argument("--only", choices=[KINDS, LOCOMO, LONGMEMEVAL], help="one of the benchmarks")
+    parser.add_argument("--without", metavar="SIGNAL", help="rank the kinds without a signal; all: each in turn")
+    parser.add_argument("--misses", action="store_true", help="list the questions without an answer in the first three")
     parser.add_argument("--order-only", action="store_true", help="no thresholds and no foreign questions")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), help="where the page goes")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON and write no page")
     parser.add_argument("--limit", type=int, help="only the first so many haystacks, for a quick look")
     parser.add_argument("--dump", type=Path, help="write what every score was made of into this file, as JSON lines")
     arguments = parser.parse_args()
     setup = configured(arguments.embedder, arguments.reranker, arguments.limit)
-    benchmarks = [arguments.only] if arguments.only else [LOCOMO, LONGMEMEVAL]
-    with ExitStack() as stack:
-        if arguments.dump:
-            setup = replace(setup, dump=stack.enter_context(arguments.dump.open("w", encoding="utf-8")))
-        setup = replace(setup, order_only=arguments.order_only)
-        figures = measure(arguments.folder, setup, benchmarks, arguments.limit)
-    print(quality_report.update(arguments.out, setup.name, figures))
+    benchmarks = [one for one in (KINDS, LOCOMO, LONGMEMEVAL) if arguments.only in (None, one)]
+    figures: dict[str, Any] = {}
+    if KINDS in benchmarks:
+        figures[KINDS] = of_kinds(arguments.folder, setup, arguments.without, misses=arguments.misses)
+    if arguments.folder and not arguments.without:
+        with ExitStack() as stack:
+            if arguments.dump:
+                setup = replace(setup, dump=stack.enter_context(arguments.dump.open("w", encoding="utf-8")))
+            setup = replace(setup, order_only=arguments.order_only)
+            figures |= measure(arguments.folder, setup, [one for one in benchmarks if one != KINDS], arguments.limit)
+    if arguments.json:
+        print(json.dumps(quality_report.plain(figures), indent=1, ensure_ascii=False))
+    else:
+        print(quality_report.update(arguments.out, setup.name, figures))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks import kinds
 from benchmarks.quality_data import LONGMEMEVAL, Question
 
 DEPTHS = (5, 10, 25, 50)
@@ -21,6 +22,12 @@ class Answer:
     sessions: tuple[str, ...]
     score: float
     milliseconds: float
+    scores: tuple[float, ...] = ()
+
+    @property
+    def pairs(self) -> list[tuple[float, bool]]:
+        """The scores of the first ten hits, and whether each is an answer."""
+        return [(score, turn in self.question.turns) for score, turn in zip(self.scores, self.turns, strict=False)][:10]
 
 
 def recall(gold: frozenset[str], ranked: Sequence[str], depth: int) -> float:
@@ -116,6 +123,9 @@ def knowing(asked: Asked) -> dict[str, float]:
         "foreign questions left empty": mean(not one.turns for one in asked.foreign_default),
         "adversarial questions left empty": mean(
             not one.turns for one in asked.own_default if one.question.adversarial
+        ),
+        "calibration error": kinds.calibration_error(
+            [pair for one in asked.own_default if _answerable(one) for pair in one.pairs]
         ),
         "AUC against foreign": auc([one.score for one in answerable], [one.score for one in asked.foreign]),
         "AUC against adversarial": auc([one.score for one in answerable], [one.score for one in adversarial]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -63,7 +64,6 @@ def take_turn(me: AgentMemory, said: str, number: int) -> None:
     answer = model(prompt.messages())
     me.context.add("assistant", answer)
 
-    session = me.long_term.identity.session
     turns = (("Ada", "user", said), ("Bot", "assistant", answer))
     me.long_term.add_many(
         NewMemory(
@@ -72,14 +72,14 @@ def take_turn(me: AgentMemory, said: str, number: int) -> None:
             type="conversation",
             author=author,
             role=role,
-            key=f"{session}/{number}/{role}",  # a turn that is sent twice is stored once
+            key=f"{me.long_term.identity.session}/{number}/{role}",  # a turn that is sent twice is stored once
         )
         for author, role, content in turns
     )
-
     receipt = prompt.receipt
     recalled = [placed.id for placed in receipt.included if placed.part == "recalled"]
-    left_out = ", ".join(f"one left out ({one.reason.value})" for one in receipt.left_out) or "none left out"
+    reasons = Counter(one.reason.value for one in receipt.left_out)
+    left_out = ", ".join(f"{'one' if n == 1 else n} left out ({why})" for why, n in reasons.items()) or "none left out"
     print(f"  Ada: {said}\n  Bot: {answer}")
     print(f"       [{receipt.total_tokens} of {receipt.budget_tokens} tokens, {len(recalled)} recalled, {left_out}]")
     for memory in me.long_term.get_many(recalled).values():

@@ -64,7 +64,7 @@ def serve(memories: Memories) -> None:
             print(f"  {customer}: {question:<32} {answer(view, question)}")
     ada, bob = desk(memories, "ada"), desk(memories, "bob")
     [secret] = bob.list(filter={"content_contains": ADDRESS})
-    print(f"  ada searches for the gnome:  {[hit.memory.content for hit in ada.search('garden gnome')]}")
+    print(f"  ada searches for the gnome:  {[hit.memory.content for hit in ada.search('garden gnome', min_score=0.5)]}")
     print(f"  ada presents the id of his:  {ada.get(secret.id)}; to erase it: {ada.forget(secret.id, permanent=True)}")
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+
+from tools.postgres_server import PostgresServer, ServerMissing
 
 # Fault tests start processes one after another, each with a time limit of its own; with --long very many.
 FAULTS = Path(__file__).parent / "faults"
@@ -59,6 +61,28 @@ def absent() -> Callable[[str], NoReturn]:
 def require_tool() -> Callable[[str], str]:
     """Call it with the name of a program to get its path; without it the test cannot run."""
     return _require_tool
+
+
+@pytest.fixture(scope="session")
+def postgres_server(absent: Callable[[str], NoReturn]) -> Iterator[PostgresServer]:
+    """A PostgreSQL server for all tests of this process; new databases have pgvector. Not to be stopped by tests."""
+    try:
+        server = PostgresServer()
+    except ServerMissing as error:
+        absent(str(error))
+    try:
+        server.execute("CREATE EXTENSION vector", "template1")
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A PostgreSQL database that is empty and the test's own."""
+    url = postgres_server.create()
+    yield url
+    postgres_server.drop(url)
 
 
 def _absent(reason: str) -> NoReturn:

@@ -72,7 +72,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "recollect").rglob("*.py")}
     assert modules <= set(names)
     assert "recollect/py.typed" in names
-    assert f"{info}/licenses/LICENSE" in names
+    assert {f"{info}/licenses/LICENSE", f"{info}/licenses/NOTICE"} <= set(names)
+    assert {f"recollect/embedders/word_table_1/{name}" for name in ("rows.bin", "words.txt")} <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".db")]
 
 

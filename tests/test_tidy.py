@@ -249,6 +249,36 @@ def no_stopwatches(source: Source) -> Iterator[str]:
 Rule = Callable[[Source], Iterator[str]]
 SOURCES = ("src/recollect",)
 EVERYTHING = ("src/recollect", "tests", "tools", "examples", "benchmarks")
+UNSAFE_MODULES = frozenset({"cloudpickle", "dill", "jsonpickle", "marshal", "pickle", "shelve"})
+UNSAFE_CALLS = frozenset({"__import__", "compile", "eval", "exec"})
+# Loaders that run what they read, unless they are told not to; and a name for a file that somebody else may take first.
+UNSAFE_METHODS = frozenset({"yaml.load", "yaml.load_all", "yaml.unsafe_load", "torch.load", "joblib.load"})
+UNSAFE_METHODS |= {"tempfile.mktemp", "os.system", "os.popen"}
+UNSAFE_ARGUMENTS = frozenset({"allow_pickle", "shell"})
+
+
+def no_unsafe_loaders(source: Source) -> Iterator[str]:
+    """What is read is never run: no pickles, no evaluated text, no shell."""
+    for node in ast.walk(source.tree):
+        for name in _imported(node):
+            if name.split(".")[0] in UNSAFE_MODULES:
+                yield f"line {node.lineno} imports {name}"  # type: ignore[attr-defined]
+    for node in nodes(source, ast.Call):
+        called = ast.unparse(node.func)
+        if called in UNSAFE_CALLS | UNSAFE_METHODS or called.removeprefix("builtins.") in UNSAFE_CALLS:
+            yield f"line {node.lineno} calls {called}"
+        for one in node.keywords:
+            told = called.startswith("subprocess.") or one.arg != "shell"
+            if told and one.arg in UNSAFE_ARGUMENTS and ast.unparse(one.value) != "False":
+                yield f"line {node.lineno} passes {one.arg}"
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
 RULES: dict[Rule, tuple[str, ...]] = {
     short_modules: EVERYTHING,
     short_functions: SOURCES,
@@ -259,6 +289,7 @@ RULES: dict[Rule, tuple[str, ...]] = {
     no_global_state: SOURCES,
     pure_logic: SOURCES,
     sole_importers: SOURCES,
+    no_unsafe_loaders: SOURCES,
     no_stopwatches: ("tests",),
 }
 
@@ -415,6 +446,18 @@ SAMPLES = [
     Sample(pure_logic, "x = dt.date.today()", path=PACKAGE + "window.py"),
     Sample(pure_logic, "from datetime import time", path=PACKAGE + "decay.py", good=True),
     Sample(pure_logic, "import time", path=PACKAGE + "stores/decay.py", good=True),
+    Sample(no_unsafe_loaders, "import pickle"),
+    Sample(no_unsafe_loaders, "def f():\n  from marshal import loads"),
+    Sample(no_unsafe_loaders, "import os, shelve"),
+    Sample(no_unsafe_loaders, "x = eval(text)"),
+    Sample(no_unsafe_loaders, "exec(code, {})"),
+    Sample(no_unsafe_loaders, "m = __import__(name)"),
+    Sample(no_unsafe_loaders, "yaml.load(text, Loader=Loader)"),
+    Sample(no_unsafe_loaders, "np.load(path, allow_pickle=True)"),
+    Sample(no_unsafe_loaders, "subprocess.run(line, shell=flag)"),
+    Sample(no_unsafe_loaders, "path = tempfile.mktemp()"),
+    Sample(no_unsafe_loaders, "np.load(path, allow_pickle=False)", good=True),
+    Sample(no_unsafe_loaders, "re.compile(text)\nyaml.safe_load(text)\nconnection.exec(sql)", good=True),
     Sample(sole_importers, "import msgspec"),
     Sample(sole_importers, "def f():\n  from apsw.ext import x", path=PACKAGE + "stores/ram.py"),
     Sample(sole_importers, "import apsw", path=PACKAGE + "stores/sqlite_old.py"),

@@ -11,6 +11,8 @@
     │   └── LimitReached                       LIMIT_REACHED
     ├── NotFound (LookupError)                 MEMORY_NOT_FOUND
     ├── Conflict                               CONFLICT
+    ├── Held (PermissionError)                 HELD
+    ├── UpkeepRefused                          UPKEEP_REFUSED
     ├── NotACopy                               NOT_A_COPY
     ├── Unauthorized (PermissionError)         UNAUTHORIZED
     ├── PlanRestriction (PermissionError)      PLAN_RESTRICTION
@@ -21,6 +23,8 @@
     ├── RateLimited                            RATE_LIMITED       retryable
     ├── ScopeDisposed (RuntimeError)           SCOPE_DISPOSED
     ├── PositionLost                           POSITION_LOST
+    ├── KeyUnavailable                         KEY_UNAVAILABLE
+    ├── Tampered                               TAMPERED
     ├── Unsupported (NotImplementedError)      UNSUPPORTED
     └── StoreError (OSError)                   PROVIDER_ERROR     retryable
         ├── StoreBusy (TimeoutError)           STORE_BUSY         retryable
@@ -160,6 +164,26 @@ class Conflict(RecollectError):
     code = "CONFLICT"
 
 
+class Held(RecollectError, PermissionError):
+    """A memory that is held was to be erased; ``details`` has the ``hold``. Nothing was erased.
+
+    >>> Held("memory 'x' is held: case 17", details={"hold": "h1"}).details["hold"]
+    'h1'
+    """
+
+    code = "HELD"
+
+
+class UpkeepRefused(RecollectError):
+    """A run of upkeep would take too much at once, or its clock is doubtful; nothing was taken.
+
+    >>> UpkeepRefused("the run would take 80 % of the memories of user ada").code
+    'UPKEEP_REFUSED'
+    """
+
+    code = "UPKEEP_REFUSED"
+
+
 class NotACopy(RecollectError):
     """The target of a conversion is not a copy of the source; ``details`` has the first memory that differs.
 
@@ -264,6 +288,27 @@ class PositionLost(RecollectError):
     """
 
     code = "POSITION_LOST"
+
+
+class KeyUnavailable(RecollectError):
+    """The key that something is encrypted with is not there: no keyring was given, it is another one, its master key is
+    wrong or missing, or the key was destroyed. ``details`` has the ``key_id``, where it is known.
+
+    >>> KeyUnavailable("there is no key 'k1' of user ada", details={"key_id": "k1"}).code
+    'KEY_UNAVAILABLE'
+    """
+
+    code = "KEY_UNAVAILABLE"
+
+
+class Tampered(RecollectError):
+    """Something encrypted does not fit its key and its place: it was altered, damaged or moved from elsewhere.
+
+    >>> Tampered("version 2 of memory 'x' was altered").code
+    'TAMPERED'
+    """
+
+    code = "TAMPERED"
 
 
 class Unsupported(RecollectError, NotImplementedError):

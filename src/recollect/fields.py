@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from recollect import validation
-from recollect.types import KnowledgePointer, MemoryType, Owner, Source, State, Vector
+from recollect.types import AccessPolicy, Fact, KnowledgePointer, MemoryType, Owner, Source, State, Vector
 from recollect.types.bounds import UNBOUNDED, Bounds, Property
-from recollect.types.memory import DEFAULT_IMPORTANCE
+from recollect.types.memory import DEFAULT_IMPORTANCE, DEFAULT_TRUST
 
 COUNT_MAX = 2**53 - 1
 """The largest whole number that every program that reads JSON keeps exactly."""
@@ -94,7 +94,7 @@ _SET_BY_CALLERS = (
     MemoryField(
         name="content",
         kind=str,
-        description="The text to remember.",
+        description="What to remember: a text, or a JSON object, which is searched by its text.",
         bounds=CONTENT,
         check=validation.content,
         default=...,
@@ -158,6 +158,14 @@ _SET_BY_CALLERS = (
     _unit("relevance", "How relevant the memory is, from 0 to 1."),
     _unit("decay_factor", "How much of the memory has faded, from 0 to 1."),
     MemoryField(
+        name="sensitive",
+        kind=bool | None,
+        description="Whether the memory is sensitive: encrypted, where there are keys. By default, its text decides.",
+        check=partial(validation.optional_flag, "sensitive"),
+        compared=False,
+        stored=Stored.FACET,
+    ),
+    MemoryField(
         name="source",
         kind=Source | None,
         description="Where the memory came from.",
@@ -173,6 +181,14 @@ _SET_BY_CALLERS = (
         clearable=True,
     ),
     MemoryField(
+        name="access_policy",
+        kind=AccessPolicy | None,
+        description="Who may read the memory, among those who may read its layer; by default, all of them.",
+        check=validation.access_policy,
+        clearable=True,
+        stored=Stored.FACET,
+    ),
+    MemoryField(
         name="references",
         kind=tuple[str, ...],
         description="Ids of the memories that this one refers to.",
@@ -185,10 +201,47 @@ _SET_BY_CALLERS = (
     MemoryField(
         name="key",
         kind=str | None,
-        description="A key that makes adding idempotent: the same key and content are stored once.",
+        description="A key, unique per owner: adding the same again stores nothing, put changes the memory.",
         bounds=LINE,
         check=partial(validation.optional_line, "key"),
         changeable=False,
+        compared=False,
+        stored=Stored.FACET,
+    ),
+    MemoryField(
+        name="fact",
+        kind=Fact | None,
+        description="What the memory states: subject, predicate and object, and when it holds.",
+        check=validation.fact,
+        changeable=False,
+        stored=Stored.FACET,
+    ),
+    MemoryField(
+        name="supersedes",
+        kind=tuple[str, ...],
+        description="Ids of the memories that this one replaces.",
+        bounds=REFERENCES,
+        check=partial(validation.references, field="supersedes"),
+        default=(),
+        changeable=False,
+        compared=False,
+    ),
+    MemoryField(
+        name="derived_from",
+        kind=tuple[str, ...],
+        description="Ids of the memories that this one was made from; an update adds to them.",
+        bounds=REFERENCES,
+        check=partial(validation.references, field="derived_from"),
+        default=(),
+        stored=Stored.FACET,
+    ),
+    MemoryField(
+        name="trust",
+        kind=float,
+        description="How far the source can be trusted, from 0 to 1; it follows from the source, and can be lowered.",
+        bounds=UNIT,
+        check=partial(validation.unit, "trust"),
+        default=DEFAULT_TRUST,
         compared=False,
         stored=Stored.FACET,
     ),
@@ -217,6 +270,12 @@ _SET_BY_CALLERS = (
 
 _SET_BY_THE_ENGINE = (
     MemoryField(name="id", kind=str, description="The id of the memory.", bounds=ID, default=..., stored=Stored.FACET),
+    MemoryField(
+        name="data",
+        kind=Mapping[str, Any] | None,
+        description="The JSON object that was given as content, if it was one; the content is then its text.",
+        bounds=CONTENT,
+    ),
     MemoryField(name="owner", kind=Owner, description="Whom the memory belongs to.", default=..., stored=Stored.FACET),
     MemoryField(
         name="created_at",
@@ -237,6 +296,20 @@ _SET_BY_THE_ENGINE = (
         kind=State,
         description="Whether the memory takes part in recall.",
         default=State.ACTIVE,
+        stored=Stored.FACET,
+    ),
+    MemoryField(
+        name="sources",
+        kind=tuple[Source, ...],
+        description="All sources that were named, if the same was added more than once.",
+        bounds=Bounds(max_length=1_000),
+        default=(),
+    ),
+    MemoryField(
+        name="superseded_by",
+        kind=str | None,
+        description="The id of the memory that replaced this one.",
+        bounds=ID,
         stored=Stored.FACET,
     ),
     MemoryField(
@@ -268,6 +341,16 @@ _SET_BY_THE_ENGINE = (
         name="vector",
         kind=Vector | None,
         description="The embedding of the content; only present if it was asked for.",
+    ),
+    MemoryField(
+        name="embedded",
+        kind=bool | None,
+        description="Whether this write made an embedding or was given one; only told by the answer to a write.",
+    ),
+    MemoryField(
+        name="merged",
+        kind=bool | None,
+        description="Whether the same was stored already, word for word; only told by the answer to an addition.",
     ),
 )
 

@@ -14,9 +14,12 @@ from recollect import codec, validation
 from recollect.errors import InvalidInput
 from recollect.text import words
 from recollect.types import Filter, Memory, MemoryType, Place, Sort, SourceType, State, Stored
+from recollect.types.memory import DEFAULT_TRUST
+from recollect.types.stored import ACCESS_POLICY
 
 MAX_DEPTH = 10
 _AUTHORS = 1_000
+_TYPES = 1_000
 _UNITS = MappingProxyType(
     {
         "s": timedelta(seconds=1),
@@ -36,13 +39,17 @@ _UNITS = MappingProxyType(
 )
 _PATTERNS = 20
 # Compiled by the first filter that needs them: most need none.
-_PATTERN = r"(?:[^\W_]|\*)+"
+_PATTERN = r"(?:[^\W_]|\*|\?(?=[^\W_]|\*))+"
 _STARS = r"\*+"
+_WILD = r"([*?])"
 _RELATIVE = r"(?i)(?:last\s+)?(\d{1,6})?\s*([a-z]+)"
 
 
 ACTIVE = frozenset({State.ACTIVE})
 """The states of what takes part in recall."""
+
+KEPT = frozenset({State.ACTIVE, State.SUPERSEDED})
+"""The states of what can be read by its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +57,9 @@ class Where:
     """A checked filter with absolute times: what stores evaluate, as of ``now``.
 
     ``states`` are those that a memory may have, ``None`` for any; a memory past its expiry matches only then.
-    ``without`` are ids that do not match whatever else holds. ``prefix`` is the folded beginning of a word of the
-    title, the content or the author, as recall asks for it.
+    ``without`` are ids that do not match whatever else holds. ``pattern`` is what a word of the title, the content or
+    the author looks like, folded and with wildcards, as recall asks for it. ``has_access_policy`` is asked by the
+    engine alone.
     """
 
     now: datetime
@@ -60,16 +68,18 @@ class Where:
     any_tags: tuple[str, ...] = ()
     no_tags: tuple[str, ...] = ()
     min_importance: float | None = None
+    min_trust: float | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     occurred_after: datetime | None = None
     occurred_before: datetime | None = None
     content_contains: str | None = None
     text: tuple[str, ...] = ()
-    prefix: str | None = None
+    pattern: str | None = None
     authors: frozenset[str] | None = None
     source_type: SourceType | None = None
     has_pointer: bool | None = None
+    has_access_policy: bool | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     ids: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
@@ -93,6 +103,7 @@ def resolve(wanted: Filter, now: datetime) -> Where:
         any_tags=validation.tags(wanted.any_tags, "filter.any_tags"),
         no_tags=validation.tags(wanted.no_tags, "filter.no_tags"),
         min_importance=validation.optional_unit("filter.min_importance", wanted.min_importance),
+        min_trust=validation.optional_unit("filter.min_trust", wanted.min_trust),
         created_after=created_after,
         created_before=validation.optional_moment("filter.created_before", wanted.created_before),
         occurred_after=validation.optional_moment("filter.occurred_after", wanted.occurred_after),
@@ -107,8 +118,19 @@ def resolve(wanted: Filter, now: datetime) -> Where:
         else validation.choice("filter.source_type", SourceType, wanted.source_type),
         has_pointer=None if wanted.has_pointer is None else validation.flag("filter.has_pointer", wanted.has_pointer),
         metadata=validation.metadata(wanted.metadata, "filter.metadata"),
-        states=None if validation.flag("filter.include_forgotten", wanted.include_forgotten) else ACTIVE,
+        states=_states(wanted),
     )
+
+
+def _states(wanted: Filter) -> frozenset[State] | None:
+    archived = validation.flag("filter.include_archived", wanted.include_archived)
+    superseded = validation.flag("filter.include_superseded", wanted.include_superseded)
+    quarantined = validation.flag("filter.include_quarantined", wanted.include_quarantined)
+    if validation.flag("filter.include_forgotten", wanted.include_forgotten):
+        return None
+    states = ((State.ARCHIVED, archived), (State.SUPERSEDED, superseded), (State.QUARANTINED, quarantined))
+    wanted_too = [state for state, asked in states if asked]
+    return ACTIVE.union(wanted_too) if wanted_too else ACTIVE
 
 
 def _before(now: datetime, span: timedelta) -> datetime:
@@ -121,7 +143,7 @@ def _before(now: datetime, span: timedelta) -> datetime:
 def _types(values: Iterable[MemoryType | str] | None) -> frozenset[MemoryType] | None:
     if values is None:
         return None
-    given = (values,) if isinstance(values, str) else validation.several("filter.types", values)
+    given = (values,) if isinstance(values, str) else validation.batch("filter.types", values, _TYPES)
     return frozenset(validation.choice("filter.types", MemoryType, value) for value in given)
 
 
@@ -130,16 +152,15 @@ def _needle(value: str | None) -> str | None:
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """The words of a text as recall folds them, each once; those with a ``*`` in them keep it.
+    """The words of a text as recall folds them, each once; ``*`` and, within a word, ``?`` are kept.
 
     >>> patterns("Secur* of the Caf\u00e9")
     ('secur*', 'of', 'the', 'cafe')
     """
     found: dict[str, None] = {}
     for word in re.findall(_PATTERN, words.unmarked(validation.line("filter.text", value))):
-        if "*" in word:
-            pieces = "*".join("".join(words.words(piece)) for piece in word.split("*"))
-            found[re.sub(_STARS, "*", pieces)] = None
+        if "*" in word or "?" in word:
+            found[pattern(word)] = None
         else:
             found.update(dict.fromkeys(words.words(word)))
     found.pop("*", None)  # any word at all
@@ -150,6 +171,17 @@ def patterns(value: object) -> tuple[str, ...]:
             hint="use words such as 'oauth' or 'secur*'",
         )
     return tuple(found)
+
+
+def pattern(word: str) -> str:
+    """A word with wildcards as recall folds words: ``*`` stands for any characters, ``?`` for one.
+
+    >>> pattern("Caf\u00e9**s"), pattern("Gr?y")
+    ('cafe*s', 'gr?y')
+    """
+    pieces = re.split(_WILD, word)  # every other one is a wildcard
+    folded = (piece if place % 2 else "".join(words.words(piece)) for place, piece in enumerate(pieces))
+    return re.sub(_STARS, "*", "".join(folded))
 
 
 def relative(value: object) -> timedelta:
@@ -178,9 +210,9 @@ def visible(memory: Memory, now: datetime) -> bool:
 
 
 def visible_at(stored: Stored, now: int) -> bool:
-    """The same for a stored memory, at a time in microseconds since 1970."""
+    """Whether a stored memory can be read by its id, at a time in microseconds since 1970: superseded ones can."""
     facets = stored.facets
-    return facets["state"] == State.ACTIVE and ((end := facets.get("expires_at")) is None or end > now)
+    return facets["state"] in KEPT and ((end := facets.get("expires_at")) is None or end > now)
 
 
 def tagged(tags: tuple[str, ...], wanted: str) -> bool:
@@ -238,8 +270,7 @@ def conditions(where: Where) -> list[Condition]:
         asked.append(lambda stored: stored.id not in without)
     if (types := where.types) is not None:
         asked.append(lambda stored: stored.facets["type"] in types)
-    if (least := where.min_importance) is not None:
-        asked.append(lambda stored: stored.facets["importance"] >= least)
+    asked += _at_least(where)
     asked += _in_time(where)
     if where.tags or where.any_tags or where.no_tags:
         fits = cache(partial(has_tags, where=where))  # many memories have the same tags
@@ -248,8 +279,7 @@ def conditions(where: Where) -> list[Condition]:
         asked.append(lambda stored: stored.facets.get("author") in authors)
     if (source_type := where.source_type) is not None:
         asked.append(lambda stored: stored.facets.get("source_type") == source_type)
-    if where.has_pointer is not None:
-        asked.append(lambda stored: stored.facets.get("has_pointer", False) is where.has_pointer)
+    asked += _flagged(where)
     if (states := where.states) is not None:
         asked.append(partial(_shown, states=states, now=codec.to_micros(where.now)))
     asked += [partial(_has_field, name=name, value=value) for name, value in where.metadata.items()]
@@ -258,20 +288,34 @@ def conditions(where: Where) -> list[Condition]:
     if where.text:
         worded = wording(where.text)
         asked.append(lambda stored: (text := stored.facets.get("text")) is None or worded(text))
-    if (prefix := where.prefix) is not None:
-        asked.append(partial(_has_prefix, pattern=(f"{prefix}*",)))
+    if where.pattern is not None:
+        asked.append(partial(_has_pattern, wanted=(where.pattern,)))
     return asked
 
 
-def _has_prefix(stored: Stored, pattern: tuple[str, ...]) -> bool:
+def _has_pattern(stored: Stored, wanted: tuple[str, ...]) -> bool:
     facets = stored.facets
     text = facets.get("text")
-    return text is None or has_words(words.searchable(text, facets.get("title"), facets.get("author")), pattern)
+    return text is None or has_words(words.searchable(text, facets.get("title"), facets.get("author")), wanted)
 
 
 def _shown(stored: Stored, states: frozenset[State], now: int) -> bool:
     expires_at = stored.facets.get("expires_at")
     return stored.facets["state"] in states and (expires_at is None or expires_at > now)
+
+
+def _at_least(where: Where) -> Iterator[Condition]:
+    if (important := where.min_importance) is not None:
+        yield lambda stored: stored.facets["importance"] >= important
+    if (trusted := where.min_trust) is not None:
+        yield lambda stored: stored.facets.get("trust", DEFAULT_TRUST) >= trusted
+
+
+def _flagged(where: Where) -> Iterator[Condition]:
+    if (pointing := where.has_pointer) is not None:
+        yield lambda stored: stored.facets.get("has_pointer", False) is pointing
+    if (policied := where.has_access_policy) is not None:
+        yield lambda stored: (ACCESS_POLICY in stored.facets) is policied
 
 
 def _in_time(where: Where) -> Iterator[Condition]:
@@ -333,7 +377,7 @@ def wording(wanted: Iterable[str]) -> Callable[[str], bool]:
 
 
 class _LookedFor(NamedTuple):
-    """A word, or a pattern with stars: the pieces that must stand somewhere, and how they make up one word.
+    """A word, or a pattern with wildcards: the pieces that must stand somewhere, and how they make up one word.
 
     Most texts have not even the pieces, and looking for those takes a tenth of the time.
     """
@@ -350,13 +394,14 @@ def _looked_for(pattern: str) -> _LookedFor:
     """Each piece is taken at its earliest place and stays there, so that no pattern takes longer than reading a word
     once.
     """
-    if "*" not in pattern:
-        return _LookedFor((f" {pattern} ",))
-    first, *middle, last = pattern.split("*")
-    within = "".join(f"(?>[^ ]*?{re.escape(piece)})" for piece in middle)
-    whole = re.compile(f" (?=[^ ]){re.escape(first)}{within}[^ ]*{re.escape(last)} ")  # a word has a letter
-    pieces = (f" {first}", *middle, f"{last} ")
-    return _LookedFor(tuple(piece for piece in pieces if piece != " "), whole)
+    pieces = re.split(r"[*?]", f" {pattern} ")
+    if len(pieces) == 1:
+        return _LookedFor(tuple(pieces))
+    first, *rest = (re.escape(piece).replace(r"\?", "[^ ]") for piece in pattern.split("*"))
+    within = "".join(f"(?>[^ ]*?{piece})" for piece in rest[:-1])
+    ending = f"[^ ]*{rest[-1]}" if rest else ""
+    whole = re.compile(f" (?=[^ ]){first}{within}{ending} ")  # a word has a letter
+    return _LookedFor(tuple(piece for piece in pieces if piece.strip()), whole)
 
 
 def _has_field(stored: Stored, name: str, value: Any) -> bool:

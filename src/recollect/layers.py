@@ -21,6 +21,8 @@ REQUIRED_IDS: Mapping[Layer, tuple[str, ...]] = MappingProxyType(
 )
 """The ids that each layer needs, in the order of ``Owner.ids``."""
 
+_NAMED = 1_000
+
 PRECEDENCE: Mapping[Layer, int] = MappingProxyType({layer: number for number, layer in enumerate(Layer, start=1)})
 """1 for the most specific layer, 7 for the least."""
 
@@ -125,7 +127,7 @@ def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -
     if layers is None:
         wanted = set(accessible_layers(identity))
     else:
-        given = (layers,) if isinstance(layers, str) else validation.several("layers", layers)
+        given = (layers,) if isinstance(layers, str) else validation.batch("layers", layers, _NAMED)
         wanted = {parse_layer(name) for name in given}
     return tuple(owner_of(identity, layer) for layer in sorted(wanted, key=PRECEDENCE.__getitem__))
 
@@ -138,3 +140,23 @@ def ordered(owners: Iterable[Owner]) -> tuple[Owner, ...]:
     ['user', 'team']
     """
     return tuple(sorted(owners, key=lambda owner: (PRECEDENCE[owner.layer], owner.ids)))
+
+
+def belongs(owner: Owner, to: Owner) -> bool:
+    """Whether an owner is another one, or a session or an agent of that user.
+
+    >>> belongs(Owner(Layer.SESSION, ("ada", "monday")), Owner(Layer.USER, ("ada",)))
+    True
+    >>> belongs(Owner(Layer.USER, ("ada",)), Owner(Layer.SESSION, ("ada", "monday")))
+    False
+    """
+    return owner == to or to == user_of(owner)
+
+
+def user_of(owner: Owner) -> Owner | None:
+    """The user whose session or agent an owner is.
+
+    >>> user_of(Owner(Layer.AGENT, ("ada", "debugger"))).ids
+    ('ada',)
+    """
+    return Owner(Layer.USER, owner.ids[:1]) if owner.layer in (Layer.SESSION, Layer.AGENT) else None

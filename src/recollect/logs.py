@@ -11,12 +11,14 @@ from types import TracebackType
 
 from recollect.errors import (
     EmbeddingFailed,
+    KeyUnavailable,
     QuotaExceeded,
     RecollectError,
     StoreBusy,
     StoreClosed,
     StoreCorrupt,
     StoreError,
+    Tampered,
 )
 from recollect.types import Layer, OperationCompleted
 
@@ -47,6 +49,11 @@ METADATA = (
     "file",
     "exclusive",
     "automatic",
+    "run_id",
+    "bytes_freed",
+    "errors",
+    "hold",
+    "key_id",
 )
 """The fields of a record that :class:`JsonFormatter` writes under ``metadata``, if present."""
 
@@ -117,11 +124,17 @@ def _fields(done: OperationCompleted) -> dict[str, object]:
     }
 
 
+_OPERATORS = (StoreError, EmbeddingFailed, QuotaExceeded, KeyUnavailable, Tampered)
+"""What operators should know of."""
+
+
 def operation_failed(component: str, operation: str, error: RecollectError) -> None:
     """Log a failure that operators should know of; the caller gets the error. Mistakes of callers are not logged."""
     if isinstance(error, StoreBusy):
         level = logging.WARNING
-    elif isinstance(error, StoreClosed) or not isinstance(error, StoreError | EmbeddingFailed | QuotaExceeded):
+    elif isinstance(error, KeyUnavailable) and "key_id" not in error.details:
+        return  # nothing was encrypted with a key that is missing: the caller needs a keyring
+    elif isinstance(error, StoreClosed) or not isinstance(error, _OPERATORS):
         return
     else:
         level = logging.ERROR
@@ -133,6 +146,12 @@ def folder_open(store: str, name: str) -> None:
     """Every user of the machine may write the folder of a store."""
     fields = {"component": "Store", "operation": "open"}
     LOG.warning("the folder of %s %s may be written by everybody: set its mode to 700", store, name, extra=fields)
+
+
+def memory_damaged(memory: object) -> None:
+    """A damaged memory was passed over by a listing or a search."""
+    fields = {"component": "Store", "operation": "read"}
+    LOG.warning("the damaged memory %.64r was passed over: run doctor", memory, extra=fields)
 
 
 def memory_forgotten(memory_id: str, layer: Layer, agent_id: str | None, *, permanent: bool) -> None:
@@ -241,6 +260,53 @@ def session_compacted(
         "automatic": automatic,
     }
     LOG.info("session %s was compacted: %d memories archived, %d erased", session_id, archived, erased, extra=fields)
+
+
+def upkeep_completed(job: str, run_id: str, entries: int, bytes_freed: int, errors: int) -> None:
+    """A run of upkeep has ended."""
+    fields = {
+        "component": "Upkeep",
+        "operation": job,
+        "run_id": run_id,
+        "count": entries,
+        "bytes_freed": bytes_freed,
+        "errors": errors,
+    }
+    LOG.info("%s cleanup completed: %d entries deleted, %d bytes freed", job, entries, bytes_freed, extra=fields)
+
+
+def upkeep_failed(job: str, layer: Layer | None, agent_id: str | None, error: RecollectError) -> None:
+    """A run of upkeep failed for one owner, or as a whole if there is no layer."""
+    fields = {"component": "Upkeep", "operation": job, "layer": layer, "agent_id": agent_id, "code": error.code}
+    whose = f"agent {agent_id}" if agent_id is not None else "all owners" if layer is None else f"a {layer.value}"
+    LOG.error("%s cleanup failed for %s: %s", job, whose, error.code, extra=fields)
+
+
+def erasure_unfinished(error: RecollectError) -> None:
+    """An erasure that was interrupted could not be finished when the database was opened: the hold or the key that
+    stands against it is named.
+    """
+    against = {name: str(error.details[name]) for name in ("hold", "key_id") if name in error.details}
+    fields = {"component": "Privacy", "operation": "erase", "code": error.code, **against}
+    named = "".join(f" ({name} {id})" for name, id in against.items())
+    LOG.error("an erasure could not be finished: %s%s", error.code, named, extra=fields)
+
+
+def ledger_not_copied(error: str) -> None:
+    """The file of the ledger of erasures could not be written."""
+    fields = {"component": "Privacy", "operation": "erase", "code": error}
+    LOG.warning("the ledger of erasures could not be copied into its file: %s", error, extra=fields)
+
+
+def ledger_untrusted() -> None:
+    """The file of the ledger of erasures can be written by others, and is not replayed by itself."""
+    fields = {"component": "Privacy", "operation": "erase"}
+    LOG.warning("the ledger of erasures can be written by others: check it, then replay it", extra=fields)
+
+
+def audit_unwritten(error: str) -> None:
+    """An entry of the audit log could not be written."""
+    LOG.error("the audit log cannot be written: %s", error, extra={"component": "Audit", "code": error})
 
 
 def lock_taken(file: str, waited_ms: float, *, exclusive: bool) -> None:

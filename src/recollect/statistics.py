@@ -12,7 +12,8 @@ TOP_TAGS = 20
 
 def tally(memories: Iterable[Stored], now: datetime) -> Stats:
     """Count the memories of a view. Expired ones count as forgotten; the bytes of archived ones count for nothing."""
-    active = forgotten = archived = used = 0
+    active = used = 0
+    away: Counter[State] = Counter()
     by_type: Counter[MemoryType] = Counter()
     tags: Counter[str] = Counter()
     created: list[int] = []
@@ -20,10 +21,8 @@ def tally(memories: Iterable[Stored], now: datetime) -> Stats:
     for one in memories:
         used += footprint(one)
         if not visible(one):
-            if one.facets["state"] == State.ARCHIVED:
-                archived += 1
-            else:
-                forgotten += 1
+            state = State(one.facets["state"])
+            away[State.FORGOTTEN if state is State.ACTIVE else state] += 1  # it has expired
             continue
         active += 1
         by_type[MemoryType(one.facets["type"])] += 1
@@ -31,8 +30,10 @@ def tally(memories: Iterable[Stored], now: datetime) -> Stats:
         created.append(one.facets["created_at"])
     return Stats(
         active=active,
-        forgotten=forgotten,
-        archived=archived,
+        forgotten=away[State.FORGOTTEN],
+        archived=away[State.ARCHIVED],
+        superseded=away[State.SUPERSEDED],
+        quarantined=away[State.QUARANTINED],
         bytes_used=used,
         by_type=dict(sorted(by_type.items())),
         top_tags=top(tags.items()),

@@ -11,7 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from recollect.errors import ConfigurationError, LockTimeout, ScopeDisposed, StoreBusy, StoreCorrupt, StoreError
-from recollect.events import ContextCompacted, ContextComposed, SessionCompacted
+from recollect.events import (
+    ContextCompacted,
+    ContextComposed,
+    MemoriesMerged,
+    MemoryPromoted,
+    RetentionCleanupCompleted,
+    SessionCompacted,
+)
 from recollect.memories.database import Memories
 from recollect.sessions.records import count_active
 from recollect.types import Layer, LayerSize, OperationCompleted
@@ -74,13 +81,16 @@ def instrument(
     meter = metrics.get_meter("recollect", meter_provider=meter_provider, attributes=names)
     gauges = _Gauges(memories, names, metrics.Observation)
     gauges.register(meter)
-    operations, context = _Operations(meter, names), _Context(meter, names)
+    operations, context, upkeep = _Operations(meter, names), _Context(meter, names), _Upkeep(meter, names)
     ends = (
         memories.watch(operations.add),
         memories.watch(gauges.count_corruption),
         memories.on(ContextComposed, context.composed),
         memories.on(ContextCompacted, context.compacted),
         memories.on(SessionCompacted, _Sessions(meter, names).compacted),
+        memories.on(RetentionCleanupCompleted, upkeep.completed),
+        memories.on(MemoriesMerged, upkeep.merged),
+        memories.on(MemoryPromoted, upkeep.promoted),
         gauges.stop,
     )
 
@@ -185,6 +195,35 @@ class _Sessions:
     def compacted(self, event: SessionCompacted) -> None:
         """Count a compaction."""
         self._compactions.add(1, {**self._names, "automatic": event.automatic})
+
+
+class _Upkeep:
+    """The counters of what upkeep freed, merged and promoted."""
+
+    def __init__(self, meter: "Meter", names: Attributes) -> None:
+        self._names = names
+        self._freed = meter.create_counter(
+            "agents.memory.retention.bytes_freed", unit="By", description="Bytes freed by upkeep"
+        )
+        self._merged = meter.create_counter(
+            "agents.memory.consolidation.merged", unit="{memory}", description="Memories replaced by one like them"
+        )
+        self._promoted = meter.create_counter(
+            "agents.memory.sessions.promoted", unit="{memory}", description="Memories of sessions copied to users"
+        )
+
+    def completed(self, event: RetentionCleanupCompleted) -> None:
+        """Count a run."""
+        self._freed.add(event.bytes_freed, {**self._names, "automatic": event.automatic})
+
+    def merged(self, event: MemoriesMerged) -> None:
+        """Count the sources of a merge."""
+        self._merged.add(len(event.source_ids), {**self._names, "layer": event.owner.layer.value})
+
+    def promoted(self, event: MemoryPromoted) -> None:
+        """Count a promotion."""
+        del event
+        self._promoted.add(1, self._names)
 
 
 class _Gauges:

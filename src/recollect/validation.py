@@ -4,14 +4,15 @@ import array
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import Enum
+from itertools import islice
 from typing import Any, TypeVar
 
 from recollect import codec
 from recollect.errors import ContentTooLong, InvalidInput
-from recollect.types import Identity, KnowledgePointer, PointerType, Source, SourceType, Vector
+from recollect.types import AccessPolicy, Fact, Identity, KnowledgePointer, PointerType, Source, SourceType, Vector
 from recollect.types.owners import DEFAULT_USER
 
 CONTENT_BYTES = 10 * 1024 * 1024
@@ -23,6 +24,8 @@ DESCRIPTION_CHARACTERS = 100_000
 TAGS = 100
 REFERENCES = 1_000
 DIMENSIONS = 65_536
+BATCH = 100_000
+_REPEATED = 10_000  # entries of a list in which each may stand several times
 
 _INT_LIMIT = 2**63
 
@@ -51,7 +54,7 @@ def _has_surrogates(value: str) -> bool:
 def content(value: object, field: str = "content") -> str:
     """A text that is not blank, within the size limit, and free of NUL."""
     if not isinstance(value, str):
-        raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
+        raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str, or a dict as structured content")
     if not value or value.isspace():
         raise _wrong(field, "is empty", "pass a text that is not blank")
     if "\x00" in value:
@@ -61,12 +64,27 @@ def content(value: object, field: str = "content") -> str:
     except UnicodeEncodeError:
         raise _wrong(field, "contains unpaired surrogates", "decode it with errors='replace' first") from None
     if size > CONTENT_BYTES:
-        raise ContentTooLong(
-            f"{field} has {size} bytes, the limit is {CONTENT_BYTES}",
-            details={"field": field, "bytes": size, "limit": CONTENT_BYTES},
-            hint="split it into several memories",
-        )
+        raise _too_long(field, size)
     return value
+
+
+def _too_long(field: str, size: int) -> ContentTooLong:
+    return ContentTooLong(
+        f"{field} has {size} bytes, the limit is {CONTENT_BYTES}",
+        details={"field": field, "bytes": size, "limit": CONTENT_BYTES},
+        hint="split it into several memories",
+    )
+
+
+def content_object(value: Mapping[Any, Any], field: str = "content") -> dict[str, Any]:
+    """A deep copy of a JSON object that is content, within the limits of size and depth."""
+    if not value:
+        raise _wrong(field, "is an empty object", "pass an object that says something, or a text")
+    copy: dict[str, Any] = _json(field, value, METADATA_DEPTH, Room(CONTENT_BYTES - 1, CONTENT_BYTES))
+    size = len(codec.encode_json(copy))
+    if size > CONTENT_BYTES:
+        raise _too_long(field, size)
+    return copy
 
 
 def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
@@ -82,12 +100,22 @@ def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
     return value
 
 
-def text_id(value: object) -> str:
-    """The id of a memory. Any encodable text: an unknown id is simply not found."""
+def name(field: str, value: object, limit: int = ID_CHARACTERS) -> str:
+    """One line of text that names something: white space alone names nothing."""
+    checked = line(field, value, limit)
+    if checked.isspace():
+        raise _wrong(field, "is only white space", "leave it out or give it a value")
+    return checked
+
+
+def text_id(value: object, field: str = "id", hint: str = "pass memory.id") -> str:
+    """The id of a memory, or of what the hint says. Any encodable text: an unknown id is simply not found."""
     if not isinstance(value, str):
-        raise _wrong("id", f"must be text, not {type(value).__name__}", "pass memory.id")
+        raise _wrong(field, f"must be text, not {type(value).__name__}", hint)
+    if len(value) > LINE_CHARACTERS:
+        raise _wrong(field, f"has {len(value)} characters, the limit is {LINE_CHARACTERS}", hint)
     if _has_surrogates(value):
-        raise _wrong("id", "contains unpaired surrogates", "pass memory.id")
+        raise _wrong(field, "contains unpaired surrogates", hint)
     return value
 
 
@@ -167,6 +195,11 @@ def flag(field: str, value: object) -> bool:
     return value
 
 
+def optional_flag(field: str, value: object) -> bool | None:
+    """A bool, or ``None``."""
+    return None if value is None else flag(field, value)
+
+
 def integer(field: str, value: object, low: int, high: int) -> int:
     """An integer within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -183,9 +216,18 @@ def several(field: str, values: object) -> Iterable[Any]:
     return values
 
 
+def batch(field: str, values: object, most: int = BATCH) -> list[Any]:
+    """A list of at most so many values; an iterable without an end is not read to its end."""
+    given = list(islice(several(field, values), most + 1))
+    if len(given) > most:
+        raise _wrong(field, f"has more than {most} entries", "use fewer, or several calls")
+    return given
+
+
 def lines(field: str, values: object, most: int) -> tuple[str, ...]:
     """Distinct lines of text, in order."""
-    unique = tuple(dict.fromkeys(line(field, value, ID_CHARACTERS) for value in several(field, values)))
+    given = batch(field, values, max(most, _REPEATED))
+    unique = tuple(dict.fromkeys(line(field, value, ID_CHARACTERS) for value in given))
     if len(unique) > most:
         raise _wrong(field, f"has {len(unique)} entries, the limit is {most}", "use fewer")
     return unique
@@ -202,15 +244,16 @@ def references(values: object, field: str = "references") -> tuple[str, ...]:
 
 
 def identity(value: Identity) -> Identity:
-    """An identity whose ids are each a line of text or ``None``."""
+    """An identity whose ids are each a line of text that is not blank, or ``None``."""
     for one in fields(value):
-        optional_line(one.name, getattr(value, one.name), ID_CHARACTERS)
+        if (given := getattr(value, one.name)) is not None:
+            name(one.name, given)
     return value
 
 
 def user(field: str, value: object) -> str:
     """The id of a user whom a caller names. ``default`` stands for the user who was left out, and is reserved."""
-    checked = line(field, value, ID_CHARACTERS)
+    checked = name(field, value)
     if checked == DEFAULT_USER:
         raise _wrong(field, f"{DEFAULT_USER!r} is reserved", "leave the user out, or choose another id")
     return checked
@@ -224,7 +267,7 @@ def metadata(value: object, field: str = "metadata") -> dict[str, Any]:
         return {}
     copy: dict[str, Any] = dict(value) if _is_flat(value) else json_value(field, value)
     if len(codec.encode_json(copy)) > METADATA_BYTES:
-        raise _too_large(field)
+        raise _too_large(field, METADATA_BYTES)
     return copy
 
 
@@ -245,21 +288,33 @@ def _is_flat(value: Mapping[Any, Any]) -> bool:
     return True
 
 
-def _too_large(field: str) -> InvalidInput:
-    return _wrong(
-        field, f"is larger than {METADATA_BYTES} bytes as JSON", "keep large things in the content or in files"
-    )
+def _too_large(field: str, limit: int) -> InvalidInput:
+    return _wrong(field, f"is larger than {limit} bytes as JSON", "keep large things in the content or in files")
 
 
 def json_value(field: str, value: object) -> Any:
     """A deep copy of any JSON value, within the limits of size and depth."""
-    return _json(field, value, METADATA_DEPTH, [METADATA_BYTES - 1])
+    return _json(field, value, METADATA_DEPTH, Room(METADATA_BYTES - 1, METADATA_BYTES))
 
 
-def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
-    """Copy a value. ``room`` is the remaining size budget: an object that refers to the same list many times on each
-    level would otherwise expand exponentially.
+@dataclass(slots=True)
+class Room:
+    """What is left of the size that a value may have: an object that refers to the same list many times on each level
+    would otherwise expand exponentially.
     """
+
+    left: int
+    limit: int
+
+    def take(self, size: int, field: str) -> None:
+        """Subtract the minimal JSON size of a part: ``0,`` per list value, ``"":0,`` per object member."""
+        self.left -= size or 1
+        if self.left < 0:
+            raise _too_large(field, self.limit)
+
+
+def _json(field: str, value: object, depth: int, room: Room) -> Any:
+    """Copy a value."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -275,10 +330,10 @@ def _json(field: str, value: object, depth: int, room: list[int]) -> Any:
     if depth == 0:
         raise _wrong(field, f"is nested deeper than {METADATA_DEPTH} levels", "flatten it")
     if isinstance(value, dict | Mapping):  # dict first: the check for Mapping is slow
-        _take(room, 5 * len(value), field)
+        room.take(5 * len(value), field)
         return {_name(field, name): _json(field, one, depth - 1, room) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        _take(room, 2 * len(value), field)
+        room.take(2 * len(value), field)
         return [_json(field, one, depth - 1, room) for one in value]
     raise _wrong(field, f"contains a {type(value).__name__}, which is not JSON", "convert it first")
 
@@ -295,13 +350,6 @@ def _name(field: str, value: object) -> str:
     return _text(field, value)
 
 
-def _take(room: list[int], size: int, field: str) -> None:
-    """Subtract the minimal JSON size of a part: ``0,`` per list value, ``"":0,`` per object member."""
-    room[0] -= size or 1
-    if room[0] < 0:
-        raise _too_large(field)
-
-
 def source(value: object) -> Source | None:
     """A source, or ``None``."""
     if value is None:
@@ -310,6 +358,27 @@ def source(value: object) -> Source | None:
         raise _wrong("source", "must be a Source", "pass Source(type=..., reference=...)")
     kind = choice("source.type", SourceType, value.type)
     return Source(type=kind, reference=optional_line("source.reference", value.reference))
+
+
+def fact(value: object) -> Fact | None:
+    """A fact whose time of holding does not end before it begins, or ``None``."""
+    if value is None:
+        return None
+    if not isinstance(value, Fact):
+        raise _wrong("fact", "must be a Fact", "pass Fact(subject=..., predicate=..., object=...)")
+    start = optional_moment("fact.valid_from", value.valid_from)
+    end = optional_moment("fact.valid_until", value.valid_until)
+    if start is not None and end is not None and end <= start:
+        raise _wrong("fact.valid_until", "lies before fact.valid_from", "swap the two, or leave one out")
+    return Fact(
+        subject=line("fact.subject", value.subject),
+        predicate=line("fact.predicate", value.predicate),
+        object=line("fact.object", value.object),
+        kind=optional_line("fact.kind", value.kind),
+        valid_from=start,
+        valid_until=end,
+        multiple=flag("fact.multiple", value.multiple),
+    )
 
 
 def pointer(value: object) -> KnowledgePointer | None:
@@ -324,6 +393,11 @@ def pointer(value: object) -> KnowledgePointer | None:
         content_hash=line("pointer.content_hash", value.content_hash),
         synced_at=moment("pointer.synced_at", value.synced_at),
     )
+
+
+def access_policy(value: object) -> AccessPolicy | None:
+    """Who may read a memory, or ``None``."""
+    return None if value is None else choice("access_policy", AccessPolicy, value)
 
 
 def vector(value: object, embedder: str) -> Vector:
@@ -367,14 +441,14 @@ def _floats(value: object) -> "array.array[float]":
         try:
             view = memoryview(value)  # type: ignore[arg-type]  # the TypeError is the test
         except TypeError:
-            numbers.extend(value)  # type: ignore[arg-type]  # as above
+            numbers.extend(islice(value, DIMENSIONS + 1))  # type: ignore[call-overload]  # as above
             return numbers
         # A float32 buffer (numpy, array, torch) is copied at once; anything else number by number.
         if view.format == "f" and view.ndim == 1:
             numbers.frombytes(view.tobytes())
         else:
             # Not view.tolist(): memoryview supports neither half precision nor a foreign byte order.
-            numbers.extend(iter(value))  # type: ignore[call-overload]  # as above
+            numbers.extend(islice(iter(value), DIMENSIONS + 1))  # type: ignore[call-overload]  # as above
     except (TypeError, ValueError, OverflowError):
         raise _wrong("vector", "is not a row of numbers", "pass floats") from None
     return numbers

@@ -87,10 +87,15 @@ def documents() -> list[str]:
 
 
 @pytest.mark.parametrize("name", documents())
-def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # for blocks that start Python, in whatever folder
-    run_python((ROOT / name).read_text(encoding="utf-8"), name)
+    if 'os.environ["DATABASE_URL"]' in text:
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
+    run_python(text, name)
 
 
 @pytest.mark.parametrize("name", documents())

@@ -65,7 +65,7 @@ def test_without_a_path_nothing_is_left_and_a_file_that_is_there_is_not_touched(
         "Bot: To Lisbon, on the second of May.",
         "Bot: By the window, as always.",
         "Bot: I do not know that.\n       [",
-        " of 300 tokens, 2 recalled, one left out (duplicate)]",
+        " of 300 tokens, 1 recalled, one left out (duplicate)]",
     ],
 )
 def test_the_chat_recalls_and_shows_its_receipts(claim: str, output: dict[str, str]) -> None:

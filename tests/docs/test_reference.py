@@ -17,6 +17,7 @@ import pytest
 import recollect
 from tools import library_reference
 from tools.library_reference import FOLDER, MARK, ROOT, Library, Module, UnknownName, Writer
+from tools.reference_pages import Page
 
 PAGES = library_reference.shown_pages(library_reference.entries(Library(ROOT)))
 
@@ -96,7 +97,7 @@ def test_a_public_name_without_a_page_is_refused(tmp_path: Path, monkeypatch: py
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('from recollect.toys import Ball, Kite\n\n__all__ = ["Ball", "Kite"]\n')
     (package / "toys.py").write_text("class Ball: ...\nclass Kite: ...\n")
-    page = library_reference.Page(file="toys.md", title="Toys", intro="", shows=("recollect.toys:Ball",))
+    page = Page(file="toys.md", title="Toys", intro="", shows=("recollect.toys:Ball",))
     monkeypatch.setattr(library_reference, "PAGES", (page,))
     with pytest.raises(UnknownName, match=r"recollect\.Kite is on no page"):
         library_reference.entries(Library(tmp_path))

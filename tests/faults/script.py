@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -18,11 +19,14 @@ from pathlib import Path
 import recollect
 from recollect import logs
 from recollect.memories.database import Memories
+from recollect.memories.session import Session
 from recollect.memories.view import View
+from recollect.privacy import selection
 from recollect.settings import RetryPolicy
 from recollect.stores.sqlite import SqliteStore, connections, schema
 from recollect.text import words
 from recollect.transfer import comparison
+from tests.unit.erased_person import open_database
 
 ONCE = RetryPolicy(attempts=1)
 """What fails is told at once: these tests are about the failures themselves."""
@@ -98,6 +102,71 @@ def add_forever(database: str, prefix: str) -> None:
             if number % 3 == 0:
                 view.update(added[0].id, importance=0.9, add_tags=["seen"])
             number += 1
+
+
+def add_without_keys(database: str, prefix: str) -> None:
+    """Write until killed, one at a time and in batches; without keys, so that nothing but the store tells a retry."""
+    with recollect.open(database, embedder=None) as memories:
+        view, number = view_of(memories), 0
+        while True:
+            tokens = [f"{prefix}x{number}x{place}" for place in range(100 if number % 10 == 9 else 1)]
+            try:
+                added = view.add_many([recollect.NewMemory(content=f"{token} amber birch") for token in tokens])
+            except recollect.errors.RecollectError as error:
+                tell_failed(error)
+            else:
+                tell("added", ids={token: memory.id for token, memory in zip(tokens, added, strict=True)})
+            number += 1
+
+
+def session_of(memories: Memories) -> Session:
+    """The session that is written to, emptied and compacted."""
+    sessions = view_of(memories).sessions
+    try:
+        return sessions.load("churn")
+    except recollect.errors.NotFound:
+        return sessions.create("churn", config={"limit_bytes": None})
+
+
+def churn(database: str, prefix: str) -> None:
+    """Write until killed, and erase most of it again: at once, or by a compaction behind it."""
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+        session = session_of(memories)
+        view, number, kept = session.view, 0, list[tuple[str, str]]()
+        tell("ready")
+        while True:
+            added = view.add_many([new(f"{prefix}/{number}")] if number % 5 else batch(f"{prefix}/{number}"))
+            tell_added(added)
+            kept += [(one.key or "", one.id) for one in added]
+            view.update(added[0].id, importance=0.9, add_tags=["seen"])
+            key, id = kept.pop(random.randrange(len(kept)))
+            if number % 2:
+                tell("erasing", key=key)
+                view.forget(id, permanent=True)
+                tell("erased", key=key)
+            else:
+                tell("forgetting", key=key)
+                view.forget(id)
+                session.compact(purge=True, max_share=1)
+                tell("erased", key=key)
+            number += 1
+
+
+def edit(database: str, what: str, memory_id: str = "", content: str = "") -> None:
+    """Do one thing to a memory, as another process."""
+    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+        view = view_of(memories)
+        if what == "add":
+            memory_id = view.add(content).id
+        elif what == "update":
+            view.update(memory_id, content=content)
+        elif what == "restore":
+            view.restore(memory_id)
+        elif what == "configure":
+            memories.configure(durability="relaxed")
+        else:
+            view.forget(memory_id, permanent=what == "erase")
+        tell("edited", id=memory_id)
 
 
 def add_some(database: str, prefix: str, count: str = "4") -> None:
@@ -321,11 +390,83 @@ def convert(source: str, target: str) -> None:
     tell("converted", versions=report.versions, copied=report.copied)
 
 
+def erase_person(database: str, step: str) -> None:
+    """Erase bob in small batches, and be killed by the n-th change of the store, before it or after it."""
+    selection.BATCH = 2
+    memories = open_database(database)
+    _killed_by_change(memories, int(step))
+    receipt = memories.privacy.erase(user="bob")
+    tell("erased", memories=receipt.counts.memories)
+    memories.close()
+
+
+def consolidate(database: str, step: str) -> None:
+    """Merge what says the same, and be killed by the n-th change of the store, before it or after it."""
+    memories = open_database(database)
+    plan = memories.upkeep.plan(job=recollect.types.UpkeepJob.CONSOLIDATION)
+    _killed_by_change(memories, int(step))
+    run = memories.upkeep.apply(plan, max_share=1.0)
+    tell("merged", merged=run.merged)
+    memories.close()
+
+
+def end_session(database: str, step: str) -> None:
+    """Close a session under the policy that is set, and be killed by the n-th change of the store."""
+    memories = open_database(database)
+    session = memories.view(user="ada").sessions.load("monday")
+    _killed_by_change(memories, int(step))
+    run = session.close()
+    tell("ended", promoted=run.promoted if run else 0, forgotten=run.forgotten if run else 0)
+    memories.close()
+
+
+def _killed_by_change(memories: Memories, left: int) -> None:
+    """Let the n-th change of the store kill the process: odd ones before it is made, even ones after."""
+    store = memories._engine.store
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def mortal(target: object, name: str) -> None:
+        change = getattr(target, name)
+
+        def changed(*args: object, **kwargs: object) -> object:
+            count()
+            done = change(*args, **kwargs)
+            if name == "lease" and done is not None:
+                tell("leased", name=done.name, holder=done.holder, token=done.token)
+            count()
+            return done
+
+        setattr(target, name, changed)
+
+    for target, name in (
+        *((store.journal, name) for name in ("append", "set_settings")),
+        *((store.records, name) for name in ("put", "drop", "lease", "release")),
+        *((store, name) for name in ("compact", "scrub")),
+    ):
+        mortal(target, name)
+
+
+def add_audited(database: str, log: str) -> None:
+    """Add memories under audit, and be killed without closing anything."""
+    memories = recollect.open(database, embedder=None, settings={"audit": {"file": log}})
+    for number in range(10):
+        memories.view(user="ada").add(f"memory {number} of {os.getpid()}")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 CHILDREN: dict[str, Callable[..., None]] = {
     child.__name__: child
     for child in (
         add_forever,
+        churn,
         add_some,
+        add_without_keys,
+        edit,
         fill_up,
         add_batch,
         add_stubbornly,
@@ -338,6 +479,10 @@ CHILDREN: dict[str, Callable[..., None]] = {
         follow,
         as_nobody,
         convert,
+        add_audited,
+        erase_person,
+        consolidate,
+        end_session,
     )
 }
 

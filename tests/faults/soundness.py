@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import apsw
@@ -30,11 +30,16 @@ def everything(view: View) -> list[recollect.Memory]:
 
 
 def assert_sound(
-    database: Path | str, acknowledged: Mapping[str, str], *, erased: Collection[str] = (), note: object = ""
+    database: Path | str,
+    acknowledged: Mapping[str, str],
+    *,
+    erased: Collection[str] = (),
+    note: object = "",
+    seen: Callable[[recollect.Memories], View] = view_of,
 ) -> list[recollect.Memory]:
     """Open the file as the next process would, and look at all of it; then write to it."""
     with recollect.open(database, embedder=None) as memories:
-        view = view_of(memories)
+        view = seen(memories)
         diagnosis = memories.doctor()
         assert diagnosis.findings == (), f"{note}: {diagnosis.findings}"
         found = everything(view)

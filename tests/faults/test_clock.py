@@ -151,7 +151,8 @@ def test_ids_stay_unique_while_time_stands_still_or_repeats(tmp_path: Path) -> N
         ids: list[str] = []
         for jump in (0, -1, 0, 1, 0):
             clock.time = NOON + timedelta(milliseconds=jump)
-            ids += [memory.id for memory in view.add_many(f"thought {number}" for number in range(400))]
+            thoughts = [f"thought {number}" for number in range(400)]
+            ids += [memory.id for memory in view.add_many(thoughts, duplicates="keep")]
         assert len(set(ids)) == len(ids) == view.count()
 
 

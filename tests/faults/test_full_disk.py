@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 
 import recollect
+from recollect.stores.sqlite import SqliteStore
 from tests.faults.script import content_of, new, view_of, word_of
 from tests.faults.soundness import assert_sound, everything, fill
 
@@ -137,16 +138,51 @@ def test_a_new_database_on_a_full_disk(disk: Path, long_run: bool) -> None:
 @pytest.mark.req("L3", "H10")
 @pytest.mark.parametrize("room", [0, 8, 24, 40])
 def test_opening_an_existing_file_on_a_full_disk(disk: Path, room: int) -> None:
-    """With room for the index of the log it can be read; without, the error says what is missing."""
+    """Without room for the index of the log it can be read all the same, and says so."""
     database = disk / "memory.db"
     known = fill(database)
     ballast = _occupy(disk, room * 1024)
-    try:
-        with recollect.open(database, embedder=None) as memories:
-            assert {memory.key: memory.id for memory in everything(view_of(memories))} == known
-        assert room > 24
-    except recollect.errors.StoreFull as error:
-        if room >= 40 or not error.hint:
-            raise
+    with recollect.open(database, embedder=None) as memories:
+        assert {memory.key: memory.id for memory in everything(view_of(memories))} == known
+        assert room > 24 or memories.health().components["writes"].status == "degraded"
+        if room == 0:
+            _assert_only_read(memories, known, recollect.errors.StoreFull)
     ballast.unlink()
     assert_sound(database, known)
+
+
+def _assert_only_read(
+    memories: recollect.Memories, known: dict[str, str], kind: type[recollect.RecollectError]
+) -> None:
+    view = view_of(memories)
+    assert {memory.key: memory.id for memory in everything(view)} == known
+    assert view.get(known["base/0"]) is not None
+    assert [hit.memory.key for hit in view.search(word_of("base/3"))] == ["base/3"]
+    assert len(view.changes(limit=1_000)) == len(known)
+    assert len(view.list(sort_by="recently_accessed")) == 10
+    assert memories.doctor().healthy
+    assert memories.health().status == "degraded"
+    for call in (lambda: view.add("x"), lambda: view.forget(known["base/0"]), lambda: memories.doctor(repair=True)):
+        with pytest.raises(kind) as caught:
+            call()
+        assert caught.value.hint
+
+
+@pytest.mark.req("L3", "H10")
+def test_a_read_only_disk_can_be_read(disk: Path, require_tool: Callable[[str], str]) -> None:
+    database = disk / "memory.db"
+    known = fill(database)
+    older, logged = disk / "older.db", disk / "logged.db"
+    older.write_bytes(database.read_bytes())
+    SqliteStore.migrate(str(older), 5)
+    logged.write_bytes(database.read_bytes())
+    (disk / "logged.db-wal").write_bytes(b"frames")
+    before = {file.name: file.read_bytes() for file in disk.iterdir()}
+    subprocess.run([require_tool("mount"), "-o", "remount,ro", disk], check=True)
+    with recollect.open(database, embedder=None) as memories:
+        _assert_only_read(memories, known, recollect.errors.StoreReadOnly)
+    for path, advice in ((older, "older schema"), (logged, "copy both files"), (disk / "new.db", "")):
+        with pytest.raises(recollect.errors.StoreReadOnly) as caught:
+            recollect.open(path, embedder=None)
+        assert advice in caught.value.hint
+    assert {file.name: file.read_bytes() for file in disk.iterdir()} == before

@@ -1,17 +1,22 @@
-"""A process that ends at any of its writes to plain files: nothing acknowledged is lost, half a batch is not served.
+"""A process that ends at any of its writes to plain files, or whose machine loses its power there: nothing acknowledged
+is lost, half a batch is not served.
 
 The child is a fork in which the n-th call that changes a file ends the process, for a write after half of its bytes.
+For a loss of power it leaves an image of what a disk would hold then: what was forced, and nothing or a part of the
+rest.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -46,10 +51,72 @@ class Crash:
                 if name == "write":
                     number, data = arguments
                     call(number, data[: len(data) // 2])
-                os._exit(KILLED)
-            return call(*arguments, **options)
+                self.end(KILLED)
+            done = call(*arguments, **options)
+            self.noted(name, arguments)
+            return done
 
         return counted
+
+    def noted(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Something was done to a file or a folder."""
+
+    def end(self, status: int) -> NoReturn:
+        """End the process."""
+        os._exit(status)
+
+
+class PowerLoss(Crash):
+    """Ends the process, and leaves an image of the disk after a loss of power beside the folder.
+
+    ``entries``: names of files that were not forced yet are there all the same; ``tails``: and of what was appended to
+    a file and not forced, half. Disks promise neither the one nor the other.
+    """
+
+    def __init__(self, at: int, told: int, root: Path, *, entries: bool, tails: bool) -> None:
+        super().__init__(at, told)
+        self.root, self.entries, self.tails = root, entries, tails
+        self.contents: dict[int, bytes] = {}
+        self.names: dict[int, dict[str, int]] = {}
+        self.held: list[int] = []  # numbers of files that are open are not given to others
+        for path in (root, *root.rglob("*")):
+            self._force(os.open(path, os.O_RDONLY))
+
+    def noted(self, name: str, arguments: tuple[Any, ...]) -> None:
+        if name in ("fsync", "fdatasync"):
+            self._force(os.dup(arguments[0]))
+
+    def _force(self, number: int) -> None:
+        self.held.append(number)
+        found = os.fstat(number)
+        if stat.S_ISDIR(found.st_mode):
+            self.names[found.st_ino] = {one.name: one.inode() for one in os.scandir(number)}
+        else:
+            self.contents[found.st_ino] = Path(f"/proc/self/fd/{number}").read_bytes()
+
+    def end(self, status: int) -> NoReturn:
+        self.left = 0  # nothing is counted any more
+        self._leave(self.root, self.root.with_name(f"{self.root.name}.image"))
+        os._exit(status)
+
+    def _leave(self, folder: Path, image: Path) -> None:
+        image.mkdir(mode=0o700)
+        now = {one.name: one.inode() for one in os.scandir(folder)}
+        forced = self.names.get(folder.stat().st_ino, {})
+        by_number = {number: name for name, number in now.items()}
+        for name, number in (now if self.entries else forced).items():
+            path = folder / by_number.get(number, name)
+            if path.is_dir():
+                self._leave(path, image / name)
+            else:
+                (image / name).touch(mode=0o600)
+                (image / name).write_bytes(self._content(number, path))
+
+    def _content(self, number: int, path: Path) -> bytes:
+        forced = self.contents.get(number, b"")
+        written = path.read_bytes() if path.exists() and path.stat().st_ino == number else b""
+        more = written[len(forced) :] if self.tails and written.startswith(forced) else b""
+        return forced + more[: len(more) // 2]
 
 
 def adds(root: Path, crash: Crash) -> None:
@@ -84,7 +151,8 @@ def compacting(root: Path, crash: Crash) -> None:
         crash.tell("compacted")
 
 
-SCENARIOS: dict[str, Callable[[Path, Crash], None]] = {
+What = Callable[[Path, Crash], None]
+SCENARIOS: dict[str, What] = {
     "adds": adds,
     "batch": batch,
     "erasing": erasing,
@@ -99,16 +167,20 @@ def base(root: Path) -> None:
             store.journal.append([writes.add(ADA, f"old {number}", id=f"m{number}"), writes.add(BOB, f"old {number}")])
 
 
-def strike(root: Path, what: Callable[[Path, Crash], None], at: int) -> tuple[bool, list[str]]:
+Kind = Callable[[int, int, Path], Crash]
+
+
+def strike(root: Path, what: What, at: int, kind: Kind) -> tuple[bool, list[str]]:
     """Run a scenario in a child; whether it came to its end, and what it told until then."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         status = DONE
         try:
-            crash = Crash(at, writing)
+            crash = kind(at, writing, root)
             crash.arm()
             what(root, crash)
+            crash.end(DONE)
         except BaseException:  # noqa: BLE001  # reason: a forked test must never return into pytest
             traceback.print_exc()
             status = 1
@@ -122,12 +194,18 @@ def strike(root: Path, what: Callable[[Path, Crash], None], at: int) -> tuple[bo
     return code == DONE, told
 
 
-def strikes(tmp_path: Path, name: str) -> Iterator[tuple[Path, list[str], int]]:
-    base(tmp_path / "base")
-    for at in range(1, MOST):
+def strikes(
+    tmp_path: Path, what: What, kind: Kind, *, step: int = 1, prepare: Callable[[Path], None] = base
+) -> Iterator[tuple[Path, list[str], int]]:
+    prepare(tmp_path / "base")
+    for at in range(1, MOST, step):
         root = tmp_path / f"struck{at}"
         shutil.copytree(tmp_path / "base", root)
-        ended, told = strike(root, SCENARIOS[name], at)
+        ended, told = strike(root, what, at, kind)
+        image = root.with_name(f"{root.name}.image")
+        if image.exists():
+            shutil.rmtree(root)
+            image.rename(root)
         yield root, told, at
         shutil.rmtree(root)
         if ended:
@@ -140,24 +218,89 @@ def texts(store: JsonlStore, whose: Any) -> list[str]:
     return [one.facets["text"] for one in store.journal.scan({whose})]
 
 
+@pytest.fixture(autouse=True)
+def unforced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process wrote outlives it without forcing, and the image tells what a loss of power takes: waiting for
+    the disk would take minutes.
+    """
+    for sync in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, sync, lambda _: None)
+
+
 @pytest.mark.req("J1", "J8", "J10", "J11")
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_ended_at_any_write(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for sync in ("fsync", "fdatasync"):  # what a process wrote outlives it without; waiting for the disk takes minutes
-        monkeypatch.setattr(os, sync, lambda _: None)
-    for root, told, at in strikes(tmp_path, name):
-        note = f"{name}, write {at}"
+def test_ended_at_any_write(name: str, tmp_path: Path) -> None:
+    for root, told, at in strikes(tmp_path, SCENARIOS[name], lambda at, writing, _: Crash(at, writing)):
+        _check_folder(root, name, told, f"{name}, write {at}")
+
+
+LOSSES = {
+    "all that was not forced": partial(PowerLoss, entries=False, tails=False),
+    "contents that were not forced": partial(PowerLoss, entries=True, tails=False),
+    "half of what was not forced": partial(PowerLoss, entries=True, tails=True),
+}
+
+
+@pytest.mark.req("J1", "J8", "J10", "J11", "N1")
+@pytest.mark.parametrize("lost", LOSSES)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_loss_of_power_at_any_write(name: str, lost: str, tmp_path: Path, long_run: bool) -> None:
+    step = 1 if long_run else 5
+    for root, told, at in strikes(tmp_path, SCENARIOS[name], LOSSES[lost], step=step):
+        _check_folder(root, name, told, f"{name}, {lost}, write {at}")
+
+
+def rewriting(root: Path, crash: Crash) -> None:
+    """Other contents in the place of those that are there, as when they are encrypted."""
+    with closing(JsonlStore(root)) as store:
+        ids = [one.id for one in store.journal.scan({ADA})]
+        every = [one for id in ids for one in store.journal.history(ADA, id)]
+        found = [one for one in every if one.facets["text"] != "sealed"]
+        store.journal.rewrite([one._replace(facets={**one.facets, "text": "sealed"}) for one in found])
+
+
+def with_half_a_line(root: Path) -> None:
+    """Something of a memory that stands beside its versions: it will be set aside."""
+    base(root)
+    with (root / "users/ada/memory.jsonl").open("ab") as file:
+        file.write(b'{"id":"m0","content":{"message":"old half')
+    with closing(JsonlStore(root)) as store:
+        store.journal.append([Writer(START.replace(year=2027)).add(ADA, "sealed", id="m4")])
+    assert b"old half" in (root / "users/ada/damaged.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("what", [rewriting, compacting])
+def test_contents_that_are_replaced_leave_nothing_after_a_crash(what: What, tmp_path: Path) -> None:
+    """Whoever begins again, or begins after one who was killed, leaves nothing of the former contents anywhere."""
+    for root, _, at in strikes(tmp_path, what, lambda at, told, _: Crash(at, told), prepare=with_half_a_line):
+        rewriting(root, Crash(0, 0))
+        assert b"old" not in kept_of_ada(root), at
         with closing(JsonlStore(root)) as store:
-            ada, bob = texts(store, ADA), texts(store, BOB)
-            _check(name, told, ada, bob, note)
-            store.journal.append([Writer(START.replace(year=2028)).add(ADA, "afterwards")])
-            assert store.check().healthy, note
-            if "m1" not in {one.id for one in store.journal.scan({ADA})}:  # erased is erased, whenever the end came
-                kept = b"".join(path.read_bytes() for path in (root / "users/ada").iterdir())
-                assert b"old 1" not in kept, note
-            after = (texts(store, ADA), texts(store, BOB))
-        with closing(JsonlStore(root)) as store:
-            assert (texts(store, ADA), texts(store, BOB)) == after == ([*ada, "afterwards"], bob), note
+            assert texts(store, ADA) == ["sealed"] * 5, at
+            assert texts(store, BOB) == [f"old {number}" for number in range(4)], at
+            assert store.check(repair=True).healthy, at
+
+
+def _check_folder(root: Path, name: str, told: list[str], note: str) -> None:
+    """What was acknowledged is there, and the folder goes on as one that nothing happened to."""
+    with closing(JsonlStore(root)) as store:
+        ada, bob = texts(store, ADA), texts(store, BOB)
+        if "old 1" not in ada:  # erased is erased, whenever the end came; to open the folder is enough
+            assert b"old 1" not in kept_of_ada(root), note
+        _check(name, told, ada, bob, note)
+        store.journal.append([Writer(START.replace(year=2028)).add(ADA, "afterwards")])
+        assert {one.check for one in store.check().findings} <= {"indexes"}, note  # those are made again
+        assert store.check(repair=True).healthy, note
+        after = (texts(store, ADA), texts(store, BOB))
+    with closing(JsonlStore(root)) as store:
+        assert (texts(store, ADA), texts(store, BOB)) == after == ([*ada, "afterwards"], bob), note
+        store.journal.append([Writer(START.replace(year=2029)).erase(store.journal.get({ADA}, ["m2"])[0])])
+        assert b"old 2" not in kept_of_ada(root), f"{note}: what the one who was killed was about to write is left"
+
+
+def kept_of_ada(root: Path) -> bytes:
+    folders = (root / "users/ada", root / "derived/users/ada")
+    return b"".join(path.read_bytes() for folder in folders for path in folder.glob("*"))
 
 
 def _check(name: str, told: list[str], ada: list[str], bob: list[str], note: str) -> None:

@@ -51,6 +51,45 @@ def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path, long_run:
     assert acknowledged
 
 
+@pytest.mark.req("J1", "J8", "J9", "J10", "N1")
+@pytest.mark.timeout(3600)
+def test_killed_among_erasures_and_compactions(tmp_path: Path, long_run: bool) -> None:
+    """Nothing acknowledged is lost, nothing is there twice, and what was erased is in no file any more."""
+    told = Counter[str]()
+    acknowledged: dict[str, str] = {}
+    going: set[str] = set()
+    for number in range(200 if long_run else 6):
+        folder = tmp_path / f"memory{number // 25}"  # compacting a session takes longer the larger it is
+        if number % 25 == 0:
+            acknowledged.clear()
+            going.clear()
+        with processes.start("churn", url(folder), f"round{number}") as child:
+            assert child.stdout is not None
+            heard = [child.stdout.readline() for _ in range(random.randint(1, 40))]
+            time.sleep(random.uniform(0, 0.02))  # between two acknowledgements, a compaction takes longest
+            child.kill()
+            rest = child.stdout.read()
+        this = Told.parse(-9, "".join(heard) + rest)
+        told.update(line["did"] for line in this.lines)
+        acknowledged |= this.added
+        going |= {line["key"] for did in ("erasing", "forgetting") for line in this.of(did)}
+        found = assert_sound(
+            url(folder),
+            acknowledged,
+            erased=going,
+            note=f"round {number}",
+            seen=lambda memories: script.session_of(memories).view,
+        )
+        keys, left = {memory.key for memory in found}, bytes_of(folder)
+        gone = {line["key"] for line in this.of("erased")}
+        assert not gone & keys, number
+        gone |= {line["key"] for line in this.of("erasing")} - keys  # erased, though nobody was told
+        assert [key for key in gone if script.content_of(key).encode() in left] == [], number
+        going -= keys  # the kill came first: from now on they must stay
+    assert told["erased"]
+    print(f"{told['ready']} kills, and what was acknowledged: {dict(told)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Something that is struck at each of its writing system calls."""

@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             pass
 
 
-@pytest.mark.req("L1", "L2", "L3", "L15", "J3", "N1", "N10")
+@pytest.mark.req("L1", "L2", "L3", "L15", "J3", "J14", "N1", "N10")
 @pytest.mark.parametrize(("threads", "long_s"), [([3, 3], 60), ([1] * 10, 30)], ids=["two", "ten"])
 def test_writers_and_a_reader(database: str, start: Start, long_run: bool, threads: list[int], long_s: int) -> None:
     """Nothing is lost or there twice, and the reader never sees half of anything."""

@@ -10,9 +10,15 @@ import pytest
 
 import recollect
 from recollect import aio
+from recollect.aio import views as aio_views
 from recollect.memories.agent import AgentMemory
+from recollect.memories.api_keys import ApiKeys
+from recollect.memories.audit import AuditTrail
+from recollect.memories.facts import Facts
+from recollect.memories.privacy import Privacy
 from recollect.memories.session import Session, SessionPreferences
 from recollect.memories.sessions import Sessions
+from recollect.memories.upkeep import Upkeep
 from recollect.window import ContextWindow
 from recollect.working import WorkingMemory
 
@@ -21,9 +27,14 @@ PAIRS = [
     (recollect.View, aio.View),
     (AgentMemory, aio.AgentMemory),
     (ContextWindow, aio.ContextWindow),
+    (Facts, aio_views.Facts),
     (Sessions, aio.Sessions),
     (Session, aio.Session),
     (SessionPreferences, aio.SessionPreferences),
+    (Upkeep, aio.Upkeep),
+    (ApiKeys, aio.ApiKeys),
+    (Privacy, aio.Privacy),
+    (AuditTrail, aio.AuditTrail),
 ]
 # Whoever adds a method to the synchronous surface adds one line to `recollect.aio`: awaited, unless it is named here,
 # because it touches nothing but the memory of this process.
@@ -31,9 +42,14 @@ AT_ONCE = {
     "Memories": {"view", "agent", "agents", "on", "watch"},
     "View": set[str](),
     "AgentMemory": set[str](),
+    "Facts": set[str](),
     "Sessions": set[str](),
     "Session": set[str](),
     "SessionPreferences": set[str](),
+    "Upkeep": {"start"},
+    "ApiKeys": set[str](),
+    "Privacy": set[str](),
+    "AuditTrail": set[str](),
     "ContextWindow": {"add", "pin", "unpin", "remove", "clear", "snapshot", "restore", "acompact"},
 }
 # A single object that is awaited or iterated.
@@ -42,6 +58,7 @@ FEEDS = {"View": {"changes"}}
 MORE = {"View.changes": {"follow", "poll_s"}, "open": {"workers"}}
 # Parameters that take coroutine functions as well, so that their annotations differ.
 WIDER = {
+    "View.add_messages": {"extract"},
     "open": {"embedder", "reranker"},
     "Memories.reembed": {"embedder"},
     "Memories.on": {"handler"},
@@ -63,7 +80,8 @@ ENTERING = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 
 def methods(kind: type) -> dict[str, Callable[..., Any]]:
     """The methods of a class that are its own and public, with those that Python calls."""
-    own = {name: member for name, member in vars(kind).items() if inspect.isfunction(member)}
+    bases = [base for base in reversed(kind.__mro__) if base.__module__.startswith("recollect.memories")] or [kind]
+    own = {name: member for base in bases for name, member in vars(base).items() if inspect.isfunction(member)}
     return {name: member for name, member in own.items() if name not in ("__init__", "__repr__") and not _private(name)}
 
 
@@ -186,6 +204,7 @@ async def scenario(memories: Any) -> list[Any]:
     told += [(await settled(me.context.compact(0))).receipt.dropped, await settled(memories.settings())]
     told += [(await settled(memories.doctor())).healthy, (await settled(memories.health())).status]
     await settled(memories.rebuild())
+    told += [(await settled(memories.scrub())).remains]
     return [*told, await settled(memories.reembed())]
 
 

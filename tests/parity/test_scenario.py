@@ -27,6 +27,8 @@ Step = tuple[str, dict[str, Any]]
 Say = Callable[[str, dict[str, Any]], Any]
 """A verb and the fields of its input, as JSON has them, to what JSON has of the answer."""
 
+ENTRY = '{"id":"e1","session_id":"friday","timestamp":"2026-01-10T10:00:00Z","type":"fact","content":"Likes tea"}'
+
 # Ids are those of the memories added so far: the first is $0.
 STEPS: list[Step] = [
     ("add", {"content": ["Prefers dark mode"], "type": "preference", "tags": ["ui"], "importance": 0.8}),
@@ -43,6 +45,18 @@ STEPS: list[Step] = [
     ("update", {"id": "$2", "content": "Lives in Rome", "add_tags": ["home"], "metadata": {"since": 2026}}),
     ("update", {"id": "$2", "importance": 1.0, "if_version": 1}),
     ("update", {"id": "nobody", "importance": 1.0}),
+    ("put", {"key": "home", "content": "Lives in Oslo", "layer": "user", "tags": ["home.now"]}),
+    ("put", {"key": "home", "content": "Lives in Bergen", "layer": "user"}),
+    ("put", {"key": "home", "content": "Lives in Bergen", "layer": "team"}),
+    ("show", {"key": "home"}),
+    ("show", {"key": "nothing"}),
+    ("facts.add", {"subject": "Ada", "predicate": "lives in", "object": "Rome", "confidence": 0.5, "layer": "user"}),
+    ("facts.add", {"subject": "Ada", "predicate": "lives in", "object": "Oslo", "confidence": 0.9, "layer": "user"}),
+    ("facts.add", {"subject": " ", "predicate": "lives in", "object": "Oslo"}),
+    ("facts", {"subject": "ada"}),
+    ("facts", {"object": "Rome", "include_superseded": True}),
+    ("lineage", {"id": "$4"}),
+    ("lineage", {"id": "nobody"}),
     ("show", {"id": "$2"}),
     ("show", {"id": "nobody"}),
     ("history", {"id": "$2"}),
@@ -78,6 +92,9 @@ STEPS: list[Step] = [
     ("compact", {"id": "monday", "dry_run": True}),
     ("compact", {"id": "nobody"}),
     ("sessions.export", {"id": "monday", "form": "jsonl", "history": True}),
+    ("sessions.import", {"text": ENTRY, "id": "friday"}),
+    ("sessions.import", {"text": ENTRY, "dry_run": True}),
+    ("sessions.import", {"text": "nonsense"}),
     ("sessions.delete", {"id": "monday", "dry_run": True}),
     ("sessions.delete", {"id": "monday", "reason": "asked to"}),
     ("sessions", {"include_deleted": True}),
@@ -86,6 +103,60 @@ STEPS: list[Step] = [
     ("sessions.restore", {"id": "monday"}),
     ("convert", {"source": "nowhere.db", "target": "copy.db"}),
     ("migrate", {"file": "nowhere.db", "to": 5}),
+    ("decay", {"days": 30}),
+    ("retention", {}),
+    ("retention.set", {"layer": "user", "long_term_age": "365d", "exempt_tags": ["keep"]}),
+    ("retention.set", {"layer": "user", "long_term_age": "soon"}),
+    ("retention", {}),
+    ("owners", {}),
+    ("owners", {"everybody": True, "limit": 2}),
+    ("owners.export", {"path": "nowhere/person.zip"}),
+    ("erase", {"dry_run": True}),
+    ("erase", {"everywhere": True}),
+    ("erase", {"ids": ["nobody"], "dry_run": True}),
+    ("erase.receipts", {}),
+    ("erase.verify", {"receipt": "nobody"}),
+    ("erase.ledger", {"path": "nowhere/ledger.jsonl"}),
+    ("erase.replay", {"path": "nowhere.jsonl"}),
+    ("audit", {}),
+    ("audit.verify", {"anchor": "nonsense"}),
+    ("audit.prune", {"before": "2030-01-07T00:00:00Z"}),
+    ("hold", {"filter": {"tags": ["home"]}, "reason": "asked for by a court"}),
+    ("hold.list", {}),
+    ("hold.release", {"id": "nobody"}),
+    ("move", {"id": "$0", "layer": "user"}),
+    ("undo", {"id": "nobody"}),
+    ("refresh", {"paths": ["nowhere"]}),
+    ("messages", {"messages": ['{"role": "user", "content": "I prefer tea.", "id": "1"}']}),
+    ("quarantine.plan", {"source": "web"}),
+    ("quarantine", {"author": "nobody"}),
+    ("quarantine.release", {"id": "nobody"}),
+    ("quarantine.erase", {"id": "nobody"}),
+    ("upkeep", {}),
+    ("upkeep.plan", {"layer": "user"}),
+    ("upkeep.run", {}),
+    ("upkeep.runs", {}),
+    ("upkeep.undo", {"id": "nobody"}),
+    ("retention.clear", {"layer": "user"}),
+    ("keys.create", {"name": "ci", "owners": ["project:api", "user:*"], "need": "write"}),
+    ("keys.create", {"name": "nobody"}),
+    ("keys", {}),
+    ("keys.list", {}),
+    ("keys.revoke", {"id": "nobody"}),
+    ("consolidation.set", {"layer": "user", "trigger": 2, "layers": ["user"]}),
+    ("consolidation.set", {"threshold": 0.1}),
+    ("consolidation", {}),
+    ("upkeep.plan", {"job": "consolidation"}),
+    ("upkeep.run", {"job": "consolidation"}),
+    ("consolidation.clear", {"layer": "user"}),
+    ("endings.set", {"promote_importance": 0.8, "delete_after": "7d"}),
+    ("endings.set", {"permanent": True}),
+    ("endings", {}),
+    ("endings.clear", {}),
+    ("keys.init", {"recover": "nowhere.txt"}),
+    ("keys.check", {}),
+    ("keys.rotate", {"data": True}),
+    ("encrypt", {}),
     ("config", {}),
     ("config", {"durability": "vague"}),
     ("config.check", {"file": "nowhere.toml"}),
@@ -129,6 +200,9 @@ def through_the_command_line(terminal: Terminal) -> Say:
 
 def _typed(value: Any, slot: Slot) -> list[str]:
     many = value if isinstance(value, list) else [value]
+    if slot.parameter.takes is Takes.FILE:
+        Path("given.txt").write_text(value, encoding="utf-8")
+        return ["given.txt"]
     if slot.parameter.takes is not Takes.OPTION:
         return [str(one) for one in many]
     flag = slot.flag
@@ -146,6 +220,8 @@ def told(say: Say) -> list[Any]:
         answer = say(name, json.loads(_with_ids(json.dumps(fields), ids)))
         if name == "add" and "memories" in answer:
             ids += [memory["id"] for memory in answer["memories"]]
+        if name in ("put", "facts.add") and answer.get("version") == 1:
+            ids.append(answer["id"])
         shown = json.dumps(answer)
         for number, id in enumerate(ids):
             shown = shown.replace(id, f"${number}")
@@ -154,6 +230,8 @@ def told(say: Say) -> list[Any]:
         shown = re.sub(r'"(stamp|replaced|next|position)": "[^"]+"', r'"\1": "PLACE"', shown)
         shown = shown.replace('"message": "not used yet"', '"message": "ok"')  # each surface has its own index
         shown = re.sub(r'"(latency_ms|average_embedding_ms|embeddings_made)": [\d.e-]+', r'"\1": 0', shown)
+        shown = re.sub(r'(?<=")(hold|plan|run)?[0-9a-f]{8}-[0-9a-f-]{27}', "ID", shown)
+        shown = re.sub(r'"rk_[\w-]+"|"[0-9a-f]{16}"', '"KEY"', shown)
         answers.append((name, json.loads(shown, parse_float=lambda number: round(float(number), 3))))
     return answers
 
@@ -304,11 +382,14 @@ FIELDS: dict[str, Any] = {
     "language": "en",
     "type_name": "rule",
     "references": ("other",),
+    "derived_from": ("another",),
+    "trust": 0.1,
     "occurred_at": datetime(2030, 1, 7, tzinfo=UTC),
     "expires_at": datetime(2100, 1, 7, tzinfo=UTC),
     "confidence": 0.8,
     "relevance": 0.7,
     "decay_factor": 0.6,
+    "access_policy": recollect.types.AccessPolicy.SHARED,
 }
 NESTED: dict[str, Any] = {
     "pointer": {"source_type": "adr", "source_id": "7", "content_hash": "h", "synced_at": "2030-01-07T00:00:00Z"},
@@ -327,14 +408,15 @@ def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> No
     with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
         caller = caller_of(memories)
         own = {"layer": recollect.Layer.USER, "key": "k"}
-        assert {*FIELDS, *NESTED, *own, "content"} == {one.name for one in VERBS["add"].fields}
+        other = {"content", "dangling", "duplicates", "fact", "supersedes", "sensitive"}  # what is sensitive needs keys
+        assert {*FIELDS, *NESTED, *own, *other} == {one.name for one in VERBS["add"].fields}
 
         def run(name: str, **fields: Any) -> Any:
             return operations.request(name, caller, fields).run()
 
-        [added] = run("add", content=["Use tabs"], **FIELDS, **NESTED, **own).memories
+        [added] = run("add", content=["Use tabs"], dangling=True, **FIELDS, **NESTED, **own).memories
         [plain] = run("add", content=["Use spaces"]).memories
-        changed = run("update", id=plain.id, **FIELDS, **NESTED)
+        changed = run("update", id=plain.id, dangling=True, **FIELDS, **NESTED)
         for memory in (added, changed):
             assert {name: getattr(memory, name) for name in FIELDS} == FIELDS
             assert memory.source == recollect.types.Source(type=recollect.types.SourceType.MANUAL, reference="note 7")

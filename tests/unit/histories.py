@@ -40,7 +40,7 @@ class Life:
         self.memories: Memories = recollect.open(store=self.store, clock=self.clock, embedder=self.embedder, retry=ONCE)
 
     def view(self, person: int) -> View:
-        return self.memories.view(**PEOPLE[person])
+        return self.memories.view(**PEOPLE[person])  # type: ignore[arg-type]  # only ids
 
     def one(self, choice: int) -> tuple[View, str] | None:
         if not self.ids:
@@ -142,7 +142,7 @@ def picture(store: Store) -> dict[str, Any]:
     embedder = None if known is None else Named() if known == Named().name else HashingEmbedder(DIMENSION)
     memories = recollect.open(store=store, clock=lambda: END, embedder=embedder)
     for person in PEOPLE:
-        seen[str(person)] = _answers(memories.view(**person))
+        seen[str(person)] = _answers(memories.view(**person))  # type: ignore[arg-type]  # only ids
     return seen
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recollect import codec
 from recollect.engine.sealing import seal
 from recollect.testing.builders import START, owner
-from recollect.testing.strategies import AUTHORS, IMPORTANCES, TAGS, contents, fields, moments, texts
+from recollect.testing.strategies import AUTHORS, IMPORTANCES, TAGS, TRUSTS, contents, fields, moments, texts
 from recollect.types import (
     KnowledgePointer,
     Memory,
@@ -96,6 +96,8 @@ def drafts() -> st.SearchStrategy[dict[str, Any]]:
             "confidence": maybe(unit),
             "source": st.builds(Source, type=st.sampled_from(SourceType), reference=maybe(texts())),
             "pointer": maybe(pointer),
+            "trust": st.sampled_from(TRUSTS),
+            "derived_from": st.lists(texts(), max_size=3).map(tuple),
             "references": st.lists(texts(), max_size=3).map(tuple),
         },
     )

@@ -20,6 +20,7 @@ import pytest
 import recollect
 from recollect.cli.app import run
 from recollect.embedders.hashing import HashingEmbedder
+from recollect.settings import FILE, trust
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "recollect")
@@ -70,6 +71,14 @@ class Terminal:
         """The result of a command, as a program gets it."""
         return self(*args, "--json", stdin=stdin).result
 
+    def configure(self, text: str, *, trusted: bool = True) -> Path:
+        """Write the file of settings of the folder, and trust it."""
+        file = self.folder / FILE
+        file.write_text(text, encoding="utf-8")
+        if trusted:
+            trust.trust(file, text)
+        return file
+
     def add(self, content: str, *options: str) -> str:
         """Remember something; its id."""
         id: str = self.json("add", content, *options)["memories"][0]["id"]
@@ -81,6 +90,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder / "share"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
         "RECOLLECT_DB": str(folder / "memory.db"),
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
         "PYTHONIOENCODING": "utf-8",

@@ -97,7 +97,7 @@ def test_without_a_session_the_agent_keeps_it_and_nobody_else_sees_it(memories: 
 def test_what_went_is_recalled_when_it_is_asked_for(me: AgentMemory) -> None:
     say(me)
     me.context.compact(0)
-    assert "timeout of the database" in me.context.compose("What does runner 2 say?", budget_tokens=600).text
+    assert "timeout of the database" in me.context.compose("What does runner 2 say?", budget_tokens=900).text
 
 
 @pytest.mark.req("C3")

@@ -1,5 +1,6 @@
 """Bad input: a typed error that names the field, the operation and a way out; and nothing changed."""
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ LATE = datetime.max.replace(tzinfo=timezone(-timedelta(hours=12)))
 ROW = [1.0] * DIMENSION
 CONTROLS = ("a\nb", "a\x00b", "\x1b[31m", "\x7f", "\u2028", "\ud800", "")
 WRONG_TYPES = (5, 1.5, True, b"bytes", ["list"], {"a": 1}, object())
+NO_OBJECTS = tuple(value for value in WRONG_TYPES if not isinstance(value, dict))
 
 
 def short(value: object) -> str:
@@ -71,20 +73,23 @@ def large() -> dict[str, Any]:
 @cache
 def fields_of_a_memory() -> list[Case]:
     table = Table()
-    table.add("content", "", " \n\t", "a\x00b", "\ud800", None, *WRONG_TYPES)
+    table.add("content", "", " \n\t", "a\x00b", "\ud800", None, {"a": math.nan}, *NO_OBJECTS)
+    table.add("sensitive", "yes", "", 0, 1, 1.5, b"x", [True], {"a": True}, object())
     table.add("content", "x" * (10 * 1024 * 1024 + 1), "é" * (5 * 1024 * 1024 + 1), kind=ContentTooLong)
     table.add("type", "", "nonsense", "FACT", None, 10**5000, *WRONG_TYPES)
     table.add("importance", -0.0001, 1.0001, math.nan, math.inf, -math.inf, True, "0.5", None, 10**400, [0.5])
-    for name in ("confidence", "relevance", "decay_factor"):
+    for name in ("confidence", "relevance", "decay_factor", "trust"):
         table.add(name, -0.1, 1.1, math.nan, True, "0.5", [0.5], 10**400)
     for name in ("title", "language", "author", "role", "session", "type_name"):
         table.add(name, *CONTROLS, "x" * 1001, *WRONG_TYPES)
     table.add("description", "a\x00b", "\ud800", "x" * 100_001, *WRONG_TYPES)
-    table.add("metadata", *(value for value in WRONG_TYPES if not isinstance(value, dict)), "text", [("a", 1)])
+    table.add("metadata", *NO_OBJECTS, "text", [("a", 1)])
     table.add("metadata", large(), nested(33), nested(100_000), {"a": "x" * 1024 * 1024})
     table.add("metadata", *({"a": bad} for bad in (math.nan, math.inf, 2**63, -(2**63) - 1, 10**5000, b"x", {1}, 1j)))
     table.add("metadata", {"a": datetime.now(UTC)}, {"a": object()}, {1: 1}, {None: 1}, {"a": "\ud800"}, {"\ud800": 1})
-    table.add("references", "text", 5, True, [5], [None], ["a\nb"], [""], ["x" * 257], [str(n) for n in range(1001)])
+    for name in ("references", "derived_from"):
+        table.add(name, "text", 5, True, [5], [None], ["a\nb"], [""], ["x" * 257], [str(n) for n in range(1001)])
+    table.add("access_policy", "", "secret", "PRIVATE", 10**5000, *WRONG_TYPES)
     table.add("source", "conversation", 5, {"type": "manual"})
     table.add("source", Source(type="moon"), Source(type=None), told="source.type")  # type: ignore[arg-type]  # on purpose
     table.add("source", Source(type="manual", reference="a\nb"), told="source.reference")  # type: ignore[arg-type]  # on purpose
@@ -112,6 +117,8 @@ def fields_of_a_new_one() -> list[Case]:
     table.add("tags", "text", "", 5, True, [5], [None], [""], ["x" * 257], [str(n) for n in range(101)], {"a\nb": 1})
     table.add("tags", *([text] for text in CONTROLS))
     table.add("key", *CONTROLS, "x" * 1001, *WRONG_TYPES)
+    table.add("fact", "text", 5, True, [], {"subject": "Ada"})
+    table.add("supersedes", 5, True, [5], [None], ["a\nb"])
     return table.cases
 
 
@@ -144,10 +151,9 @@ def calls() -> Iterator[Call]:
     no_moments: list[Any] = [NAIVE, NAIVE.date(), "now", "W10", -1, 0, True, 1.5, 2**63]
     everywhere = "list count stats changes"
     yield from each("add_many", "items", ["text", 5, None, NewMemory(content="x")])
-    yield from each(
-        "add_many", "items", [["x", bad] for bad in (5, None, b"x", {"content": "x"}, "", "\x00")], "content"
-    )
-    yield from each("get update forget restore history", "id", no_ids)
+    yield from each("add_many", "items", [["x", bad] for bad in (5, None, b"x", ["x"], "", "\x00")], "content")
+    yield from each("get update forget restore history lineage", "id", no_ids)
+    yield from each("put", "key", [*CONTROLS, "x" * 1001, *WRONG_TYPES], content="x")
     yield from each("get_many", "ids", [None, 5, True])
     yield from each("get_many", "ids", [[bad] for bad in no_ids], "id")
     for flag in ("include_forgotten", "include_vector"):
@@ -183,6 +189,29 @@ def calls() -> Iterator[Call]:
     yield from each("search", "asked_at", [NAIVE, NAIVE.date(), EARLY, LATE, "now", 5, True], query="x")
     yield from each("search", "explain", ["no", 1, None], query="x")
     yield from each("search", "filter", [{"tags": bad} for bad in ("x", 5, [5])], "filter.tags", query="x")
+    yield from calls_of_provenance(no_ids)
+
+
+def calls_of_provenance(no_ids: list[Any]) -> Iterator[Call]:
+    yield from each("move", "id", no_ids, layer="user")
+    yield from each("move", "layer", ["planet", "", 5, True, []], id="ID")
+    yield from each("add_messages", "messages", ["text", 5, None])
+    for operation in ("quarantine", "plan_quarantine"):
+        yield from each(operation, "source", ["moon", "", 5, True])
+        for name in ("reference", "author", "session"):
+            yield from each(operation, name, ["a\nb", "", 5, True])
+        for name in ("since", "until"):
+            yield from each(operation, name, [NAIVE, "now", 5, True])
+        yield from each(operation, "ids", [5, True])
+    yield from each("quarantine", "plan", [5, "text", True])
+    yield from each("release erase_quarantined", "run_id", [5, True, b"x", ["x"], "\ud800"])
+    yield from each("undo", "id", [5, True, b"x", ["x"]])
+    yield from each("undo undoable", "layers", [["planet"]], "layer")
+    yield from each("undoable", "limit", [0, -1, True, "5", None, 1.5])
+    yield from each("point_to", "path", [None, 5, True, b"x", "a\x00b"])
+    yield from each("point_to", "type", ["moon", "", 5, None], path=__file__)
+    yield from each("refresh", "paths", [None, 5, True])
+    yield from each("refresh", "dry_run", ["no", 1, None], paths=[])
 
 
 @pytest.fixture(scope="module", params=["ram", "sqlite"])
@@ -281,8 +310,26 @@ def test_the_other_operations(ada: View, judge: Judge, operation: str) -> None:
     judge.check()
 
 
+@pytest.mark.req("H10")
+def test_an_id_of_something_else_is_not_called_that_of_a_memory(database: Memories) -> None:
+    view = database.view(user="ada")
+    every: list[tuple[Callable[[Any], object], str, str]] = [
+        (view.release, "run_id", "view.quarantine"),
+        (view.erase_quarantined, "run_id", "view.quarantine"),
+        (view.undo, "id", "view.undoable"),
+        (database.upkeep.undo, "run_id", "memories.upkeep.runs"),
+        (database.upkeep.release, "hold_id", "memories.upkeep.holds"),
+        (database.agent("debugger", user="ada").context.pin, "id", "window.items"),
+    ]
+    for call, named, hint in every:
+        with pytest.raises(InvalidInput) as caught:
+            call(5)
+        assert (caught.value.details["field"], hint in caught.value.hint) == (named, True), call
+        assert "memory.id" not in caught.value.hint
+
+
 def test_every_operation_is_tried() -> None:
-    public = {name for name, value in vars(View).items() if callable(value) and not name.startswith("_")}
+    public = {name for name, _ in inspect.getmembers(View, inspect.isfunction) if not name.startswith("_")}
     assert public == {*OPERATIONS, "add", "position"}
 
 
@@ -298,7 +345,7 @@ def test_identities(database: Memories, judge: Judge, name: str) -> None:
 @pytest.mark.req("H1", "H10")
 def test_nobody(database: Memories, judge: Judge) -> None:
     for ids in ({}, {"session": "s"}, {"session": "s", "team": "t"}):
-        judge.judge(partial(database.view, **ids), Case("user", None, MissingIdentifier), "view")
+        judge.judge(partial(database.view, **ids), Case("user", None, MissingIdentifier), "view")  # type: ignore[arg-type]  # only ids
     judge.check()
 
 

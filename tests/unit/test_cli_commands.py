@@ -146,7 +146,7 @@ def test_forgetting_restoring_and_what_was_not_there(terminal: Terminal) -> None
     assert terminal.json("count")["count"] == 1
     assert terminal.json("forget", id, "--reason", "old")["ids"] == [id]
     again = terminal("forget", id, "--json")
-    assert (again.code, again.answer["result"]["missing"]) == (1, [id])
+    assert (again.code, again.answer["result"]["failed"]) == (1, [id])
     assert terminal("show", id).code == 3
     assert terminal.json("show", id, "--forgotten")["state"] == "forgotten"
     assert terminal.json("restore", id)["ids"] == [id]

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from recollect import Identity
 from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
-from recollect.cli.discovery import Found, settle, user_folder
+from recollect.cli.discovery import Found, settle
 from recollect.errors import ConfigurationError, InvalidInput
 from recollect.settings import FILE, load, nearest_file
+from recollect.settings.folders import user_folder
 from tests.unit.terminal import Terminal
 
 NAMES = st.none() | st.sampled_from(["ada", "bob", "a/b", "ünï"])
@@ -88,7 +89,7 @@ def test_an_empty_id_in_the_environment_or_the_file_is_refused(
     assert (done.code, f"{variable_of(name)} is empty" in done.err) == (2, True)
     assert terminal("add", "Likes tea", f"--{name}", "x").code == 0  # the flag takes precedence
     monkeypatch.delenv(variable_of(name))
-    (terminal.folder / FILE).write_text(f'[identity]\n{name} = ""\n', encoding="utf-8")
+    terminal.configure(f'[identity]\n{name} = ""\n')
     assert terminal("add", "Likes tea").code == 6
 
 
@@ -149,7 +150,7 @@ def test_a_file_of_somebody_else_is_passed_over(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("text", ["[identity]\nusr = 'ada'", "database = 3", "x = "])
 def test_a_wrong_file_is_named_by_every_command_that_reads_it(text: str, terminal: Terminal) -> None:
-    (terminal.folder / FILE).write_text(text, encoding="utf-8")
+    terminal.configure(text)
     done = terminal("count")
     assert done.code == 6
     assert str(terminal.folder / FILE) in done.err
@@ -157,7 +158,7 @@ def test_a_wrong_file_is_named_by_every_command_that_reads_it(text: str, termina
 
 
 def test_where_tells_what_is_used_and_why(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    (terminal.folder / FILE).write_text('[identity]\nuser = "ada"\nproject = "api"\n', encoding="utf-8")
+    terminal.configure('[identity]\nuser = "ada"\nproject = "api"\n')
     monkeypatch.setenv("RECOLLECT_PROJECT", "web")
     told = terminal.json("--team", "core", "where")
     assert told["identity"] == {"user": "ada", "project": "web", "team": "core"}
@@ -186,16 +187,16 @@ def test_without_any_name_the_database_is_the_users_own(terminal: Terminal, monk
 
 
 def test_what_a_database_is_opened_with_is_said_in_the_file_or_the_environment(terminal: Terminal) -> None:
-    (terminal.folder / FILE).write_text('embedder.name = "hashing-64"\nplan.name = "core"\n', encoding="utf-8")
+    terminal.configure('embedder.name = "hashing-64"\nplan.name = "core"\n')
     new = ("--db", "new.db")
     assert terminal("add", "Likes tea", *new).code == 5  # the plan has no long-term memory
-    (terminal.folder / FILE).write_text('embedder.name = "hashing-64"\n', encoding="utf-8")
+    terminal.configure('embedder.name = "hashing-64"\n')
     terminal.json("add", "Likes tea", *new)
     assert terminal.json("config", *new)["settings"]["embedder"] == "hashing-64"
     place = terminal.json("where")
     assert place["opening"] == {"embedder.name": "hashing-64"}
     assert place["origins"]["embedder.name"].endswith(FILE)
-    (terminal.folder / FILE).write_text("embedder.name = 7\n", encoding="utf-8")
+    terminal.configure("embedder.name = 7\n")
     assert terminal("list").code == 6
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -117,6 +118,23 @@ def test_input_is_read_as_utf8_or_the_first_wrong_byte_is_named(content: bytes) 
 def test_a_wrong_byte_behind_a_mark_is_named_by_its_place_in_the_file() -> None:
     with pytest.raises(InvalidInput, match="byte 5 "):
         read_text(io.BytesIO(b"\xef\xbb\xbfab\xff"))
+
+
+def test_long_input_is_told_while_it_is_read(tmp_path: Path) -> None:
+    text = "Likes tea\n" * 50_000
+    file = tmp_path / "notes.txt"
+    file.write_text(text)
+    told: list[tuple[int, int]] = []
+    with file.open("rb") as stream:
+        assert read_text(stream, lambda *how: told.append(how)) == text
+    assert told[-1] == (len(text), len(text)), "of a file, bytes of how many"
+    assert told == sorted(set(told))
+    counted: list[tuple[int, int]] = []
+    assert read_text(io.BytesIO(text.encode()), lambda *how: counted.append(how)) == text
+    assert counted[-1] == (0, 50_000), "of a pipe, lines"
+    short: list[tuple[int, int]] = []
+    read_text(io.BytesIO(b"Likes tea\n"), lambda *how: short.append(how))
+    assert short == []
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_store_is_closed_if_it_cannot_be_used() -> None:
 def test_a_view_needs_somebody(memories: Memories) -> None:
     for ids in ({}, {"session": "s"}, {"session": "s", "project": "p"}):
         with pytest.raises(MissingIdentifier) as caught:
-            memories.view(**ids)
+            memories.view(**ids)  # type: ignore[arg-type]  # only ids
         assert (caught.value.details["field"], caught.value.operation) == ("user", "view")
 
 

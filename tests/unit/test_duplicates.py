@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.layers import PRECEDENCE
 from recollect.recall import duplicates
 from recollect.recall.duplicates import Found, Said
 from recollect.testing import builders
@@ -16,7 +15,6 @@ from recollect.text import words
 from recollect.types import Layer
 from tests.unit.samples import memory as memory_of
 
-RANK = list(PRECEDENCE)
 # Few and alike, so that they often meet.
 TEXTS = st.sampled_from(
     ["use tabs here", "Use tabs, here!", "use tabs", "use spaces here", "drink tea at noon", "Drink tea at noon.", "?!"]
@@ -128,55 +126,3 @@ def test_once_there_are_enough_only_some_more_are_looked_at(some: list[Found], l
     for one in kept:
         wanted = named[one.memory.id]
         assert one.duplicates == ([other for other in wanted if other in looked_at] if full else wanted)
-
-
-# --- overriding -----------------------------------------------------------------------------------
-
-
-def test_the_more_specific_layer_stands_before_the_less_specific_one() -> None:
-    company, team, user = (found("use tabs here", layer) for layer in (Layer.COMPANY, Layer.TEAM, Layer.USER))
-    tea = found("drink tea at noon", Layer.COMPANY)
-    kept = duplicates.overriding([company, tea, team, user], RANK)
-    assert kept == [tea, user]
-    assert user.overrides == [team.memory.id, company.memory.id]
-    assert tea.overrides == []
-
-
-def test_the_same_key_is_about_the_same_thing_whatever_the_words() -> None:
-    user, company = found("tabs", Layer.USER, key="style"), found("nothing alike", Layer.COMPANY, key="style")
-    assert duplicates.overriding([company, user], RANK) == [user]
-    keyless = [found("tabs", Layer.USER), found("nothing alike", Layer.COMPANY)]
-    assert duplicates.overriding(keyless, RANK) == keyless
-
-
-def test_one_layer_does_not_override_itself() -> None:
-    pair = [found("use tabs here"), found("use tabs here")]
-    assert duplicates.overriding(pair, RANK) == pair
-
-
-def test_what_is_overridden_overrides_nothing() -> None:
-    """The chain is decided by the most specific: a link that is gone takes nothing with it."""
-    agent = found("alpha beta gamma", Layer.AGENT)
-    user = found("beta gamma delta", Layer.USER)
-    company = found("gamma delta epsilon", Layer.COMPANY)
-    assert duplicates.agreement(Said(agent.memory.content), Said(company.memory.content)) < duplicates.CONFLICT
-    assert duplicates.overriding([agent, user, company], RANK) == [agent, company]
-    assert (agent.overrides, user.overrides) == ([user.memory.id], [])
-
-
-@pytest.mark.req("H4")
-@given(some=FOUND)
-def test_whatever_is_overridden_was_less_specific_and_about_the_same(some: list[Found]) -> None:
-    kept = duplicates.overriding(some, RANK)
-    assert kept == [one for one in some if one in kept], "the order is left as it was"
-    by_id = {one.memory.id: one for one in some}
-    named = [other for one in kept for other in one.overrides]
-    assert sorted([*named, *(one.memory.id for one in kept)]) == sorted(by_id)
-    for one in kept:
-        for other in (by_id[id] for id in one.overrides):
-            assert PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]
-            assert duplicates.agreement(Said(one.memory.content), Said(other.memory.content)) >= duplicates.CONFLICT
-    for one in kept:
-        for other in kept:
-            if PRECEDENCE[one.memory.layer] < PRECEDENCE[other.memory.layer]:
-                assert duplicates.agreement(Said(one.memory.content), Said(other.memory.content)) < duplicates.CONFLICT

@@ -148,7 +148,7 @@ def test_one_that_cannot_be_embedded_does_not_stop_the_others(opener: Opener) ->
     clock.forward(seconds=LONGEST_PAUSE_S)
     assert view.add("even").version == 1
     assert embedders(view) == {"odd": None, "even": f"hashing-{DIMENSION}"}
-    assert memories.doctor().findings[0].message.startswith("1 memories have no vector")
+    assert memories.doctor().findings[0].message.startswith("1 memory has no vector")
     with pytest.raises(EmbeddingFailed):
         memories.reembed()
 

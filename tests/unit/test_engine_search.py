@@ -25,7 +25,8 @@ def test_a_phrase_is_that_of_the_owner_whose_memory_has_the_id() -> None:
     store.journal.append([writer.add(ada, "prefers dark mode", id="1"), writer.add(api, "mode: dark tea", id="1")])
     with recollect.open(store=store, embedder=None) as memories:
         view = memories.view(user="ada", project="api")
-        assert contents(view.search('"dark mode"')) == ["prefers dark mode"]
+        assert [bool(hit.reasons.get("phrase")) for hit in view.search('"dark mode"', explain=True)] == [True, False]
+        assert contents(view.search('"dark mode"'))[0] == "prefers dark mode"
         assert set(contents(view.search("dark mode"))) == {"prefers dark mode", "mode: dark tea"}
 
 
@@ -75,9 +76,13 @@ def _stored(title: str, author: str) -> Stored:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "found"),
-    [("pref", True), ("te", True), ("secur", True), ("ingr", True), ("ea", False), ("zebr", False)],
+    ("pattern", "found"),
+    [
+        *(("pref*", True), ("te*", True), ("secur*", True), ("ingr*", True), ("ea*", False), ("zebr*", False)),
+        *(("t?a", True), ("*fers", True), ("p?ef*s", True), ("s?c*r?ty", True), ("t?", False), ("t??a", False)),
+        *(("*", True), ("?ea", True), ("te?", True), ("????", False), ("i*g*d", True), ("p*e?s", True)),
+    ],
 )
-def test_a_prefix_is_that_of_a_word_of_title_content_or_author(prefix: str, found: bool) -> None:
+def test_a_pattern_is_that_of_a_word_of_title_content_or_author(pattern: str, found: bool) -> None:
     stored = _stored(title="Security", author="Ingrid")
-    assert matches(stored, Where(now=START, prefix=prefix)) is found
+    assert matches(stored, Where(now=START, pattern=pattern)) is found

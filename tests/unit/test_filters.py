@@ -50,6 +50,7 @@ PREDICATES: dict[str, Callable[[Memory, Any], bool]] = {
     "any_tags": lambda m, w: bool([t for t in w for x in m.tags if below(x, t)]),
     "no_tags": lambda m, w: not [t for t in w for x in m.tags if below(x, t)],
     "min_importance": lambda m, w: not m.importance < w,
+    "min_trust": lambda m, w: not m.trust < w,
     "created_after": lambda m, w: (m.created_at - w).total_seconds() >= 0,
     "created_before": lambda m, w: (m.created_at - w) < timedelta(),
     "occurred_after": lambda m, w: not m.occurred_at < w,
@@ -59,6 +60,7 @@ PREDICATES: dict[str, Callable[[Memory, Any], bool]] = {
     "authors": lambda m, w: len({m.author} & set(w)) == 1,
     "source_type": lambda m, w: getattr(m.source, "type", None) == w,
     "has_pointer": lambda m, w: bool(m.pointer) == w,
+    "has_access_policy": lambda m, w: bool(m.access_policy) == w,
     "metadata": lambda m, w: {n: plain(m.metadata.get(n, ...)) for n in w} == {n: plain(w[n]) for n in w},
     "states": lambda m, w: w is None or m.state in w,
     "now": lambda m, w: True,
@@ -222,6 +224,7 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
             any_tags=("b",),
             no_tags=iter(["c"]),
             min_importance=1,
+            min_trust=0,
             created_before=START.astimezone(there),
             occurred_after=START.astimezone(there),
             occurred_before=START,
@@ -242,6 +245,7 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
         any_tags=("b",),
         no_tags=("c",),
         min_importance=1.0,
+        min_trust=0.0,
         created_before=START,
         occurred_after=START,
         occurred_before=START,
@@ -262,6 +266,7 @@ BAD_FIELDS: dict[str, list[Any]] = {
     "any_tags": ["text", 5, [5], [""], [str(n) for n in range(101)]],
     "no_tags": ["text", 5, [None], [str(n) for n in range(101)]],
     "min_importance": [-0.1, 1.1, float("nan"), True, "0.5"],
+    "min_trust": [-0.1, 1.1, float("nan"), True, "0.5"],
     "created_after": [START.replace(tzinfo=None), "now", 5],
     "created_before": [START.replace(tzinfo=None), "now", 5],
     "occurred_after": [START.replace(tzinfo=None), "now", 5],
@@ -275,6 +280,9 @@ BAD_FIELDS: dict[str, list[Any]] = {
     "metadata": [None, [], "text", {"a": float("nan")}, {1: 2}],
     "max_depth": [0, 11, True, "2", None, 1.0],
     "include_forgotten": ["no", 0, None],
+    "include_archived": ["no", 0, None],
+    "include_superseded": ["no", 0, None],
+    "include_quarantined": ["no", 0, None],
 }
 
 
@@ -288,7 +296,7 @@ def test_a_bad_condition_names_its_field(name: str, bad: Any) -> None:
 
 
 def test_every_field_of_a_filter_is_checked() -> None:
-    assert set(Filter.__dataclass_fields__) == {*BAD_FIELDS, "references"}  # followed by the engine
+    assert set(Filter.__dataclass_fields__) == {*BAD_FIELDS, "references", "keyed"}  # followed by the engine
 
 
 @given(memories(), strategies.moments())

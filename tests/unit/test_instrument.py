@@ -12,6 +12,9 @@ import pytest
 from recollect import AgentMemory, Memories, RecollectError, View
 from recollect.errors import InvalidInput
 from recollect.memories import Session, SessionPreferences, Sessions
+from recollect.memories.api_keys import ApiKeys
+from recollect.memories.privacy import Privacy
+from recollect.memories.upkeep import Upkeep
 from recollect.types import Layer, OperationCompleted
 from recollect.window import ContextWindow
 from recollect.working import WorkingMemory, WorkingScope
@@ -46,6 +49,7 @@ def told() -> list[OperationCompleted]:
 def test_every_operation_is_told_of(told: list[OperationCompleted]) -> None:
     wanted = verbs(View) | verbs(Memories) | verbs(AgentMemory)
     wanted |= verbs(Sessions) | verbs(Session) | verbs(SessionPreferences)
+    wanted |= verbs(Upkeep) | verbs(Privacy) | verbs(ApiKeys)
     assert len(wanted) > 20
     wanted |= public(WorkingMemory) | public(WorkingScope) | public(ContextWindow) | {("Embedder", "embed")}
     assert wanted - {(done.component, done.operation) for done in told} == set()
@@ -74,6 +78,7 @@ def test_watchers_are_told_no_content_keys_or_queries(told: list[OperationComple
         ("debugger", None),
         ("debugger", "monday"),
         (None, "tuesday"),
+        (None, "ended"),
     }
 
 

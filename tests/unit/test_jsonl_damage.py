@@ -47,6 +47,32 @@ def test_a_torn_last_line_is_passed_over_and_set_aside_by_the_next_write(root: P
         assert kept["reason"] == "torn by a crash"
 
 
+@pytest.mark.req("J11")
+def test_a_torn_last_line_is_set_aside_by_an_erasure_as_well(root: Path) -> None:
+    """An erasure appends to another file and writes this one anew: half a line must not become a whole one."""
+    texts = filled(root)
+    with (root / MEMORY).open("ab") as file:
+        file.write(b'{"id":"half')
+    with opened(root) as store:
+        store.journal.append([Writer(LATER).erase(store.journal.get({ADA}, ["m0"])[0])])
+        assert contents(store) == texts[1:]
+        assert store.health().status is Status.HEALTHY
+        assert store.check().healthy
+    [kept] = read(root / "users/ada/damaged.jsonl")
+    assert kept["reason"] == "torn by a crash"
+
+
+@pytest.mark.req("J4", "J11")
+def test_health_tells_of_lines_that_are_gone_from_the_end(root: Path) -> None:
+    filled(root)
+    edit(root / MEMORY, lambda lines: lines.pop())
+    with opened(root) as store:
+        told = store.health()
+        assert (told.status, told.components["folders_that_lost_lines"].message) == (Status.DEGRADED, "1")
+        assert store.check(repair=True).healthy
+        assert store.health().status is Status.HEALTHY
+
+
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "half": lambda line: line[: len(line) // 2] + b"\n",
     "not JSON": lambda _: b"<<<<<<< HEAD\n",
@@ -138,7 +164,7 @@ def test_a_folder_that_a_later_release_takes_over_while_it_is_open_is_refused_fr
 
 
 @pytest.mark.req("J4")
-def test_a_record_that_cannot_be_read_is_told_and_stays(root: Path) -> None:
+def test_a_record_that_cannot_be_read_is_told_and_set_aside(root: Path) -> None:
     with opened(root) as store:
         for name in ("one", "two"):
             store.records.put(Record(owner=ADA, kind="note", name=name, body=b"{}", version=1, updated_at=START))
@@ -147,8 +173,11 @@ def test_a_record_that_cannot_be_read_is_told_and_stays(root: Path) -> None:
         with pytest.raises(StoreCorrupt):
             store.records.list({ADA}, "note")
         assert store.records.get(ADA, "note", "two") is not None
-        assert [finding.check for finding in store.check(repair=True).findings if not finding.repaired] == ["records"]
-        assert file.read_text() == "{"
+        assert [(finding.check, finding.repaired) for finding in store.check(repair=True).findings] == [
+            ("records", True)
+        ]
+        assert file.with_name(f"{file.name}.damaged").read_text() == "{"
+        assert [record.name for record in store.records.list({ADA}, "note")] == ["two"]
 
 
 # -- lines that are missing, twice, or from elsewhere ---------------------------------------------------------

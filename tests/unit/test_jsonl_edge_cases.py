@@ -54,8 +54,8 @@ def test_case_1_a_session_exactly_at_its_limit(root: Path) -> None:
         session = sessions.create("monday")
         limit = session.config.limit_bytes
         assert limit == 10 * 1024 * 1024
-        for _ in range(9):
-            session.view.add("x" * 1024 * 1024)
+        for letter in "abcdefghi":
+            session.view.add(letter * 1024 * 1024)
         used = session.stats().bytes_used
         probe = session.view.add("y")  # tells what a memory takes besides its text
         besides = session.stats().bytes_used - used - 1
@@ -173,7 +173,7 @@ def test_case_8_circular_references(root: Path) -> None:
         view = monday(memories)
         first = view.add("first")
         second = view.add("second", references=[first.id])
-        third = view.add("third", references=[second.id, "nobody"])
+        third = view.add("third", references=[second.id, "nobody"], dangling=True)
         view.update(first.id, references=[third.id, first.id])
         view.add("apart")
     with opened(root) as memories:

@@ -152,7 +152,7 @@ def test_neither_half_a_line_nor_a_former_version_is_taken_over(root: Path) -> N
     edit(root / MEMORY, lambda lines: lines.__setitem__(2, lines[2][:50] + b"\n"))
     with opened(root) as memories:
         found = {one.check: one.message for one in memories.doctor(accept=True).findings}
-        assert "(line 1)" in found["handwritten"]
+        assert "(line 1: not" in found["handwritten"]
         assert "(line 3 cannot be read)" in found["lines"]
         assert contents(memories) == ["two"]
         assert memories.doctor(repair=True, accept=True).healthy

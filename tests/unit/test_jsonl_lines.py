@@ -105,6 +105,7 @@ def test_characters_that_some_tools_take_for_line_ends_are_escaped() -> None:
     line = Line(stored=stored(facets=FACETS | {"text": "one\u2028two\u2029three\x85four\nfive"}))
     data = lines.encode(line)
     assert b"\xe2\x80" not in data
+    assert len(data.decode().splitlines()) == 1
     assert lines.decode(data) == line
 
 

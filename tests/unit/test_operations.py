@@ -22,8 +22,13 @@ from recollect.cli.app import Commands
 from recollect.cli.parameters import kind_of, slots_of
 from recollect.cli.screen import standard_screens
 from recollect.errors import RecollectError
+from recollect.memories.api_keys import ApiKeys
+from recollect.memories.audit import AuditTrail
+from recollect.memories.encryption import Encryption
+from recollect.memories.privacy import Privacy
 from recollect.memories.session import Session
 from recollect.memories.sessions import Sessions
+from recollect.memories.upkeep import Upkeep
 from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, failure_of, parameter_of
 from recollect.operations.stats import periods
 from tests.unit.terminal import Terminal, environment
@@ -34,6 +39,9 @@ ROOT = Path(__file__).resolve().parents[2]
 VIEW = {
     "add": "add",
     "add_many": "add",
+    "put": "put",
+    "facts": "facts",
+    "lineage": "lineage",
     "get": "show",
     "get_many": "graph",
     "list": "list",
@@ -46,10 +54,21 @@ VIEW = {
     "update": "update",
     "forget": "forget",
     "restore": "restore",
+    "move": "move",
+    "point_to": None,  # a pointer is a field of add
+    "refresh": "refresh",
+    "add_messages": "messages",
+    "undo": "undo",
+    "undoable": "undo",
+    "plan_quarantine": "quarantine.plan",
+    "quarantine": "quarantine",
+    "release": "quarantine.release",
+    "erase_quarantined": "quarantine.erase",
     "layers": None,  # follows from the identity
     "forget_many": "forget",
     "sessions": "sessions",
 }
+ENTRY = '{"id":"1","session_id":"tuesday","timestamp":"2026-01-10T10:00:00Z","type":"fact","content":"Tea"}'
 SESSIONS = {
     "create": "sessions.create",
     "load": "sessions.show",
@@ -58,6 +77,7 @@ SESSIONS = {
     "close": "sessions.close",
     "delete": "sessions.delete",
     "restore": "sessions.restore",
+    "import_session": "sessions.import",
     "search": "sessions.search",
     "list_memories": "sessions.memories",
     "topics": "sessions.topics",
@@ -77,10 +97,67 @@ SESSION = {
     "forget": None,  # forget with the session's id, the layer session, and a tag or times
     "export": "sessions.export",
 }
+UPKEEP = {
+    "set_retention": "retention.set",
+    "retention": "retention",
+    "policies": "retention",
+    "clear_retention": "retention.clear",
+    "set_consolidation": "consolidation.set",
+    "consolidation": "consolidation",
+    "consolidation_policies": "consolidation",
+    "clear_consolidation": "consolidation.clear",
+    "set_session_end": "endings.set",
+    "session_end": "endings",
+    "session_end_policies": "endings",
+    "clear_session_end": "endings.clear",
+    "plan": "upkeep.plan",
+    "apply": "upkeep.run",
+    "run": "upkeep.run",
+    "next_due": "upkeep",
+    "run_due": None,  # every surface opens the database, which does it
+    "start": None,  # a thread of this process
+    "stop": None,  # as above
+    "runs": "upkeep.runs",
+    "undo": "upkeep.undo",
+    "hold": "hold",
+    "holds": "hold.list",
+    "release": "hold.release",
+}
+PRIVACY = {
+    "plan": "erase",
+    "erase": "erase",
+    "receipts": "erase.receipts",
+    "verify": "erase.verify",
+    "ledger": "erase.ledger",
+    "export_ledger": "erase.ledger",
+    "replay": "erase.replay",
+    "resume": None,  # every surface opens the database, which does it
+    "export": "owners.export",
+}
+AUDIT = {"list": "audit", "verify": "audit.verify", "prune": "audit.prune"}
+API_KEYS = {
+    "create": "keys.create",
+    "list": "keys.list",
+    "revoke": "keys.revoke",
+    "grant_of": None,  # every surface that takes tokens asks for each of its calls
+}
+ENCRYPTION = {
+    "init": "keys.init",
+    "check": "keys.check",
+    "rotate": "keys.rotate",
+    "encrypt": "encrypt",
+    "recovery_code": None,  # told by keys.init and keys.rotate
+}
 MEMORIES = {
+    "keys": "keys",
+    "owners": "owners",
+    "privacy": "erase",
+    "audit": "audit",
+    "encryption": "keys.check",
     "view": None,  # every surface makes one for its caller
     "agent": "context",
     "agents": None,  # handles of this process
+    "upkeep": "upkeep",
     "plan": None,  # said by whoever opens the database
     "sizes": None,  # for metrics of those who run a server; stats shows what the caller sees
     "watch": None,  # operations of this process; the verb watch follows what is written
@@ -91,6 +168,7 @@ MEMORIES = {
     "doctor": "doctor",
     "reembed": "reembed",
     "rebuild": "rebuild",
+    "scrub": None,  # for those who run a server, as its VACUUM is; files need none
     "close": None,  # surfaces close what they opened
 }
 
@@ -134,8 +212,18 @@ def test_every_surface_has_every_verb(surface: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "verbs"),
-    [(recollect.View, VIEW), (recollect.Memories, MEMORIES), (Sessions, SESSIONS), (Session, SESSION)],
-    ids=["View", "Memories", "Sessions", "Session"],
+    [
+        (recollect.View, VIEW),
+        (recollect.Memories, MEMORIES),
+        (Sessions, SESSIONS),
+        (Session, SESSION),
+        (Upkeep, UPKEEP),
+        (ApiKeys, API_KEYS),
+        (Privacy, PRIVACY),
+        (AuditTrail, AUDIT),
+        (Encryption, ENCRYPTION),
+    ],
+    ids=["View", "Memories", "Sessions", "Session", "Upkeep", "ApiKeys", "Privacy", "AuditTrail", "Encryption"],
 )
 def test_everything_that_the_engine_can_do_has_a_verb(kind: type, verbs: dict[str, str | None]) -> None:
     public = {name for name, member in inspect.getmembers(kind) if not name.startswith("_")}
@@ -213,9 +301,27 @@ def test_examples_run(line: str, terminal: Terminal) -> None:
     id = terminal.add("Lives in Paris", "--title", "Home", "--meta", "sure=true")
     for _ in range(2):  # the examples speak of version 3
         terminal.json("update", id, "--importance", str(0.6 + 0.1 * _))
-    (terminal.folder / "recollect.toml").write_text("[limits]\nentries = 500\n", encoding="utf-8")
+    terminal.json("put", "style", "Indent with two spaces")
+    terminal.configure("[limits]\nentries = 500\n[audit]\nfile = 'audit.jsonl'\n")
+    (terminal.folder / "chat.jsonl").write_text('{"role": "user", "content": "I prefer tea."}\n', encoding="utf-8")
+    (terminal.folder / "tuesday.jsonl").write_text(ENTRY, encoding="utf-8")
     (terminal.folder / "notes.txt").write_text("Likes tea\nLives in Rome\n", encoding="utf-8")
     terminal.json("sessions", "create", "monday", "--prefer", "theme=dark", "--prefer", "language=en")
+    if "$HOLD" in line:
+        line = line.replace("$HOLD", terminal.json("hold", "--tag", "ui", "--reason", "case 17")["id"])
+    if "$KEY" in line:
+        line = line.replace("$KEY", terminal.json("keys", "create", "ci", "--everything")["key"]["id"])
+    if "$RECEIPT" in line:
+        line = line.replace("$RECEIPT", terminal.json("erase", "--id", "x", "--yes")["receipt"]["id"])
+    if "$LEDGER" in line:
+        terminal.json("erase", "ledger", "known.jsonl")
+        line = line.replace("$LEDGER", "known.jsonl")
+    if line.startswith(("recollect keys check", "recollect keys rotate", "recollect encrypt")):
+        terminal.json("keys", "init")
+    if line.startswith("recollect upkeep undo"):
+        terminal.json("upkeep", "run")
+    if line.startswith(("recollect quarantine release", "recollect quarantine erase")):
+        terminal.json("quarantine", "--since", "1d", "--yes")
     if line.startswith("recollect restore"):
         terminal.json("forget", id)
     if "2030" in line or "2d" in line:  # a time before anything was recorded, or after: both are answers

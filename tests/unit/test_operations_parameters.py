@@ -11,8 +11,14 @@ import pytest
 
 import recollect
 from recollect.cli.parameters import kind_of
+from recollect.memories.api_keys import ApiKeys
+from recollect.memories.audit import AuditTrail
+from recollect.memories.encryption import Encryption
+from recollect.memories.facts import Facts
+from recollect.memories.privacy import Privacy
 from recollect.memories.session import Session, SessionPreferences
 from recollect.memories.sessions import Sessions
+from recollect.memories.upkeep import Upkeep
 from recollect.operations import VERBS
 from recollect.operations.sessions import Form
 from recollect.sessions.export import Format
@@ -22,11 +28,13 @@ from recollect.types import ChangedFields, DecayPolicy, Filter, NewMemory, Sessi
 from recollect.window import ContextWindow
 
 EMBEDS_ITSELF = "who makes vectors uses the library"
+FUNCTION = "a function of the program's own"
 FROM_IDENTITY = "follows from the identity"
+IDS = ("agent", "user", "session", "project", "team", "org", "company")
 # Each method, the verb that calls it, and of its parameters those that are called otherwise, or why they are missing.
 METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
-    (recollect.View.search, "search", {}),
-    (recollect.View.list, "list", {}),
+    (recollect.View.search, "search", {"min_trust": "a condition of its filter"}),
+    (recollect.View.list, "list", {"keys": "the condition keyed of its filter"}),
     (recollect.View.count, "count", {}),
     (recollect.View.get, "show", {}),
     (recollect.View.forget_many, "forget", {}),
@@ -36,10 +44,25 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
     (recollect.View.changes, "watch", {}),
     (recollect.View.stats, "stats", {}),
     (recollect.View.update, "update", {"vector": EMBEDS_ITSELF, "changes": "compared with ChangedFields"}),
+    (recollect.View.lineage, "lineage", {}),
+    (recollect.View.move, "move", {}),
+    (recollect.View.refresh, "refresh", {}),
+    (recollect.View.add_messages, "messages", {"extract": "a function, which a command line does not have"}),
+    (recollect.View.undo, "undo", {}),
+    (recollect.View.undoable, "undo", {}),
+    (recollect.View.plan_quarantine, "quarantine.plan", {}),
+    (recollect.View.quarantine, "quarantine", {"plan": "quarantine.plan shows it, and a plan is no text"}),
+    (recollect.View.release, "quarantine.release", {"run_id": "id"}),
+    (recollect.View.erase_quarantined, "quarantine.erase", {"run_id": "id"}),
+    (Facts.find, "facts", {}),
+    (Facts.add, "facts.add", {}),
+    (recollect.View.put, "put", {"fields": "compared with NewMemory"}),
     (recollect.View.add_many, "add", {"items": "compared with NewMemory"}),
     (recollect.Memories.doctor, "doctor", {}),
     (recollect.Memories.configure, "config", {}),
     (recollect.Memories.reembed, "reembed", {"progress": "the caller's"}),
+    (Upkeep.plan, "upkeep.plan", {"owner": "layer", "summariser": FUNCTION, "progress": "the caller's"}),
+    (Upkeep.run, "upkeep.run", {"owner": "layer", "summariser": FUNCTION, "progress": "the caller's"}),
     (recollect.convert, "convert", {"progress": "the caller's"}),
     (migrate, "migrate", {"database": "file"}),
     (
@@ -52,11 +75,28 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
             "min_priority": "a matter of turns",
         },
     ),
+    (recollect.Memories.owners, "owners", dict.fromkeys(IDS, FROM_IDENTITY)),
+    (Privacy.erase, "erase", {**dict.fromkeys(IDS, FROM_IDENTITY), "scrub": "leave_bytes"}),
+    (Privacy.plan, "erase", dict.fromkeys(IDS, FROM_IDENTITY)),
+    (Privacy.verify, "erase.verify", {}),
+    (Privacy.export_ledger, "erase.ledger", {}),
+    (Privacy.replay, "erase.replay", {}),
+    (Privacy.export, "owners.export", {"user": FROM_IDENTITY}),
+    (AuditTrail.list, "audit", {"user": "who"}),
+    (AuditTrail.verify, "audit.verify", {}),
+    (AuditTrail.prune, "audit.prune", {}),
+    (ApiKeys.create, "keys.create", {}),
+    (ApiKeys.revoke, "keys.revoke", {}),
+    (Encryption.init, "keys.init", {}),
+    (Encryption.check, "keys.check", {"recovery_code": "recovery", "progress": "shown by the surface"}),
+    (Encryption.rotate, "keys.rotate", {"progress": "shown by the surface"}),
+    (Encryption.encrypt, "encrypt", {"progress": "shown by the surface"}),
     (Sessions.create, "sessions.create", {"config": "compared with SessionConfig"}),
     (Sessions.load, "sessions.show", {}),
     (Sessions.list, "sessions", {}),
     (Sessions.delete, "sessions.delete", {}),
     (Sessions.restore, "sessions.restore", {}),
+    (Sessions.import_session, "sessions.import", {}),
     (Sessions.search, "sessions.search", {}),
     (Sessions.list_memories, "sessions.memories", {}),
     (Sessions.sessions_about, "sessions.about", {}),
@@ -105,7 +145,8 @@ def test_every_field_of_a_value_is_a_field_of_its_verb(names: set[str], verb: st
 def test_the_filter_of_a_verb_is_that_of_the_engine(verb: str) -> None:
     [one] = [one for one in VERBS[verb].fields if one.name == "filter"]
     names = {inner.name for inner in fields(kind_of(one.type).base)}
-    left_out = {"include_forgotten"} if verb == "forget" else set()  # erasing takes forgotten memories anyway
+    states = {"include_forgotten", "include_archived", "include_superseded", "include_quarantined"}
+    left_out = states if verb == "forget" else set()  # erasing takes all of them anyway
     assert names == {inner.name for inner in fields(Filter)} - left_out
 
 
@@ -119,6 +160,7 @@ def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> N
         "config": "the nearest recollect.toml",
     }
     configured = {"embedder": "embedder.name", "plan": "plan.name", "durability": "database.durability"}
+    configured |= {"keyring": "encryption.keyring", "encrypt": "encryption.encrypt"}
     elsewhere["retry"] = "the section [retry] of recollect.toml"
     taken = set(inspect.signature(recollect.open).parameters)
     assert set(elsewhere) <= taken

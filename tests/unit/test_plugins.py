@@ -10,7 +10,7 @@ import pytest
 import recollect
 from recollect import plugins
 from recollect.embedders.hashing import HashingEmbedder
-from recollect.embedders.static import StaticEmbedder
+from recollect.embedders.word_table import WordTableEmbedder
 from recollect.errors import ConfigurationError, NotAStore
 from recollect.ports import Embedder, Lexicon, Store
 from recollect.stores.ram import RamStore
@@ -178,7 +178,7 @@ def test_a_plug_in_must_be_a_store(url: str) -> None:
 def test_the_hint_names_the_stores_of_other_packages() -> None:
     with pytest.raises(ConfigurationError) as caught:
         plugins.open_store("nope:x")
-    assert "note, note+tls, ram, sqlite" in caught.value.hint
+    assert "note, note+tls, postgres, postgresql, ram, sqlite" in caught.value.hint
 
 
 def test_our_own_stores_are_named_in_both_places() -> None:
@@ -190,11 +190,11 @@ def test_our_own_stores_are_named_in_both_places() -> None:
 
 
 @pytest.mark.req("L1")
-@pytest.mark.parametrize("name", ["static", "wordllama-l2-supercat-256"])
+@pytest.mark.parametrize("name", ["static", "recollect-words-1"])
 def test_the_built_in_embedder_has_two_names(name: str) -> None:
     embedder = plugins.open_embedder(name)
-    assert isinstance(embedder, StaticEmbedder)
-    assert embedder.name == "wordllama-l2-supercat-256"
+    assert isinstance(embedder, WordTableEmbedder)
+    assert embedder.name == "recollect-words-1"
 
 
 @pytest.mark.parametrize("dimension", [1, 64, 4096])
@@ -210,7 +210,9 @@ def test_an_unknown_embedder_is_named_with_those_known(folder: Path, name: str) 
     with pytest.raises(ConfigurationError) as caught:
         recollect.open("memory.db", embedder=name)
     assert (caught.value.operation, caught.value.details) == ("open", {"field": "embedder"})
-    assert "bge, hashing-64 (or another number of dimensions), static;" in caught.value.hint
+    assert (
+        "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, static, wordllama;" in caught.value.hint
+    )
     assert len(str(caught.value)) < 300
 
 
@@ -246,7 +248,10 @@ def test_a_plug_in_must_be_an_embedder() -> None:
     assert "Embedder" in caught.value.hint
     with pytest.raises(ConfigurationError) as caught:
         plugins.open_embedder("nope")
-    assert "bge, hashing-64 (or another number of dimensions), note, note-2, static, wrong;" in caught.value.hint
+    assert (
+        "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, note, note-2, static, wordllama, wrong;"
+        in caught.value.hint
+    )
 
 
 def test_our_own_embedders_are_named_in_both_places() -> None:
@@ -265,12 +270,12 @@ def test_an_embedder_may_bring_a_lexicon_or_do_without() -> None:
             return [[1.0]] * len(texts)
 
     class Own(Plain):
-        lexicon = StaticEmbedder()
+        lexicon = WordTableEmbedder()
 
     class Without(Plain):
         lexicon = None
 
-    static = StaticEmbedder()
+    static = WordTableEmbedder()
     assert plugins.lexicon_of(None) is None
     assert plugins.lexicon_of(static) is static
     assert isinstance(Plain(), Embedder)

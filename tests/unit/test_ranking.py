@@ -1,17 +1,19 @@
 """Scores, as pure functions of signals."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall import ranking
-from recollect.recall.ranking import WITH_VECTORS, WORDS_ALONE, Array, Model, Scores
+from recollect.recall import ranking, weights
+from recollect.recall.ranking import Array, Scores
+from recollect.recall.weights import Fitted
 
-MODELS = (WITH_VECTORS, WORDS_ALONE)
-NAMES = sorted({*WITH_VECTORS.weights, *WORDS_ALONE.weights})
+SETS = tuple(weights.known().values())
+NAMES = sorted({name for one in SETS for name in one.model.weights} - {ranking.BASE})
 VALUES = st.floats(-1, 1, width=32)
 
 
@@ -21,62 +23,81 @@ def odds_of(score: float) -> float:
 
 
 @st.composite
-def signals(draw: st.DrawFn, least: int = 0) -> dict[str, Array]:
-    """Values of some signals for some candidates; among them one that no model knows."""
+def signals(draw: st.DrawFn, least: int = 0) -> tuple[dict[str, Array], Array]:
+    """Values of some signals for some candidates, among them one that no model knows; and which of them are turns."""
     count = draw(st.integers(least, 5))
     names = draw(st.sets(st.sampled_from([*NAMES, "unheard of"]), min_size=1))
     rows = {name: draw(st.lists(VALUES, min_size=count, max_size=count)) for name in sorted({*names, "similarity"})}
-    return {name: np.array(values, np.float32) for name, values in rows.items()}
+    linked = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    return {name: np.array(values, np.float32) for name, values in rows.items()}, np.array(linked, np.bool_)
 
 
-@given(found=signals(), model=st.sampled_from(MODELS))
-def test_a_score_is_the_weighted_sum_of_its_signals(found: dict[str, Array], model: Model) -> None:
-    scores = ranking.best(found, model)
-    count = len(found["similarity"])
-    assert len(scores.values) == count
-    for place in range(count):
-        known = {name: weight * float(found[name][place]) for name, weight in model.weights.items() if name in found}
-        expected = model.base + sum(known.values())
-        assert 0 < scores.values[place] < 1
-        assert odds_of(float(scores.values[place])) == pytest.approx(expected, abs=1e-4)
+@given(found=signals(), fitted=st.sampled_from(SETS))
+def test_a_sum_is_that_of_the_weighted_signals(found: tuple[dict[str, Array], Array], fitted: Fitted) -> None:
+    values, linked = found
+    sums = ranking.total(ranking.weighed(values, linked, fitted.model.weights))
+    for place, turn in enumerate(linked.tolist()):
+        known = [
+            pair[turn] * (1.0 if name == ranking.BASE else float(values[name][place]))
+            for name, pair in fitted.model.weights.items()
+            if name == ranking.BASE or name in values
+        ]
+        assert sums[place] == pytest.approx(sum(known), abs=1e-4)
 
 
-@given(found=signals(least=1), model=st.sampled_from(MODELS))
-def test_the_reasons_add_up_to_the_score(found: dict[str, Array], model: Model) -> None:
-    scores = ranking.best(found, model)
+@pytest.mark.req("N8", "J6")
+@given(found=signals(least=1), fitted=st.sampled_from(SETS), known=st.floats(0, 1))
+def test_the_reasons_add_up_to_the_score(found: tuple[dict[str, Array], Array], fitted: Fitted, known: float) -> None:
+    values, linked = found
+    parts = ranking.weighed(values, linked, fitted.model.weights)
+    scores = ranking.chances(parts, linked, known, fitted.chance)
     for place, score in enumerate(scores.values.tolist()):
         reasons = scores.reasons(place)
-        assert set(reasons) <= {"base", *model.weights}
-        assert 1 / (1 + math.exp(-sum(reasons.values()))) == pytest.approx(score, abs=1e-3)
-        assert all(found[name][place] for name in reasons if name != "base"), "what is nothing is no reason"
+        assert 0 < score < 1
+        assert set(reasons) <= {ranking.OTHERS, ranking.KNOWN, *fitted.model.weights}
+        assert odds_of(score) == pytest.approx(sum(reasons.values()), abs=1e-3)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@given(found=signals(least=1), more=st.floats(0.1, 1), name=st.sampled_from(NAMES))
-def test_more_of_a_signal_moves_the_score_the_way_it_weighs(
-    model: Model, found: dict[str, Array], more: float, name: str
-) -> None:
-    assume(name in model.weights)
-    values = found.get(name, np.zeros(len(found["similarity"]), np.float32))
-    before = ranking.best(found | {name: values}, model).values
-    after = ranking.best(found | {name: values + np.float32(more)}, model).values
-    assert ((after - before) * model.weights[name] > 0).all()
+@pytest.mark.req("N8")
+@given(sums=st.lists(st.floats(-20, 20), min_size=1, max_size=80), fitted=st.sampled_from(SETS), data=st.data())
+def test_the_order_of_chances_is_that_of_the_sums(sums: list[float], fitted: Fitted, data: st.DataObject) -> None:
+    linked = np.array(data.draw(st.lists(st.booleans(), min_size=len(sums), max_size=len(sums))), np.bool_)
+    scores = ranking.chances({"words": np.array(sums)}, linked, 0.7, fitted.chance).values.tolist()
+    by_sum = sorted(range(len(sums)), key=lambda place: sums[place])
+    for one, other in pairwise(by_sum):
+        assert scores[one] <= scores[other] + 1e-9
+
+
+@pytest.mark.req("N8")
+@pytest.mark.parametrize("fitted", SETS)
+def test_a_memory_is_less_likely_the_answer_where_others_match_as_well(fitted: Fitted) -> None:
+    chances = [
+        ranking.chances({"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance).values[0]
+        for count in (1, 2, 10, 50)
+    ]
+    assert chances == sorted(chances, reverse=True)
+    many, more = (
+        ranking.chances({"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance).values[0]
+        for count in (ranking.COMPETING, 4 * ranking.COMPETING)
+    )
+    assert many == pytest.approx(more), "how many hits are wanted changes no score"
 
 
 def test_nothing_found_has_no_scores() -> None:
-    for model in MODELS:
-        assert len(ranking.best({}, model).values) == 0
-        assert len(ranking.best({"similarity": np.zeros(0), "words": np.zeros(0)}, model).values) == 0
+    nobody = np.zeros(0, np.bool_)
+    for one in SETS:
+        parts = ranking.weighed({"similarity": np.zeros(0)}, nobody, one.model.weights)
+        assert len(ranking.chances(parts, nobody, 0.0, one.chance).values) == 0
     assert len(ranking.similarity({}).values) == 0
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_first_look_weighs_what_is_quick_to_find(model: Model) -> None:
+@pytest.mark.parametrize("name", weights.known())
+def test_the_first_look_weighs_what_is_quick_to_find(name: str) -> None:
     """Everything but the words that a memory says or means: finding those is what the first look saves."""
+    model = weights.known()[name].model
     assert "words" in model.weights
     assert "words" not in model.first
-    assert set(model.first) - {"keyword"} <= set(model.weights)
-    assert ("similarity" in model.weights) is ("similarity" in model.first) is (model is WITH_VECTORS)
+    assert ("similarity" in model.weights) is ("similarity" in model.first) is (name != weights.WORDS)
 
 
 @given(values=st.lists(st.floats(-3, 3, width=32), max_size=6))

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.filters import Where
-from recollect.recall import image, owner_index, quantized, ranking, signals
+from recollect.recall import image, owner_index, quantized, signals
 from recollect.recall.arrays import Ids, packed, unpacked
 from recollect.recall.candidates import Candidates, joined, none, unlinked
 from recollect.recall.conversations import NOBODY, PAUSE_S
 from recollect.recall.entries import ASKS, SAID_BY_USER, SPOKEN, Entry
 from recollect.recall.owner_index import OwnerIndex, Scored
 from recollect.recall.signals import Question
+from recollect.recall.weights import of as weights_of
 from recollect.testing.builders import START, owner, vector
 from recollect.text import query_text, words
 
@@ -87,8 +88,8 @@ def gathered(index: OwnerIndex, ids: Iterable[str] | None = None) -> Candidates:
 
 def values_of(found: Candidates, question: Question) -> dict[str, Values]:
     """Every signal of each candidate, by its id."""
-    weights = signals.weigh(question.asked, 10, 30, [3] * (len(question.asked.terms) + len(question.asked.prefixes)))
-    measured = signals.measure(found, question, weights, pool=99, kept=99, first=ranking.WITH_VECTORS.first)
+    weights = signals.weigh(question.asked, 10, 30, [3] * (len(question.asked.terms) + len(question.asked.patterns)))
+    measured = signals.measure(found, question, weights, pool=99, kept=99, model=weights_of("any").model)
     columns = {key: values.tolist() for key, values in measured.values.items()}
     columns["passage"] = measured.passages.tolist()
     return {
@@ -446,7 +447,7 @@ def test_owners_together_have_the_signals_that_each_has_alone(ours: list[Entry],
         alone |= {(whose, one): values for one, values in values_of(parts[-1], question).items()}
     found = joined(parts)
     weights = signals.weigh(question.asked, 10, 30, [3] * len(question.asked.terms))
-    together = signals.measure(found, question, weights, pool=99, kept=99, first={})
+    together = signals.measure(found, question, weights, pool=99, kept=99, model=weights_of("any").model)
     assert {found.key(row) for row in together.rows.tolist()} == set(alone)
     for place, row in enumerate(together.rows.tolist()):
         values = alone[found.key(row)]

@@ -12,6 +12,7 @@ from recollect.recall import owner_index, quantized, signals
 from recollect.recall.arrays import Array, best
 from recollect.recall.entries import Entry
 from recollect.recall.owner_index import OwnerIndex, Scored
+from recollect.recall.weights import of as weights_of
 from recollect.testing.builders import START, owner, vector
 from recollect.text import query_text, words
 
@@ -30,7 +31,8 @@ def cosines(left: Array, right: Array) -> Array:
 
 def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> OwnerIndex:
     """An index of plain facts, some of which have several passages; their ids are their places."""
-    index = OwnerIndex(owner("ada"), DIMENSION)
+    dimension = vectors[0].shape[-1]
+    index = OwnerIndex(owner("ada"), dimension)
     index.add(
         Entry(
             id=str(place),
@@ -44,7 +46,7 @@ def indexed(texts: Sequence[str], vectors: Sequence[Array]) -> OwnerIndex:
             expires=None,
             importance=0.5,
             vector=passages.tobytes() or None,
-            dimension=DIMENSION,
+            dimension=dimension,
         )
         for place, (text, passages) in enumerate(zip(texts, vectors, strict=True))
     )
@@ -93,6 +95,7 @@ def test_of_very_many_passages_signs_choose_and_their_memories_are_found(monkeyp
     asked = quantized.question(wanted.data)
     before = first(index.nearest(asked, NOW, 5))
     monkeypatch.setattr(quantized, "MANY", 100)
+    monkeypatch.setattr(quantized, "WIDE", DIMENSION)
     monkeypatch.setattr(quantized, "_FEWEST", 50)
     after = first(index.nearest(asked, NOW, 5))
     assert after == before
@@ -101,9 +104,29 @@ def test_of_very_many_passages_signs_choose_and_their_memories_are_found(monkeyp
     assert signals.nearest_passages(found, np.array([0]), wanted).tolist() == [1]
 
 
+@pytest.mark.parametrize("columns", [160, quantized.WIDE, 384])
+def test_of_very_many_the_ten_nearest_are_those_of_the_exact_scan(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In clusters, as sentences lie; at least 999 in 1,000 of them. Narrow vectors are all compared."""
+    dice = np.random.default_rng(columns)
+    centres = dice.standard_normal((200, columns))
+    many = (centres[dice.integers(200, size=20_000)] + 0.7 * dice.standard_normal((20_000, columns))).astype(np.float32)
+    asked = many[:100] + 0.5 * dice.standard_normal((100, columns)).astype(np.float32)
+    index = indexed(["x"] * len(many), list(many[:, None, :]))
+    questions = [quantized.question(one.astype("<f4").tobytes()) for one in asked]
+    exact = [index.nearest(one, NOW, 10, exact=False).scores for one in questions]
+    monkeypatch.setattr(quantized, "MANY", 10_000)
+    assert quantized.by_signs(index.codes.rows) is (columns >= quantized.WIDE)
+    found = [index.nearest(one, NOW, 10, exact=False).scores for one in questions]
+    share = np.mean([np.mean(some >= least.min()) for some, least in zip(found, exact, strict=True)])
+    assert share >= (0.999 if columns >= quantized.WIDE else 1.0)
+
+
 def test_among_very_many_what_is_found_by_its_words_keeps_its_similarity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its signs did not choose it, but it is compared as soon as its words did."""
     monkeypatch.setattr(quantized, "MANY", 100)
+    monkeypatch.setattr(quantized, "WIDE", DIMENSION)
     monkeypatch.setattr(quantized, "_FEWEST", 20)
     flat = rows(6, 400)
     flat[17] = -flat[3]
@@ -116,7 +139,8 @@ def test_among_very_many_what_is_found_by_its_words_keeps_its_similarity(monkeyp
     found = index.candidates(np.array([row]), np.zeros(0, np.int64))
     parsed = query_text.parse("zeppelin")
     question = signals.Question(asked=parsed, vector=asked)
-    measured = signals.measure(found, question, signals.weigh(parsed, 400, 400, [1]), pool=9, kept=9, first={})
+    model = weights_of("any").model
+    measured = signals.measure(found, question, signals.weigh(parsed, 400, 400, [1]), pool=9, kept=9, model=model)
     assert measured.values["similarity"].tolist() == pytest.approx([-1], abs=0.02)
 
 

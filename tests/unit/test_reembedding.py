@@ -180,7 +180,7 @@ def test_a_file_of_an_embedder_that_nobody_knows(file_opener: Opener) -> None:
     assert [hit.memory.content for hit in memories.view(user="ada").search("one")] == ["one"]
     memories.reembed("static")
     file_opener.close()
-    assert file_opener(embedder="default").settings()["embedder"].startswith("wordllama")
+    assert file_opener(embedder="default").settings()["embedder"] == "recollect-words-1"
 
 
 @pytest.mark.req("L1")

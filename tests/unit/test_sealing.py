@@ -107,7 +107,7 @@ def test_bytes_are_content_named_facets_and_payload() -> None:
         assert statistics.footprint(sealed(replace(what, vector=vector(1, 2)))) - bare == grown + 8
 
 
-NEWER: dict[str, Any] = {"tier": "semantic", "trust": 0.7, "superseded_by": "m2", "mood": {"deep": [1, None]}}
+NEWER: dict[str, Any] = {"tier": "semantic", "charm": 0.7, "weather": "m2", "mood": {"deep": [1, None]}}
 
 
 @given(memories(), memories(), st.dictionaries(st.sampled_from(sorted(NEWER)), JSON, min_size=1))
@@ -129,7 +129,7 @@ def test_what_a_newer_release_wrote_survives_the_verbs_of_a_view(view: View) -> 
     engine = view._engine
     [found] = engine.journal.get({added.owner}, [added.id])
     rest = codec.decode_json(found.payload) | {"from_later": [1]}
-    write = {"facets": {**found.facets, "trust": 0.7}, "payload": codec.encode_json(rest)}
+    write = {"facets": {**found.facets, "charm": 0.7}, "payload": codec.encode_json(rest)}
     again = view.update(added.id, importance=0.9)
     [head] = engine.journal.get({added.owner}, [added.id])
     engine.journal.append([_next(engine, head, write)])
@@ -137,7 +137,7 @@ def test_what_a_newer_release_wrote_survives_the_verbs_of_a_view(view: View) -> 
     view.forget(added.id)
     view.restore(added.id)
     [last] = engine.journal.get({added.owner}, [added.id])
-    assert last.facets["trust"] == 0.7
+    assert last.facets["charm"] == 0.7
     assert codec.decode_json(last.payload) == {"language": "en", "from_later": [1]}
     read = view.get(added.id)
     assert read is not None

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from recollect import Memories, MemoryType
 from recollect.entitlements import Plan
-from recollect.errors import InvalidInput, NotFound, QuotaExceeded
+from recollect.errors import Conflict, InvalidInput, NotFound, QuotaExceeded, UpkeepRefused
 from recollect.events import MemoryArchived, MemoryForgotten, SessionCompacted
 from recollect.memories import Session, Sessions
 from recollect.sessions import compaction
 from recollect.testing.builders import START
-from recollect.types import DecayPolicy, Operation, SessionConfig, State
+from recollect.types import DecayPolicy, Operation, SessionConfig, State, UpkeepJob
 from tests.unit.samples import memory
 from tests.unit.stand_ins import HandClock, Opener
 
@@ -43,6 +43,69 @@ def heard(memories: Memories) -> list[SessionCompacted]:
     return told
 
 
+@pytest.mark.req("N3", "J9")
+def test_a_compaction_can_be_undone_also_later(memories: Memories, session: Session, clock: HandClock) -> None:
+    ids = {session.view.add("x" * 400, type="conversation", importance=0.1).id for _ in range(8)}
+    clock.time = START + MONTHS
+    report = session.compact()
+    assert report.archived
+    assert report.run_id is not None
+    assert memories.upkeep.runs()[0].job is UpkeepJob.COMPACTION
+    clock.forward(days=10)
+    assert set(memories.upkeep.undo(report.run_id).ids) == {one.id for one in report.archived}
+    assert {one.id for one in session.view.list(limit=100)} == ids
+    with pytest.raises(Conflict):
+        memories.upkeep.undo(report.run_id)
+
+
+@pytest.mark.req("N3")
+def test_a_compaction_that_takes_too_much_is_refused(sessions: Sessions, clock: HandClock) -> None:
+    session = sessions.create("full", config={"limit_bytes": 1_000_000})
+    for _ in range(40):
+        session.view.add("x" * 100, type="conversation", importance=0.1)
+    session.configure({"limit_bytes": 4_000})
+    clock.time = START + MONTHS
+    with pytest.raises(UpkeepRefused) as error:
+        session.compact()
+    assert error.value.details["session_id"] == "full"
+    assert session.view.count() == 40
+    assert session.compact(max_share=1.0).archived
+
+
+@pytest.mark.req("N3", "J9")
+def test_a_write_archives_no_more_at_once_than_the_breaker_allows(sessions: Sessions, clock: HandClock) -> None:
+    session = sessions.create("full", config={"limit_bytes": 40_000})
+    for _ in range(60):
+        session.view.add("x" * 400, type="conversation", importance=0.1)
+    clock.time = START + MONTHS
+    session.configure({"limit_bytes": 30_000})
+    session.view.add("y" * 4_000)
+    assert session.stats().archived <= 18
+
+
+@pytest.mark.req("N3")
+def test_what_is_held_is_not_archived_by_a_compaction(memories: Memories, session: Session, clock: HandClock) -> None:
+    for number in range(8):
+        tags = ["legal"] if number < 4 else []
+        session.view.add("x" * 400, type="conversation", importance=0.1, tags=tags)
+    memories.upkeep.hold({"tags": ["legal"]}, reason="case 17")
+    clock.time = START + MONTHS
+    assert session.compact().archived
+    assert session.view.count(filter={"tags": ["legal"]}) == 4
+
+
+@pytest.mark.req("J9")
+def test_a_session_that_was_never_created_is_compacted_and_closed_like_any_other(memories: Memories) -> None:
+    memories.view(user="ada", session="loose").add("Talked about rain", type="conversation", layer="session")
+    sessions = memories.view(user="ada").sessions
+    assert sessions.compact("loose").count == 0
+    sessions.close("loose")
+    [stats] = sessions.list()
+    assert (stats.id, stats.entries, stats.closed_at is None) == ("loose", 1, False)
+    with pytest.raises(NotFound):
+        sessions.close("nobody")
+
+
 # -- what goes -------------------------------------------------------------------------------------------------
 
 
@@ -67,17 +130,18 @@ def test_what_goes_is_what_may_go_and_no_more_than_is_needed(
 ) -> None:
     made = (replace(memory(f"number {number}", id=str(number)), **fields) for number, fields in enumerate(found))
     sized = [(one, 0 if one.state is State.ARCHIVED else 100) for one in made]
-    archived, erased = compaction.chosen(sized, DecayPolicy(min_decay_factor=0), START, target, purge=purge)
+    archived, erased, condensed = compaction.chosen(sized, DecayPolicy(min_decay_factor=0), START, target, purge=purge)
     going = [*archived, *erased]
     by_id = {one.id: one for one, _ in sized}
     gone = {one.id for one in going}
     assert len(gone) == len(going)
+    assert condensed == []
     assert not any(by_id[id].metadata.get("pinned") is True for id in gone)
     assert purge or not erased
     assert all(by_id[one.id].state is State.ACTIVE for one in archived)
     for one, _ in sized:
         expired = one.expires_at is not None and one.expires_at <= START
-        if one.metadata.get("pinned") is True:
+        if one.metadata.get("pinned") is True or one.state is State.QUARANTINED:
             continue
         if purge and (expired or one.state is not State.ACTIVE):
             assert one.id in {other.id for other in erased}
@@ -113,7 +177,7 @@ def test_a_session_with_room_loses_nothing_that_can_be_recalled(session: Session
     )
     assert session.view.count() == 1
     done = session.compact(purge=True)
-    assert done == replace(report, dry_run=False)
+    assert done == replace(report, dry_run=False, run_id=done.run_id)
     assert session.stats().bytes_used == done.bytes_after < before
     assert contents(session) == {"faded"}
 
@@ -128,7 +192,9 @@ def test_what_a_purge_took_is_gone_for_good(session: Session) -> None:
     assert session.compact(purge=True).count == 1
     assert not session.view.restore(forgotten.id)
     [mark] = session.view.history(forgotten.id)
-    assert (mark.operation, mark.memory, mark.reason) == (Operation.ERASED, None, "compaction")
+    assert (mark.operation, mark.memory) == (Operation.ERASED, None)
+    assert mark.reason is not None
+    assert mark.reason.startswith("compaction (run ")
     assert "secret" not in session.export(history=True)
 
 
@@ -173,6 +239,55 @@ def test_what_was_archived_counts_for_nothing_and_comes_back(
     assert session.view.restore(faded.id)
     assert session.view.get(faded.id) is not None
     assert session.stats().archived == 0
+
+
+@pytest.mark.req("J9")
+def test_verbose_metadata_of_old_memories_goes_first_and_stays_in_the_history(
+    memories: Memories, session: Session, clock: HandClock
+) -> None:
+    told = heard(memories)
+    log = {"log": "x" * 300, "page": 3}
+    old = []
+    for number in range(4):
+        clock.time = START + timedelta(minutes=number)
+        old.append(session.view.add(f"old {number}", metadata=log, type="finding"))
+    kept = [
+        session.view.add("pinned", metadata={**log, "pinned": True}, type="finding"),
+        session.view.add("never old", metadata=log, type="preference"),
+    ]
+    clock.time = START + timedelta(days=20)
+    session.view.add("new", metadata={"log": "y" * 300})
+    assert not session.compact(dry_run=True).condensed, "there is room"
+    size = LIMIT - session.stats().bytes_used + 400
+    session.view.add("z" * size)
+    [done] = told
+    assert (done.condensed, done.archived, done.erased, done.automatic) == (2, 0, 0, True)
+    assert [(one := session.view.get(memory.id)) and dict(one.metadata) for memory in old] == [
+        *({"page": 3}, {"page": 3}),
+        *(log, log),
+    ]
+    assert all((one := session.view.get(memory.id)) and one.metadata["log"] for memory in kept)
+    first, second = session.view.history(old[0].id)
+    assert first.memory is not None
+    assert (first.memory.metadata, second.reason) == (log, "compaction")
+    assert session.stats().bytes_used == done.bytes_after + size + len("{}")
+    memories.rebuild()
+    assert session.stats().bytes_used == done.bytes_after + size + len("{}")
+    assert memories.doctor().healthy
+
+
+@pytest.mark.req("J8")
+def test_the_reason_of_forgetting_is_the_reason_of_the_tombstone(memories: Memories, session: Session) -> None:
+    told: list[MemoryForgotten] = []
+    memories.on(MemoryForgotten, told.append)
+    asked, plain = session.view.add("Asked to be forgotten"), session.view.add("Forgotten")
+    session.view.forget(asked.id, reason="asked for")
+    session.view.forget(plain.id)
+    session.compact(purge=True)
+    reasons = {one.id: [version.reason for version in session.view.history(one.id)] for one in (asked, plain)}
+    assert reasons[asked.id] == ["asked for"]
+    assert [str(reason).partition(" (run ")[0] for reason in reasons[plain.id]] == ["compaction"]
+    assert {one.reason for one in told if one.permanent} == {"asked for", "compaction"}
 
 
 @pytest.mark.req("J9", "N3")
@@ -253,7 +368,7 @@ def test_every_way_into_a_session_has_its_limit(memories: Memories, session: Ses
     wide = memories.view(user="ada", session="monday")
     wide.add("wide" * 800, layer="session")
     with pytest.raises(QuotaExceeded):
-        wide.add("wide" * 800, layer="session")
+        wide.add("more" * 800, layer="session")
     wide.add("wide" * 800, layer="user")
     assert session.view.count() == 1
 
@@ -274,10 +389,10 @@ def test_plan_and_session_both_hold(opener: Opener, planned: int, characters: in
 
 
 def test_an_update_never_loses_what_it_updates(session: Session, clock: HandClock) -> None:
-    faded = session.view.add("faded" * 300, type="conversation", importance=0.1)
+    faded = session.view.add("faded" * 120, type="conversation", importance=0.1)
     session.view.add("stays" * 400, importance=1)
     clock.time = START + MONTHS
-    updated = session.view.update(faded.id, content="again" * 340, importance=0.9)
+    updated = session.view.update(faded.id, content="again" * 220, importance=0.9)
     assert session.view.get(faded.id) is not None
     assert updated.version == 2
 
@@ -295,7 +410,7 @@ def test_a_crowded_session_is_not_looked_through_for_each_write(
     monkeypatch.setattr(compaction, "make_room", counted)
     session.view.add("stays" * 705)
     for _ in range(20):
-        session.view.add("x" * 10)
+        session.view.add("x" * 10, duplicates="keep")
     assert 1 <= len(looked) <= 3
     assert session.stats().percent_used > 90
 

@@ -120,7 +120,7 @@ def test_forgetting_many_in_any_view(memories: Memories) -> None:
         view.add(f"{layer} cake", layer=layer)
     memories.view(user="bob").add("bob's tea", tags=["tea"])
     with pytest.raises(InvalidInput):
-        view.forget_many(filter=None)  # type: ignore[arg-type]  # the mistake to be refused
+        view.forget_many(filter=None)
     with pytest.raises(InvalidInput):
         view.forget_many(filter={"nonsense": 1})
     assert view.forget_many(filter={"tags": ["tea"]}, layers=["project"], dry_run=True).count == 1

@@ -190,7 +190,7 @@ def test_a_path_in_a_file_is_meant_from_where_the_file_is(file: Path) -> None:
         ("data/m.db", str(file.parent / "data/m.db")),
         ("sqlite:m.db", str(file.parent / "m.db")),
         ("ram:", "ram:"),
-        ("jsonl:notes", "jsonl:notes"),
+        ("jsonl:notes", f"jsonl:{file.parent / 'notes'}"),
     ):
         file.write_text(f'[database]\nurl = "{url}"\n')
         assert load(config=file, environment={}).database.url == expected

@@ -67,9 +67,10 @@ def test_a_file_that_others_hold_is_not_waited_for(store: SqliteStore) -> None:
 
 def test_where_there_is_no_room_none_is_written(store: SqliteStore) -> None:
     put(store, Writer().add(ADA))
-    full = "CREATE TRIGGER full BEFORE INSERT ON images BEGIN SELECT RAISE(ABORT, 'no room'); END"
-    store._file.write(lambda work: work.connection.execute(full))
-    assert not store.images.write(ADA, mark(store), PARTS)
+    connection = store._file.readers.take()
+    connection.execute("PRAGMA max_page_count = 1")  # the size that it has: the file cannot grow
+    store._file.readers.give(connection)
+    assert not store.images.write(ADA, mark(store), {"header": b"{}", "rows": bytes(1_000_000)})
     assert store.images.read(ADA) is None
 
 

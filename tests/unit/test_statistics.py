@@ -22,7 +22,10 @@ def test_a_tally_counts_what_is_there(found: list[Memory]) -> None:
     active = [m for m in found if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > START)]
     assert stats.active == len(active)
     assert stats.archived == sum(m.state is State.ARCHIVED for m in found)
-    assert stats.forgotten == len(found) - len(active) - stats.archived
+    assert stats.superseded == sum(m.state is State.SUPERSEDED for m in found)
+    assert stats.quarantined == sum(m.state is State.QUARANTINED for m in found)
+    away = stats.archived + stats.superseded + stats.quarantined + sum(m.state is State.MOVED for m in found)
+    assert stats.forgotten == len(found) - len(active) - away
     assert dict(stats.by_type) == {kind: n for kind in MemoryType if (n := sum(m.type is kind for m in active))}
     assert {usage.tag: usage.count for usage in stats.top_tags} == Counter(tag for m in active for tag in m.tags)
     assert stats.oldest == min((m.created_at for m in active), default=None)

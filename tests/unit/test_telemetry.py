@@ -20,7 +20,8 @@ from recollect.logs import METADATA
 from recollect.stores.ram import RamStore
 from recollect.telemetry import instrument
 from recollect.testing import FaultyStore
-from tests.unit.stand_ins import CountingEmbedder, Opener
+from recollect.types import ConsolidationPolicy, RetentionPolicy, SessionEndPolicy
+from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
 from tests.unit.workload import PLANTED, everything
 
 # The metrics that the sources list, by source and section.
@@ -66,11 +67,10 @@ SOURCE_NAMES = {
         "agents.memory.working.scope_fallback_total",
     },
 }
-# What they measure does not exist yet: snapshots that are stored, and retention.
+# What they measure does not exist yet: snapshots that are stored.
 LATER = {
     "agents.memory.snapshots.total",
     "agents.memory.snapshots.size_bytes",
-    "agents.memory.retention.bytes_freed",
 }
 OWN_NAMES = {
     "agents.memory.context.tokens",
@@ -78,6 +78,8 @@ OWN_NAMES = {
     "agents.memory.context.left_out",
     "agents.memory.context.compactions",
     "agents.memory.context.freed_tokens",
+    "agents.memory.consolidation.merged",
+    "agents.memory.sessions.promoted",
 }
 NAMES = set().union(*SOURCE_NAMES.values()) - LATER | OWN_NAMES
 
@@ -281,6 +283,33 @@ def test_compactions_of_sessions(memories: Memories, collected: Collected) -> No
     session.view.add("y" * 600)
     counted = {which: point.value for which, point in collected.points("memory.compaction.count").items()}
     assert counted == {(("automatic", False),): 1, (("automatic", True),): 1}
+
+
+@pytest.mark.req("P4")
+def test_bytes_freed_by_retention(memories: Memories, clock: HandClock, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    view = memories.view(user="ada")
+    view.forget(view.add("Likes tea").id)
+    memories.upkeep.set_retention(RetentionPolicy(forgotten_age="1d", automatic=False))
+    clock.forward(days=2)
+    run = memories.upkeep.run()
+    assert run.erased == 1
+    counted = {which: point.value for which, point in collected.points("agents.memory.retention.bytes_freed").items()}
+    assert counted == {(("automatic", False),): run.bytes_freed}
+
+
+def test_merges_and_promotions_are_counted(memories: Memories, collected: Collected) -> None:
+    instrument(memories, meter_provider=collected.provider)
+    memories.upkeep.set_consolidation(ConsolidationPolicy(trigger=2, automatic=False))
+    memories.upkeep.set_session_end(SessionEndPolicy(promote_importance=0.8, automatic=False))
+    memories.view(user="ada").add_many(["Uses vim", "Uses vim."])
+    memories.upkeep.run(job="consolidation")
+    with memories.view(user="ada").sessions.create() as session:
+        session.view.add("Is allergic to nuts", importance=0.9)
+    [merged] = collected.points("agents.memory.consolidation.merged").items()
+    [promoted] = collected.points("agents.memory.sessions.promoted").items()
+    assert (merged[0], merged[1].value) == ((("layer", "user"),), 2)
+    assert promoted[1].value == 1
 
 
 def test_context_and_snapshots(memories: Memories, collected: Collected) -> None:

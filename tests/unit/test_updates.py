@@ -2,9 +2,13 @@
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect import Hit, View
+from recollect.recall import updates
 from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, Opener
 
@@ -21,6 +25,9 @@ def contents(hits: tuple[Hit, ...]) -> list[str]:
 
 UPDATES = [
     ("Bo lives in Rome", "Bo moved to Berlin, no longer in Rome", "Where does Bo live?"),
+    ("Sanjay leads the checkout squad", "Leonie took over the checkout squad from Sanjay", "Who leads checkout?"),
+    ("The newsroom writes in Drupal", "We left Drupal, the newsroom writes in Sanity", "What does the newsroom use?"),
+    ("La librairie ouvre à neuf heures", "Désormais la librairie ouvre à dix heures", "Quand ouvre la librairie ?"),
     ("The budget for travel is 4,000 euros", "The budget for travel is 6,500 euros", "What is the budget for travel?"),
 ]
 
@@ -86,3 +93,9 @@ def test_an_acknowledgement_is_no_answer(view: View) -> None:
     empty = {hit.memory.content for hit in hits if "empty" in hit.reasons}
     assert empty == {"OK.", "Great, thanks!"}
     assert set(contents(hits)[-2:]) == empty
+
+
+@given(st.integers(1, 40), st.sampled_from([0, 1, 127, 128, 129, 300]), st.integers(0, 2**32 - 1))
+def test_products_in_parts_are_the_products(rows: int, columns: int, seed: int) -> None:
+    left, right = np.random.default_rng(seed).random((2, rows, columns), np.float32)
+    assert np.allclose(updates._products(left, right), left @ right.T, atol=1e-4)

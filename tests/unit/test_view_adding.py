@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recollect import Layer, Memories, Memory, MemoryType, NewMemory, View
 from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
 from recollect.testing.builders import START
-from recollect.types import KnowledgePointer, Owner, PointerType, Source, SourceType
+from recollect.types import AccessPolicy, KnowledgePointer, Owner, PointerType, Source, SourceType
 from tests.unit.samples import drafts, plain
 from tests.unit.stand_ins import HandClock, Opener, sequence
 
@@ -38,15 +38,19 @@ EVERYTHING: dict[str, Any] = {
     ),
     "references": ["0198-other", "0198-more"],
     "key": "adr-042",
+    "derived_from": ["0198-source"],
+    "trust": 0.1,
     "occurred_at": START - timedelta(days=3, microseconds=1),
     "expires_at": START + timedelta(days=30),
+    "access_policy": AccessPolicy.SHARED,
+    "sensitive": False,
 }
 
 
 @pytest.mark.req("L1", "H2", "H3", "W4")
 def test_every_field_comes_back(view: View) -> None:
-    assert {one.name for one in fields(NewMemory)} == {*EVERYTHING, "vector"}
-    added = view.add(**EVERYTHING)
+    assert {one.name for one in fields(NewMemory)} == {*EVERYTHING, "vector", "fact", "supersedes"}
+    added = view.add(**EVERYTHING, dangling=True)
     expected = Memory(**_memory(added.id))
     assert added == expected
     assert added.layer is Layer.PROJECT
@@ -60,7 +64,7 @@ def test_every_field_comes_back(view: View) -> None:
 def _memory(id: str) -> dict[str, Any]:
     given = {name: value for name, value in EVERYTHING.items() if name != "layer"}
     made = {"id": id, "owner": Owner(Layer.PROJECT, ("api",)), "created_at": START, "updated_at": START}
-    plural = {name: tuple(EVERYTHING[name]) for name in ("tags", "references")}
+    plural = {name: tuple(EVERYTHING[name]) for name in ("tags", "references", "derived_from")}
     return given | made | plural | {"type": MemoryType.DECISION}
 
 
@@ -84,7 +88,7 @@ def test_what_is_left_out_has_its_default(view: View) -> None:
 def test_whatever_is_added_comes_back(view: View, clock: HandClock, wanted: list[dict[str, Any]]) -> None:
     news = [_storable(draft) for draft in wanted]
     clock.time = LONG_AGO
-    added = view.add_many(news)
+    added = view.add_many(news, duplicates="keep")
     clock.time = START
     for new, memory in zip(news, added, strict=True):
         for name in ("content", "type", "importance", "tags", "metadata", "author", "title", "confidence", "source"):
@@ -101,7 +105,11 @@ LONG_AGO = START - timedelta(days=20_000)
 
 def _storable(draft: dict[str, Any]) -> NewMemory:
     """A draft of the kit is about stores; the engine is stricter and sets some fields itself."""
-    kept = {name: value for name, value in draft.items() if name not in {"created_at", "state", "references"}}
+    kept = {
+        name: value
+        for name, value in draft.items()
+        if name not in {"created_at", "state", "references", "derived_from"}
+    }
     kept["content"] = f"{kept['content']}."
     kept["title"] = "".join(filter(str.isprintable, kept.get("title") or "")) or None
     if kept.get("source"):
@@ -148,7 +156,7 @@ def test_metadata_is_nobodys_but_the_stores(view: View) -> None:
     ],
 )
 def test_the_default_layer_is_the_most_specific_one(memories: Memories, ids: dict[str, str], layer: str) -> None:
-    assert memories.view(**ids).add("x").layer.value == layer
+    assert memories.view(**ids).add("x").layer.value == layer  # type: ignore[arg-type]  # only ids
 
 
 @pytest.mark.req("H1")
@@ -162,7 +170,7 @@ def test_an_agent_without_a_user_belongs_to_the_default_user(memories: Memories)
 @pytest.mark.req("H1")
 def test_each_layer_can_be_written_with_its_ids(memories: Memories) -> None:
     ids = {layer.value: f"my {layer}" for layer in Layer}
-    everywhere = memories.view(**ids)
+    everywhere = memories.view(**ids)  # type: ignore[arg-type]  # only ids
     assert everywhere.layers == tuple(Layer)
     for layer in Layer:
         memory = everywhere.add(f"in {layer}", layer=layer)

@@ -17,9 +17,9 @@ from tests.unit.test_view_adding import EVERYTHING
 
 @pytest.mark.req("L1", "N2")
 def test_the_same_again_is_stored_once(memories: Memories, view: View, clock: HandClock) -> None:
-    first = view.add(**EVERYTHING)
+    first = view.add(**EVERYTHING, dangling=True)
     clock.forward(days=1)
-    again = view.add(**EVERYTHING)
+    again = view.add(**EVERYTHING, dangling=True)
     assert again == first
     assert sequence(memories) == view.count() == 1
 
@@ -63,13 +63,13 @@ DIFFERENT: list[dict[str, Any]] = [
 def test_something_else_under_the_same_key_is_a_conflict(
     memories: Memories, view: View, different: dict[str, Any]
 ) -> None:
-    first = view.add(**EVERYTHING)
+    first = view.add(**EVERYTHING, dangling=True)
     with pytest.raises(Conflict) as caught:
-        view.add(**EVERYTHING | different)
+        view.add(**EVERYTHING | different, dangling=True)
     assert caught.value.details == {"field": "key", "memory_id": first.id}
     assert caught.value.operation == "add"
     with pytest.raises(Conflict):
-        view.add_many(["good", NewMemory(**EVERYTHING | different)])
+        view.add_many(["good", NewMemory(**EVERYTHING | different)], dangling=True)
     assert sequence(memories) == 1
 
 

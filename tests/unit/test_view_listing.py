@@ -20,12 +20,14 @@ from tests.unit.test_view_adding import EVERYTHING, LONG_AGO, _storable
 DAY = timedelta(days=1)
 # Conditions that the memory with every field meets, and such that it does not.
 MET: list[dict[str, Any]] = [
+    {"keyed": ["nothing", "adr-042"]},
     {"types": ["decision", "fact"]},
     {"types": "decision"},
     {"tags": ["database", "architecture"]},
     {"any_tags": ["nothing", "architecture.storage"]},
     {"no_tags": ["arch", "architecture.storage.disk"]},
     {"min_importance": 0.9},
+    {"min_trust": 0.1},
     {"created_after": START, "created_before": START + DAY},
     {"occurred_after": START - 4 * DAY, "occurred_before": START - 3 * DAY},
     {"within": "1h"},
@@ -38,6 +40,7 @@ MET: list[dict[str, Any]] = [
     {"metadata": {"n": 1.0, "flag": True}},
     {"metadata": {"list": [1.5, None, {"deep": "ü"}]}},
 ]
+STATES = ("include_forgotten", "include_archived", "include_superseded", "include_quarantined")
 UNMET: list[dict[str, Any]] = [
     {"types": ["fact"]},
     {"types": []},
@@ -46,6 +49,7 @@ UNMET: list[dict[str, Any]] = [
     {"any_tags": ["arch", "Database"]},
     {"no_tags": ["nothing", "architecture"]},
     {"min_importance": 0.91},
+    {"min_trust": 0.11},
     {"created_after": START + timedelta(microseconds=1)},
     {"created_before": START},
     {"occurred_after": START - 3 * DAY},
@@ -59,13 +63,14 @@ UNMET: list[dict[str, Any]] = [
     {"has_pointer": False},
     {"metadata": {"flag": 1}},
     {"metadata": {"n": 1, "missing": None}},
+    {"keyed": ["adr-043"]},
 ]
 
 
 @pytest.mark.req("L5", "H3", "J5")
 @pytest.mark.parametrize(("wanted", "met"), [(one, True) for one in MET] + [(one, False) for one in UNMET], ids=str)
 def test_conditions(view: View, wanted: dict[str, Any], met: bool) -> None:
-    memory = view.add(**EVERYTHING)
+    memory = view.add(**EVERYTHING, dangling=True)
     expected = [memory.id] if met else []
     for filter in (Filter(**wanted), wanted):
         page = view.list(filter=filter)
@@ -77,7 +82,7 @@ def test_conditions(view: View, wanted: dict[str, Any], met: bool) -> None:
 
 def test_every_condition_is_tried() -> None:
     tried = {name for one in [*MET, *UNMET] for name in one}
-    assert tried == set(Filter.__dataclass_fields__) - {"references", "max_depth", "include_forgotten"}
+    assert tried == set(Filter.__dataclass_fields__) - {"references", "max_depth", *STATES}
 
 
 @pytest.mark.req("L5")
@@ -110,7 +115,7 @@ def test_listings_agree_with_the_definition(
         if "states" in wanted:
             del wanted["states"]
             wanted["include_forgotten"] = True
-        for internal in ("ids", "without", "prefix"):
+        for internal in ("ids", "without", "pattern", "has_access_policy"):
             wanted.pop(internal, None)
         if not wanted.get("content_contains", "x").strip():
             del wanted["content_contains"]
@@ -261,13 +266,14 @@ def test_references_combine_with_other_conditions(view: View) -> None:
 def test_references_never_lead_through_foreign_memories(memories: Memories, view: View) -> None:
     bob = memories.view(user="bob")
     mine = view.add("mine")
-    foreign = bob.add("bob's", references=[mine.id])
-    start = view.add("start", references=[foreign.id])
+    foreign = bob.add("bob's", references=[mine.id], dangling=True)
+    start = view.add("start", references=[foreign.id], dangling=True)
     assert reached(view, [start.id], 10) == ""
     assert reached(view, [foreign.id], 10) == ""
     assert reached(view, [foreign.id, start.id], 10) == ""
     assert reached(bob, [foreign.id], 10) == ""
-    team = memories.view(user="bob", project="api").add("shared", layer="project", references=[foreign.id, mine.id])
+    shared = memories.view(user="bob", project="api")
+    team = shared.add("shared", layer="project", references=[foreign.id, mine.id], dangling=True)
     assert reached(view, [team.id], 10) == "mine"
 
 

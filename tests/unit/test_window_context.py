@@ -272,7 +272,7 @@ def changed(path: str, value: object) -> Any:
         (None, "snapshot"),
         ([], "snapshot"),
         ({}, "snapshot.format"),
-        (changed("format", 2), "snapshot.format"),
+        (changed("format", 3), "snapshot.format"),
         (changed("format", 0), "snapshot.format"),
         (changed("format", True), "snapshot.format"),
         (changed("format", "1"), "snapshot.format"),

@@ -33,19 +33,12 @@ def test_terms_of_two_texts_add_up(left: str, right: str) -> None:
     assert words.terms(f"{left} {right}") == words.terms(left) + words.terms(right)
 
 
-def test_a_query_asks_for_its_telling_words() -> None:
-    assert words.asked("What is the theme of the user?") == [*words.terms("theme"), *words.terms("user")]
-    assert words.asked("who am I") == [*words.terms("who"), *words.terms("am"), *words.terms("i")]
-    assert words.asked("tea and tea") == words.terms("tea")
-    assert words.asked("?!") == []
-
-
 @given(TEXTS)
 def test_packed_terms_are_in_order(text: str) -> None:
     packed = words.pack(words.terms(text))
     numbers = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, len(packed), words.TERM_BYTES)]
     assert numbers == words.terms(text)
-    assert len(numbers) == len(words.words(text))
+    assert len(numbers) == len(words.tokens(text))
 
 
 def test_terms_are_the_same_in_every_process() -> None:

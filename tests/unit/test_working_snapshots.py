@@ -103,7 +103,7 @@ def _scope(number: int, **changes: Any) -> Callable[[WorkingSnapshot], Any]:
 BAD: dict[str, tuple[type[RecollectError], Callable[[WorkingSnapshot], Any]]] = {
     "nothing": (InvalidInput, lambda _: None),
     "a dict": (InvalidInput, lambda snapshot: json.loads(snapshot.to_json())),
-    "a later version": (InvalidInput, lambda snapshot: replace(snapshot, version=2)),
+    "a later version": (InvalidInput, lambda snapshot: replace(snapshot, version=3)),
     "another agent": (InvalidInput, lambda snapshot: replace(snapshot, agent_id="other")),
     "another user": (InvalidInput, lambda snapshot: replace(snapshot, user_id="other")),
     "one key twice": (InvalidInput, lambda snapshot: replace(snapshot, entries=snapshot.entries * 2)),

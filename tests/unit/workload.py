@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import recollect
@@ -14,6 +16,7 @@ from recollect.memories import Sessions
 from recollect.settings import RetryPolicy
 from recollect.stores.ram import RamStore
 from recollect.testing import FaultyStore
+from recollect.types import ConsolidationPolicy, Layer, Owner, RetentionPolicy, SessionEndPolicy
 from recollect.window import Strategy
 
 PLANTED = "xyzzy"
@@ -50,6 +53,10 @@ def everything(prepare: Callable[[Memories], object]) -> None:
         _sessions(view.sessions)
         _view_badly(view, store, embedder)
         _database(memories)
+        with tempfile.TemporaryDirectory() as folder:
+            _provenance(memories.view(user=f"origin-{PLANTED}", project="web"), Path(folder) / "notes.md")
+            _upkeep(memories)
+            _privacy(memories, Path(folder))
         me = memories.agent("debugger", user=PLANTED, session="monday")
         _working(me)
         _context(me)
@@ -72,6 +79,7 @@ def _view(view: View) -> None:
     )
     view.add_many([f"More {PLANTED}", NewMemory(content=PLANTED, author=PLANTED)])
     view.get(memory.id)
+    view.lineage(view.put(f"{PLANTED} again", PLANTED).id)
     view.get_many([memory.id, PLANTED])
     view.list(filter=recollect.Filter(content_contains=PLANTED))
     view.count()
@@ -143,6 +151,17 @@ def _view_badly(view: View, store: FaultyStore, embedder: Talkative) -> None:
 
 
 def _database(memories: Memories) -> None:
+    memories.upkeep.set_retention(RetentionPolicy(forgotten_age="1s", automatic=False))
+    memories.upkeep.run()
+    memories.upkeep.set_consolidation(ConsolidationPolicy(trigger=2, automatic=False))
+    memories.upkeep.set_session_end(SessionEndPolicy(promote_importance=0.8, automatic=False))
+    other = memories.view(user=f"other-{PLANTED}")
+    other.add_many([f"Uses {PLANTED}", f"Uses the {PLANTED}"])
+    memories.upkeep.run(job="consolidation", summariser=lambda sources: f"No {sources[0].content}")
+    with other.sessions.create("ended") as ended:
+        ended.view.add(f"Is allergic to {PLANTED}", importance=0.9)
+    memories.upkeep.hold({"tags": [PLANTED]}, reason=PLANTED)
+    fails(memories.upkeep.undo, PLANTED)
     memories.health()
     memories.settings()
     memories.configure(durability="relaxed")
@@ -151,7 +170,81 @@ def _database(memories: Memories) -> None:
     memories.doctor()
     memories.reembed()
     memories.rebuild()
+    memories.scrub()
     memories.sizes()
+    memories.owners()
+
+
+def _provenance(view: View, file: Path) -> None:
+    memory = view.add(f"Likes {PLANTED}", author=PLANTED)
+    view.move(memory.id, layer="project")
+    view.add_messages([{"role": "user", "content": f"I like {PLANTED}"}])
+    view.undoable()
+    view.undo()
+    view.plan_quarantine(author=PLANTED)
+    view.release(view.quarantine(author=PLANTED).id)
+    view.erase_quarantined(view.quarantine(author=PLANTED).id)
+    file.write_text(f"About {PLANTED}", encoding="utf-8")
+    view.add(f"Read {PLANTED}", pointer=view.point_to(file))
+    view.refresh(file)
+    fails(view.move, PLANTED, layer=PLANTED)
+    fails(view.undo, PLANTED)
+    fails(view.release, PLANTED)
+    fails(view.erase_quarantined, PLANTED)
+    fails(view.plan_quarantine, source=PLANTED)
+    fails(view.add_messages, PLANTED)
+    fails(view.point_to, file.with_name(PLANTED))
+    fails(view.refresh, file.with_name(PLANTED), dry_run=PLANTED)
+    session = view.sessions.create("tuesday", metadata={PLANTED: PLANTED})
+    session.view.add(f"Said {PLANTED}")
+    view.sessions.import_session(session.export("json"), "wednesday")
+    fails(view.sessions.import_session, PLANTED)
+
+
+def _upkeep(memories: Memories) -> None:
+    upkeep, whose = memories.upkeep, Owner(Layer.USER, (PLANTED,))
+    upkeep.set_retention(RetentionPolicy(forgotten_age="1d", automatic=False), owner=whose)
+    for read in (upkeep.retention, upkeep.consolidation, upkeep.session_end):
+        read(owner=whose)
+    for every in (upkeep.policies, upkeep.consolidation_policies, upkeep.session_end_policies, upkeep.next_due):
+        every()
+    upkeep.run_due()
+    upkeep.undo(upkeep.apply(upkeep.plan(), max_share=1).id)
+    upkeep.runs()
+    upkeep.release(upkeep.holds()[0].id)
+    for clear in (upkeep.clear_retention, upkeep.clear_consolidation, upkeep.clear_session_end):
+        clear(owner=whose)
+    fails(upkeep.hold, {PLANTED: PLANTED}, reason=PLANTED)
+    fails(upkeep.hold, {}, reason=f"{PLANTED}\n")
+    fails(upkeep.release, PLANTED)
+    fails(upkeep.run, job=PLANTED)
+    fails(upkeep.apply, PLANTED)
+
+
+def _privacy(memories: Memories, folder: Path) -> None:
+    privacy, whose, ledger = memories.privacy, f"origin-{PLANTED}", folder / "ledger.jsonl"
+    privacy.export(folder / "export.zip", user=whose)
+    privacy.plan(user=whose)
+    privacy.verify(privacy.erase(user=whose))
+    privacy.receipts()
+    privacy.ledger()
+    privacy.export_ledger(ledger)
+    privacy.replay(ledger)
+    fails(privacy.plan, user=f"{PLANTED}\n")
+    fails(privacy.erase, filter={PLANTED: PLANTED})
+    fails(privacy.verify, PLANTED)
+    fails(privacy.replay, folder / PLANTED)
+    fails(privacy.export, folder / PLANTED / PLANTED, user=PLANTED)
+    made = memories.keys.create(PLANTED, owners=[Owner(Layer.USER, (PLANTED,))], holder=PLANTED)
+    grant = memories.keys.grant_of(made.token)
+    fails(memories.view(user=PLANTED, grant=grant).add, PLANTED)
+    fails(memories.view, user=f"other-{PLANTED}", grant=grant)
+    memories.keys.list()
+    memories.keys.revoke(made.key.id)
+    fails(memories.keys.grant_of, made.token)
+    fails(memories.keys.grant_of, PLANTED)
+    fails(memories.keys.revoke, PLANTED)
+    fails(memories.keys.create, PLANTED, owners=PLANTED)
 
 
 def _working(me: AgentMemory) -> None:

@@ -66,7 +66,8 @@ def _plain(memory: recollect.Memory) -> tuple[object, ...]:
 
 
 def _words(view: recollect.View, word: str) -> list[str]:
-    return sorted(hit.memory.content for hit in view.search(word))
+    """What probably answers."""
+    return sorted(hit.memory.content for hit in view.search(word, min_score=0.3))
 
 
 def _nearest(view: recollect.View, text: str) -> str:

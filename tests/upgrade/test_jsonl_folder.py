@@ -120,3 +120,26 @@ def test_an_edited_line_still_waits_for_a_person(root: Path) -> None:
         store.check()
         assert "Likes tea" not in [one.facets["text"] for one in store.journal.scan({ADA})]
         assert [finding.check for finding in store.check().findings if finding.check != "modes"] == ["handwritten"]
+
+
+@pytest.mark.req("L14")
+def test_a_folder_of_today_with_a_log_of_0_1_stays_as_it_is(root: Path) -> None:
+    """As a merge of an older branch leaves it."""
+    check_everything(root)
+    (root / "journal").mkdir()
+    (root / LOG).write_bytes((OLD / LOG).read_bytes())
+    (root / "settings.jsonl").write_bytes((OLD / "settings.jsonl").read_bytes())
+    check_everything(root)
+    assert not root.with_name("memory.0.1.bak.2").exists()
+
+
+@pytest.mark.req("L14")
+def test_the_copy_of_an_earlier_migration_is_not_taken_for_the_folder(root: Path) -> None:
+    """Somebody went back to 0.1 by copying the copy, wrote more there, and comes again."""
+    check_everything(root)
+    shutil.rmtree(root)
+    shutil.copytree(root.with_name("memory.0.1.bak"), root)
+    shutil.rmtree(root.with_name("memory.0.1.bak"))
+    root.with_name("memory.0.1.bak").mkdir()  # older than the folder: it has none of the memories
+    check_everything(root)
+    assert (root.with_name("memory.0.1.bak.2") / LOG).exists()

@@ -13,17 +13,21 @@ from typing import Any, Self, TypeVar, cast
 from recollect import validation
 from recollect.aio import coroutines
 from recollect.aio.agent import AgentMemory
+from recollect.aio.api_keys import ApiKeys
 from recollect.aio.changes import Feed
 from recollect.aio.coroutines import AsyncEmbedder, AsyncReranker, Handlers
+from recollect.aio.encryption import Encryption
 from recollect.aio.facade import Facade, Opened, at_once, facing, hop
+from recollect.aio.privacy import AuditTrail, Privacy
+from recollect.aio.upkeep import Upkeep
 from recollect.aio.views import View
 from recollect.aio.workers import Workers
 from recollect.entitlements import Plan
 from recollect.events import Event
 from recollect.memories import database as sync
-from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.ports import Clock, Embedder, Keyring, Reranker, Store
 from recollect.settings import RetryPolicy, Settings
-from recollect.types import DurabilityName
+from recollect.types import DurabilityName, EncryptName
 
 WORKERS = 16
 _WORKERS_MAX = 1_000
@@ -43,6 +47,8 @@ def open(
     settings: Settings | Mapping[str, Any] | None = None,
     config: str | Path | None = None,
     retry: RetryPolicy | None = None,
+    keyring: Keyring | str | Path | None = None,
+    encrypt: EncryptName | None = None,
     workers: int = WORKERS,
 ) -> Opening:
     """Open a database as :func:`recollect.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -72,6 +78,8 @@ def open(
                 settings=settings,
                 config=config,
                 retry=retry,
+                keyring=keyring,
+                encrypt=encrypt,
             )
         )
         try:
@@ -137,12 +145,14 @@ class Memories(Facade[sync.Memories]):
     view = facing(sync.Memories.view, View)
     agent = facing(sync.Memories.agent, AgentMemory)
     watch = at_once(sync.Memories.watch)
+    owners = hop(sync.Memories.owners)
     sizes = hop(sync.Memories.sizes)
     health = hop(sync.Memories.health)
     settings = hop(sync.Memories.settings)
     configure = hop(sync.Memories.configure)
     doctor = hop(sync.Memories.doctor)
     rebuild = hop(sync.Memories.rebuild)
+    scrub = hop(sync.Memories.scrub)
 
     def __init__(self, memories: sync.Memories, workers: Workers) -> None:
         bus = memories._engine.bus
@@ -153,6 +163,31 @@ class Memories(Facade[sync.Memories]):
     def plan(self) -> Plan | None:
         """The plan that the database was opened with; without one, everything is allowed."""
         return self._sync.plan
+
+    @property
+    def encryption(self) -> Encryption:
+        """Keys, and what they encrypt."""
+        return Encryption(self._sync.encryption, self._opened)
+
+    @property
+    def privacy(self) -> Privacy:
+        """Erasure with a receipt, and the export of a person: for those who run the database."""
+        return Privacy(self._sync.privacy, self._opened)
+
+    @property
+    def audit(self) -> AuditTrail:
+        """Who did what to which memories, if the setting ``audit.file`` asks for a log of it."""
+        return AuditTrail(self._sync.audit, self._opened)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Retention, holds and their schedule: for those who run the database."""
+        return Upkeep(self._sync.upkeep, self._opened)
+
+    @property
+    def keys(self) -> ApiKeys:
+        """API keys: grants that are handed out as tokens. For those who run the database."""
+        return ApiKeys(self._sync.keys, self._opened)
 
     @property
     def sync(self) -> sync.Memories:

@@ -16,6 +16,7 @@ F = TypeVar("F")
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
+Object_co = TypeVar("Object_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,10 @@ class Opened:
     feed: Feed
 
 
-class Facade(Generic[S]):
+class Facade(Generic[Object_co]):
     """An async class: a synchronous object, and the threads that it runs on."""
 
-    def __init__(self, sync: S, opened: Opened) -> None:
+    def __init__(self, sync: Object_co, opened: Opened) -> None:
         self._sync = sync
         self._opened = opened
 

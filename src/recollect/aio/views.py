@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
 from recollect.aio.changes import POLL_S, Changes
 from recollect.aio.facade import Facade, Opened, hop, hop_facing
+from recollect.engine.messages import Extract
+from recollect.memories import facts as sync_facts
 from recollect.memories import session as sync_session
 from recollect.memories import sessions as sync_sessions
 from recollect.memories import view as sync_view
 from recollect.types import Changes as Page
-from recollect.types import Identity, Layer, Layers, Owner, SessionConfig
+from recollect.types import Conversation, Identity, Layer, LayerName, Layers, Memory, NewMemory, Owner, SessionConfig
 
 
 class View(Facade[sync_view.View]):
@@ -32,6 +34,8 @@ class View(Facade[sync_view.View]):
 
     add = hop(sync_view.View.add)
     add_many = hop(sync_view.View.add_many)
+    put = hop(sync_view.View.put)
+    lineage = hop(sync_view.View.lineage)
     get = hop(sync_view.View.get)
     get_many = hop(sync_view.View.get_many)
     list = hop(sync_view.View.list)
@@ -44,11 +48,38 @@ class View(Facade[sync_view.View]):
     forget = hop(sync_view.View.forget)
     forget_many = hop(sync_view.View.forget_many)
     restore = hop(sync_view.View.restore)
+    point_to = hop(sync_view.View.point_to)
+    refresh = hop(sync_view.View.refresh)
+    undoable = hop(sync_view.View.undoable)
+    undo = hop(sync_view.View.undo)
+    move = hop(sync_view.View.move)
+    plan_quarantine = hop(sync_view.View.plan_quarantine)
+    quarantine = hop(sync_view.View.quarantine)
+    release = hop(sync_view.View.release)
+    erase_quarantined = hop(sync_view.View.erase_quarantined)
+
+    async def add_messages(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        extract: Extract | Callable[[Sequence[Memory]], Awaitable[Iterable[str | NewMemory]]] | None = None,
+        layer: Layer | LayerName | None = None,
+    ) -> Conversation:
+        """Remember the turns of a conversation, and what is worth keeping of them. An ``extract`` that is ``async`` is
+        awaited, any other one runs in a thread.
+        """
+        called: Extract | None = None if extract is None else self._opened.workers.synchronous(extract)
+        return await self._opened.workers.run(self._sync.add_messages, messages, extract=called, layer=layer)
 
     @property
     def identity(self) -> Identity:
         """The ids that the view was made for."""
         return self._sync.identity
+
+    @property
+    def facts(self) -> Facts:
+        """What the view knows as facts."""
+        return Facts(self._sync.facts, self._opened)
 
     @property
     def sessions(self) -> Sessions:
@@ -91,6 +122,23 @@ class View(Facade[sync_view.View]):
             return self._opened.workers.run(self._sync.changes, after=behind, limit=limit, layers=wanted)
 
         return Changes(read, self._opened.feed, after=after, follow=follow, poll_s=poll_s)
+
+
+class Facts(Facade[sync_facts.Facts]):
+    """The facts of a view; ``view.facts`` gives them.
+
+    >>> import asyncio, recollect.aio
+    >>> async def main():
+    ...     async with recollect.aio.open("ram:", embedder=None) as memories:
+    ...         view = memories.view(user="ada")
+    ...         await view.facts.add("Ada", "lives in", "Rome")
+    ...         return [one.fact.object for one in await view.facts.find(subject="Ada")]
+    >>> asyncio.run(main())
+    ['Rome']
+    """
+
+    add = hop(sync_facts.Facts.add)
+    find = hop(sync_facts.Facts.find)
 
 
 class SessionPreferences(Facade[sync_session.SessionPreferences]):
@@ -209,6 +257,7 @@ class Sessions(Facade[sync_sessions.Sessions]):
     load = hop_facing(sync_sessions.Sessions.load, Session)
     restore = hop_facing(sync_sessions.Sessions.restore, Session)
     list = hop(sync_sessions.Sessions.list)
+    import_session = hop(sync_sessions.Sessions.import_session)
     close = hop(sync_sessions.Sessions.close)
     compact = hop(sync_sessions.Sessions.compact)
     delete = hop(sync_sessions.Sessions.delete)

@@ -148,9 +148,11 @@ def _terminal_options(verb: Verb[Any, Any]) -> list[click.Parameter]:
         found.append(click.Option(["--all"], is_flag=True, help="List all memories, not only a page of them."))
     if verb.name == "add":
         found.append(click.Option(["--whole"], is_flag=True, help="With -, store the whole input as one memory."))
-    if verb.name == "graph":
+    if any(slot.kind.objects for slot in parameters.slots_of(verb)):
+        found.append(click.Option(["--structured"], is_flag=True, help="The content is a JSON object, not a text."))
+    if verb.name in ("graph", "decay"):
         picture = click.Path(dir_okay=False, path_type=Path)
-        found.append(click.Option(["--svg"], type=picture, help="Draw the graph into this file, readable only by you."))
+        found.append(click.Option(["--svg"], type=picture, help="Draw a picture into this file, readable only by you."))
     return found
 
 
@@ -246,7 +248,9 @@ def _invoked(commands: Commands, args: Sequence[str], out: Screen, notes: Screen
     except click.ClickException as error:
         return errors.show(_said("USAGE", error.format_message(), "", USAGE))
     except RecollectError as error:
-        return errors.show(replace(report(error), hint=_HINTS.get(error.code, error.hint)))
+        own = _HINTS.get(error.code, error.hint)
+        advised = error.code != "STORE_CORRUPT" or ("doctor" in error.hint and commands.named != "doctor")
+        return errors.show(replace(report(error), hint=own if advised else error.hint))
     except (KeyboardInterrupt, click.Abort):
         return errors.show(_said("INTERRUPTED", "stopped", _interrupted_hint(commands.named), INTERRUPTED))
     except BrokenPipeError:

@@ -1,8 +1,9 @@
-"""Commands of the command line itself, which need no database: where, completion, version."""
+"""Commands of the command line itself, beside the verbs: init, where, trust, completion, version."""
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 
 import click
@@ -11,9 +12,14 @@ from recollect import __version__
 from recollect.cli import global_options
 from recollect.cli.constants import BUILTINS, COMPLETION_VARIABLE, PROGRAM
 from recollect.cli.execution import as_json
+from recollect.cli.initialization import Created, init
 from recollect.cli.screen import Screen, one_line
+from recollect.errors import ConfigurationError
 from recollect.fields import LINE
 from recollect.operations.verb import result
+from recollect.settings import FILE, load, nearest_file, shown
+from recollect.settings import trust as trusting
+from recollect.settings.sources import read_text
 from recollect.types.bounds import Bounds
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -70,7 +76,7 @@ def where(out: Screen) -> click.Command:
         asked = global_options.given(context)
         found = asked.find()
         ids = {name: value for name in found.origins if (value := getattr(found.identity, name, None))}
-        place = Place(database=found.database, identity=ids, opening=found.opening, origins=found.origins)
+        place = Place(database=shown(found.database), identity=ids, opening=found.opening, origins=found.origins)
         if asked.json:
             out.line(as_json("where", place))
             return
@@ -78,6 +84,70 @@ def where(out: Screen) -> click.Command:
             out.line(f"{name.ljust(9)} {one_line(value)}  {out.styled('from ' + place.origins[name], 'dim')}")
 
     return click.Command("where", callback=show, params=global_options.options(), help=BUILTINS["where"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """A file of settings that is trusted now or no more, and all that are trusted."""
+
+    file: str | None = result("The file that was trusted or revoked; null with --list.", bounds=_PATH)
+    settings: Mapping[str, str] = result("What the file sets, by name.", {}, bounds=_BY_NAME)
+    trusted: Mapping[str, str] = result("All trusted files: current, changed or missing.", {}, bounds=_BY_NAME)
+
+
+def trust(out: Screen) -> click.Command:
+    """The command that trusts a file of settings that was found in a folder."""
+
+    @click.pass_context
+    def show(context: click.Context, /, folder: str | None, list: bool, revoke: bool, **_: object) -> None:
+        if list and (revoke or folder is not None):
+            raise click.UsageError("--list takes no folder, and nothing is revoked by it")
+        answer = Trust(file=None) if list else _trust(folder, revoke=revoke)
+        known = {file: _standing(Path(file), kept) for file, kept in trusting.trusted().items()}
+        answer = replace(answer, trusted=known)
+        if global_options.given(context).json:
+            out.line(as_json("trust", answer))
+        elif list:
+            for file, standing in known.items():
+                out.line(f"{one_line(file)}  {out.styled(standing, 'dim')}")
+        else:
+            out.line(f"{'revoked' if revoke else 'trusted'} {one_line(answer.file or '')}")
+            for name, value in answer.settings.items():
+                out.line(f"  {name} = {one_line(value)}")
+
+    params = [
+        click.Argument(["folder"], required=False, metavar="[FOLDER]"),
+        click.Option(["--list"], is_flag=True, help="List what is trusted, and whether it has changed since."),
+        click.Option(["--revoke"], is_flag=True, help="Trust the file no more."),
+    ]
+    return click.Command("trust", callback=show, params=[*params, *global_options.options()], help=BUILTINS["trust"])
+
+
+def _trust(folder: str | None, *, revoke: bool) -> Trust:
+    file = nearest_file(Path.cwd()) if folder is None else Path(folder).resolve() / FILE
+    text = None if file is None else read_text(file)
+    if file is None or (text is None and not revoke):
+        raise ConfigurationError(
+            f"there is no file {file or FILE}", details={"file": str(file or FILE)}, hint="name the folder it is in"
+        )
+    if revoke:
+        if not trusting.revoke(file):
+            raise ConfigurationError(
+                f"{file} is not trusted", details={"file": str(file)}, hint="recollect trust --list shows what is"
+            )
+        return Trust(file=str(file))
+    assert text is not None  # noqa: S101  # said above, for the type checker
+    found = load(config=file, environment={})  # a file that is wrong is not trusted
+    trusting.trust(file, text)
+    return Trust(file=str(file), settings={name: str(found.get(name)) for name in found.origins})
+
+
+def _standing(file: Path, kept: str) -> str:
+    try:
+        text = read_text(file)
+    except ConfigurationError:
+        return "changed"
+    return "missing" if text is None else "current" if trusting.digest(text) == kept else "changed"
 
 
 def completion(out: Screen) -> click.Command:
@@ -100,9 +170,11 @@ def completion(out: Screen) -> click.Command:
     )
 
 
-ANSWERS: Mapping[str, type] = MappingProxyType({"where": Place, "completion": Script, "version": Release})
+ANSWERS: Mapping[str, type] = MappingProxyType(
+    {"init": Created, "where": Place, "trust": Trust, "completion": Script, "version": Release}
+)
 """The answers of those that answer in JSON."""
 
 COMMANDS: Mapping[str, Callable[[Screen], click.Command]] = MappingProxyType(
-    {"where": where, "completion": completion, "version": version}
+    {"init": init, "where": where, "trust": trust, "completion": completion, "version": version}
 )

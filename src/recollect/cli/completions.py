@@ -13,6 +13,7 @@ from recollect.cli.screen import one_line
 from recollect.cli.short_ids import known_ids, short
 from recollect.errors import RecollectError
 from recollect.operations import VERBS, Caller
+from recollect.text import plurals
 from recollect.types import State
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def tags(context: click.Context, incomplete: str) -> Iterator[CompletionItem]:
     with _view(context) as (view, _):
         for use in view.stats().top_tags:
             if use.tag.startswith(incomplete):
-                yield CompletionItem(use.tag, help=f"{use.count} memories")
+                yield CompletionItem(use.tag, help=plurals.memories(use.count))
 
 
 def sessions(context: click.Context, incomplete: str, *, deleted: bool) -> Iterator[CompletionItem]:
@@ -46,7 +47,7 @@ def sessions(context: click.Context, incomplete: str, *, deleted: bool) -> Itera
     with _view(context) as (view, _):
         for one in view.sessions.list(include_deleted=deleted):
             if one.id.startswith(incomplete) and (one.deleted_at is not None) is deleted:
-                yield CompletionItem(one.id, help=f"{one.entries} entries")
+                yield CompletionItem(one.id, help=plurals.counted(one.entries, "entry", "entries"))
 
 
 def offered(found: Callable[[], Iterator[CompletionItem]]) -> list[CompletionItem]:

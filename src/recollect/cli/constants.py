@@ -12,7 +12,9 @@ DATABASE = "database"
 DATABASE_VARIABLE = "RECOLLECT_DB"
 BUILTINS: Mapping[str, str] = MappingProxyType(
     {
+        "init": "Create a database, and prepare a folder of JSON Lines for git.",
         "where": "Show which database and identity are used here, and where each is set.",
+        "trust": "Trust the recollect.toml of a folder; list and revoke what is trusted.",
         "completion": "Print the completion script of a shell.",
         "version": "Show the version.",
     }

@@ -99,6 +99,18 @@ def to_json(value: str) -> Any:
         raise click.BadParameter(f"not JSON: {str(error)[:200]}") from None
 
 
+def to_object(value: str) -> dict[str, Any]:
+    """Reads a JSON object as content.
+
+    >>> to_object('{"decision": "Use tabs"}')
+    {'decision': 'Use tabs'}
+    """
+    found = to_json(value)
+    if not isinstance(found, dict):
+        raise click.BadParameter("not a JSON object: write it as {...}, or leave --structured out for a text")
+    return found
+
+
 def to_word(value: str) -> str:
     """Reads the name of a field or a setting for an option, with hyphens or underscores.
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from recollect import validation
 from recollect.cli.constants import DATABASE, IDS, variable_of
 from recollect.errors import InvalidInput
-from recollect.settings import DEFAULT_ORIGIN, Settings, file_of, load, nearest_file
+from recollect.settings import DEFAULT_ORIGIN, Settings, file_of, load
+from recollect.settings.folders import user_folder
 from recollect.types import Identity
 from recollect.types.owners import DEFAULT_USER
 
@@ -101,21 +102,7 @@ def settle(flags: Mapping[str, str | None], settings: Settings, folder: Path) ->
 def _named(name: str, flag: str) -> str:
     if name == "user":
         return validation.user(f"--{name}", flag)
-    return validation.line(f"--{name}", flag, validation.ID_CHARACTERS)
-
-
-def user_folder(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path:
-    """Where a user's databases go on this system.
-
-    >>> user_folder({}, Path("ada"), "linux").as_posix()
-    'ada/.local/share/recollect'
-    """
-    if platform == "darwin":
-        return home / "Library" / "Application Support" / "recollect"
-    if platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "recollect"
-    given = environment.get("XDG_DATA_HOME", "")
-    return (Path(given) if given.startswith("/") else home / ".local" / "share") / "recollect"
+    return validation.name(f"--{name}", flag)
 
 
 def find(flags: Mapping[str, str | None]) -> Found:
@@ -125,5 +112,5 @@ def find(flags: Mapping[str, str | None]) -> Found:
             raise InvalidInput(
                 f"{variable_of(name)} is empty", details={"field": name}, hint="unset it or give it a value"
             )
-    settings = load(config=nearest_file(Path.cwd()))
+    settings = load(folder=Path.cwd())
     return settle(flags, settings, user_folder(os.environ, Path.home()))

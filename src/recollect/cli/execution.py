@@ -16,6 +16,8 @@ from recollect.cli.screen import Screen, escaped, one_line
 from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, NotAStore
 from recollect.operations import Caller, Progress, Verb, request
 from recollect.operations.conditions import PAGE
+from recollect.settings import shown
+from recollect.text import plurals
 from recollect.types import Need
 
 if TYPE_CHECKING:
@@ -29,7 +31,14 @@ def run_verb(
     verb: Verb[Any, Any], options: GlobalOptions, values: Mapping[str, Any], out: Screen, notes: Screen
 ) -> bool:
     """Run a verb and show its answer; returns whether the answer is a yes."""
-    payload = parameters.payload_of(verb, values, whole=bool(values.get("whole")))
+    with _progress(notes, verb.name) as progress:
+        payload = parameters.payload_of(
+            verb,
+            values,
+            whole=bool(values.get("whole")),
+            structured=bool(values.get("structured")),
+            progress=progress,
+        )
     found = discovery.STANDALONE if verb.standalone else options.find()
     with found.logging(), opened(verb, found) as memories, _progress(notes, verb.name) as progress:
         caller = Caller(memories=memories, identity=found.identity, progress=progress)
@@ -70,14 +79,20 @@ def answer_with(
             out.line(f"{answer.id} written to {one_line(str(values['output']))}", "green")
             return
     if values and values.get("svg"):
-        from recollect.cli import graph_views, output_files  # lazy: as above
+        from recollect.cli import decay_views, graph_views, output_files  # lazy: as above
 
+        picture = decay_views.svg(answer) if name == "decay" else graph_views.svg(answer)
         if str(values["svg"]) == parameters.STDIO:
-            out.line(graph_views.svg(answer))
+            out.line(picture)
             return
-        output_files.write_private(values["svg"], graph_views.svg(answer), force=True)
+        output_files.write_private(values["svg"], picture, force=True)
         if not json:
-            out.line(f"{len(answer.nodes)} memories drawn into {one_line(str(values['svg']))}")
+            drawn = (
+                plurals.counted(len(answer.curves), "curve", "curves")
+                if name == "decay"
+                else plurals.memories(len(answer.nodes))
+            )
+            out.line(f"{drawn} drawn into {one_line(str(values['svg']))}")
             return
     if json and name == "watch":
         for one in answer.one_by_one():
@@ -139,15 +154,15 @@ def _check_place(verb: Verb[Any, Any], found: "Found") -> None:
     from recollect import plugins  # lazy: as in opened
 
     path = found.path
-    place = found.database if path is None else str(path)
+    place = shown(found.database) if path is None else str(path)
     if path is not None and path.is_dir() and plugins.is_there(f"jsonl:{path}"):
         raise NotAStore(
             f"{place} is a folder of JSON Lines",
             details={"path": place},
             hint=f"name it jsonl:{place}",
         )
-    is_folder = path is None and place.lower().startswith("jsonl:")
-    if (path is not None and not path.exists()) or (is_folder and not plugins.is_there(place)):
+    is_kept = path is None and not place.lower().startswith("ram:")
+    if (path is not None and not path.exists()) or (is_kept and not plugins.is_there(found.database)):
         if not verb.creates:
             raise ConfigurationError(
                 f"there is no database at {place} (from {found.origins[DATABASE]})",

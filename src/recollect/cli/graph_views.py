@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from recollect.cli import charts
 from recollect.operations.graph import Graph, Node
+from recollect.text import plurals
 from recollect.types import MemoryType
 
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 240, 44, 70, 18, 40
@@ -109,7 +110,8 @@ def svg(graph: Graph) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
             f' viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12">',
-            f"<title>{len(graph.nodes)} memories and {len(graph.edges)} references between them</title>",
+            f"<title>{plurals.memories(len(graph.nodes))} and"
+            f" {plurals.counted(len(graph.edges), 'reference', 'references')} between them</title>",
             '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7"'
             ' orient="auto"><path d="M0 0L8 4L0 8z" fill="#6b7280"/></marker></defs>',
             f'<rect width="{width}" height="{height}" fill="#ffffff"/>',

@@ -1,25 +1,30 @@
 """From the fields of a verb's input to options and arguments, and from what was typed to a payload."""
 
 import dataclasses
+import os
 import re
+import stat
 import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import click
 
 from recollect.cli.completers import Completer, Names, completer_of
-from recollect.cli.converters import to_json, to_moment, to_pair, to_word
+from recollect.cli.converters import to_json, to_moment, to_object, to_pair, to_word
+from recollect.cli.screen import one_line
 from recollect.errors import InvalidInput
-from recollect.operations import Parameter, Takes, Verb, parameter_of
+from recollect.operations import Parameter, Progress, Takes, Verb, parameter_of
 from recollect.operations.properties import PROPERTIES
 
 STDIO = "-"
-_MEMORIES = ("id", "ids", "references")
+_CHUNK = 65_536
+_MEMORIES = ("id", "ids", "references", "supersedes")
 _TAGS = ("tags", "any_tags", "no_tags", "add_tags", "remove_tags", "topic")
 _METAVARS = types.MappingProxyType({str: "TEXT", int: "NUMBER", float: "NUMBER"})
 
@@ -33,13 +38,14 @@ class Kind(NamedTuple):
     mapping: bool = False
     position: type | None = None
     words: tuple[str, ...] = ()
+    objects: bool = False
 
 
 def kind_of(annotation: Any) -> Kind:
     """What a field holds.
 
     >>> kind_of(tuple[str, ...] | None)
-    Kind(base=<class 'str'>, optional=True, many=True, mapping=False, position=None, words=())
+    Kind(base=<class 'str'>, optional=True, many=True, mapping=False, position=None, words=(), objects=False)
     """
     union = typing.get_origin(annotation) in (types.UnionType, typing.Union)
     members = typing.get_args(annotation) if union else (annotation,)
@@ -48,6 +54,8 @@ def kind_of(annotation: Any) -> Kind:
     if len(inner) == 2 and datetime in inner:  # a time, or a position in the journal
         [position] = set(inner) - {datetime}
         return Kind(datetime, optional, position=position)
+    if len(inner) == 2 and str in inner:  # a text, or a JSON object
+        return Kind(str, optional, objects=True)
     [base] = inner
     if typing.get_origin(base) is tuple:
         return kind_of(typing.get_args(base)[0])._replace(optional=optional, many=True)
@@ -114,7 +122,7 @@ def _param(slot: Slot, completer: Completer | None) -> click.Parameter:
     if how.takes is not Takes.OPTION:
         return click.Argument(
             [slot.key],
-            nargs=1 if how.takes is Takes.ONE else -1,
+            nargs=1 if how.takes in (Takes.ONE, Takes.FILE) else -1,
             required=required,
             metavar=_metavar(slot) if required else f"[{_metavar(slot)}]",
             shell_complete=completer,
@@ -156,38 +164,68 @@ def _type(kind: Kind, how: Parameter) -> tuple[Any, str | None]:
 
 def _metavar(slot: Slot) -> str:
     name = slot.name.upper()
+    if slot.parameter.takes is Takes.FILE:
+        return "FILE"
     if slot.parameter.takes is Takes.ONE:
         return name
     return f"{name}..." if slot.parameter.takes is Takes.WORDS else f"{name.removesuffix('S')}..."
 
 
-def payload_of(verb: Verb[Any, Any], values: Mapping[str, Any], *, whole: bool = False) -> dict[str, Any]:
-    """The payload of a call from what was typed; a single ``-`` stands for the standard input."""
+def payload_of(
+    verb: Verb[Any, Any],
+    values: Mapping[str, Any],
+    *,
+    whole: bool = False,
+    structured: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """The payload of a call from what was typed; a single ``-`` stands for the standard input.
+
+    With ``structured``, what may be a text or a JSON object is read as JSON.
+    """
     payload: dict[str, Any] = {}
     for slot in slots_of(verb):
         value = values.get(slot.key)
         if slot.parameter.takes in (Takes.WORDS, Takes.EACH):
-            value = _placed(value or (), slot, whole=whole)
+            value = _placed(value or (), slot, whole=whole, progress=progress)
+        elif slot.parameter.takes is Takes.FILE and value is not None:
+            value = _text_of(value, slot.parameter.bounds.max_length, progress)
         elif slot.kind.mapping:
             value = dict(value or ())
         elif slot.kind.many:
             value = list(value or ())
         if value in (None, [], {}):
             continue
+        if structured and slot.kind.objects:
+            value = [to_object(one) for one in value] if isinstance(value, list) else to_object(value)
         target = payload.setdefault(slot.group, {}) if slot.group else payload
         target[slot.name] = value
     return payload
 
 
-def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool) -> str | list[str]:
+def _placed(typed: tuple[str, ...], slot: Slot, *, whole: bool, progress: Progress | None) -> str | list[str]:
     if typed == (STDIO,):
-        text = read_text(sys.stdin.buffer)
+        text = read_text(sys.stdin.buffer, progress)
         parts = [text] if whole or not slot.kind.many else list(lines_of(text))
     elif slot.parameter.takes is Takes.WORDS and not (slot.kind.many and _quoted(typed)):
         parts = [" ".join(typed)]
     else:
         parts = list(typed)
     return parts if slot.kind.many else parts[0]
+
+
+def _text_of(path: str, most: int | None, progress: Progress | None) -> str:
+    """The text of a file, or of the standard input for ``-``, if it is not longer than it may be."""
+    if path == STDIO:
+        return read_text(sys.stdin.buffer, progress)
+    try:
+        file = Path(path)
+        if most is not None and file.stat().st_size > most:
+            raise InvalidInput(f"the file is larger than {most} bytes", details={"field": "file"}, hint="split it")
+        with file.open("rb") as stream:
+            return read_text(stream, progress)
+    except OSError as error:
+        raise click.UsageError(f"{one_line(path)} cannot be read: {error.strerror}") from None
 
 
 def _quoted(typed: tuple[str, ...]) -> bool:
@@ -216,9 +254,9 @@ def in_flags(text: str, verb: Verb[Any, Any], *, anywhere: bool = False) -> str:
     return text
 
 
-def read_text(stream: BinaryIO) -> str:
+def read_text(stream: BinaryIO, progress: Progress | None = None) -> str:
     """The whole stream as UTF-8; an error names the first byte that is not."""
-    content = stream.read()
+    content = stream.read() if progress is None else _read_watched(stream, progress)
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -228,6 +266,27 @@ def read_text(stream: BinaryIO) -> str:
             details={"field": "stdin", "byte": error.start, "line": line},
             hint="nothing was stored; convert it first, for instance with iconv -f latin1 -t utf-8",
         ) from None
+
+
+def _read_watched(stream: BinaryIO, progress: Progress) -> bytes:
+    """The whole stream. Of a file it is told how many bytes of how many were read, else how many lines there are."""
+    size = _size_of(stream)
+    content, lines = bytearray(), 0
+    while chunk := getattr(stream, "read1", stream.read)(_CHUNK):
+        content += chunk
+        lines += chunk.count(b"\n")
+        if len(content) > _CHUNK:  # less is read at once
+            progress(*((min(len(content), size), size) if size else (0, lines)))
+    return bytes(content)
+
+
+def _size_of(stream: BinaryIO) -> int:
+    """The size of a file; 0 of a pipe and of what is no file of the system."""
+    try:
+        look = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return 0
+    return look.st_size if stat.S_ISREG(look.st_mode) else 0
 
 
 def lines_of(text: str) -> tuple[str, ...]:

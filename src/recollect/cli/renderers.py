@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import charts, widgets
 from recollect.cli.screen import Screen, one_line, safe
 from recollect.cli.short_ids import short
+from recollect.text import plurals
 
 if TYPE_CHECKING:
     from recollect.operations.add import Added
@@ -27,7 +28,7 @@ _MEMORIES = 10
 def added(screen: Screen, answer: "Added", _: Any) -> None:
     """One line for each memory, or their number if there are many."""
     if len(answer.memories) > _MEMORIES and screen.terminal:
-        screen.line(f"{len(answer.memories)} memories stored", "green")
+        screen.line(f"{plurals.memories(len(answer.memories))} stored", "green")
         return
     for memory in answer.memories:
         if screen.terminal:
@@ -46,17 +47,17 @@ def forgotten(screen: Screen, answer: "Forgotten", _: Any) -> None:
     """The ids that were forgotten, and those that were not there; in a dry run, the contents as well."""
     done = f"{'would be ' if answer.dry_run else ''}{'erased' if answer.permanent else 'forgotten'}"
     if screen.terminal and len(answer.ids) > _MEMORIES:
-        screen.line(f"{len(answer.ids)} memories {done}")
+        screen.line(f"{plurals.memories(len(answer.ids))} {done}")
         if answer.dry_run:
             _excerpts(screen, answer)
         return
-    if screen.terminal and not (answer.ids or answer.missing):
+    if screen.terminal and not (answer.ids or answer.failed):
         screen.line("Nothing matches.", "yellow")
     for id in answer.ids:
         shown = safe(short(id) if screen.terminal else id)
         text = one_line(answer.excerpts.get(id, ""))
         screen.line(f"{done}  {shown}{'  ' if text else ''}{text}")
-    for id in answer.missing:
+    for id in answer.failed:
         screen.line(f"nothing to forget  {safe(id)}", "yellow")
 
 
@@ -73,7 +74,9 @@ def restored(screen: Screen, answer: "Restored", _: Any) -> None:
     for id in answer.ids:
         screen.line(f"restored  {safe(id)}")
     for id in answer.missing:
-        screen.line(f"nothing to restore  {safe(id)}", "yellow")
+        why = one_line(answer.erased.get(id, ""))
+        told = "erased, cannot be restored" if id in answer.erased else "nothing to restore"
+        screen.line(f"{told}  {safe(id)}{'  ' if why else ''}{why}", "yellow")
 
 
 def prompt(screen: Screen, answer: "Prompt", _: Any) -> None:
@@ -87,7 +90,7 @@ def prompt(screen: Screen, answer: "Prompt", _: Any) -> None:
     screen.line()
     screen.line(f"{filled} {answer.total_tokens} of {answer.budget_tokens} tokens", "cyan")
     shares = [f"{part} {tokens}" for part, tokens in answer.tokens_by_part.items() if tokens]
-    left = f"{len(answer.left_out)} memories left out" if answer.left_out else ""
+    left = f"{plurals.memories(len(answer.left_out))} left out" if answer.left_out else ""
     screen.line(" · ".join(filter(None, [*shares, left])), "dim")
 
 
@@ -147,7 +150,7 @@ def rebuilt(screen: Screen, _: None, __: Any) -> None:
 
 def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
     """How many memories, and which embedder."""
-    screen.line(f"{answer.embedded} memories embedded; the embedder is {answer.embedder or 'none'}", "green")
+    screen.line(f"{plurals.memories(answer.embedded)} embedded; the embedder is {answer.embedder or 'none'}", "green")
 
 
 def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
@@ -155,9 +158,12 @@ def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
     if not screen.terminal:
         field_by_field(screen, answer, given)
         return
-    done = f"{answer.copied} versions copied" if answer.copied else "nothing new to copy"
+    done = f"{plurals.counted(answer.copied, 'version', 'versions')} copied" if answer.copied else "nothing new to copy"
     screen.line(f"{done} into {one_line(given.target)}", "green")
-    rows = [("memories", f"{answer.memories} of {answer.owners} owners"), ("versions", str(answer.versions))]
+    rows = [
+        ("memories", f"{answer.memories} of {plurals.counted(answer.owners, 'owner', 'owners')}"),
+        ("versions", str(answer.versions)),
+    ]
     widgets.pairs(screen, [*rows, ("compared", f"the same on both sides, checksum {answer.checksum}")])
 
 
@@ -202,7 +208,14 @@ def field_by_field(screen: Screen, answer: Any, _: Any) -> None:
 RENDERERS: Mapping[str, str] = MappingProxyType(
     {
         "add": "renderers:added",
+        "put": "show_memories:memory",
+        "facts": "show_memories:facts",
+        "facts.add": "show_memories:memory",
+        "lineage": "show_memories:lineage",
         "update": "show_memories:memory",
+        "move": "show_memories:memory",
+        "messages": "show_memories:conversation",
+        "undo": "show_upkeep:reverted",
         "forget": "renderers:forgotten",
         "restore": "renderers:restored",
         "search": "show_memories:results",
@@ -213,6 +226,7 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "history": "show_memories:history",
         "watch": "show_memories:changes",
         "stats": "renderers:statistics",
+        "decay": "decay_views:plot",
         "graph": "show_memories:graph",
         "sessions": "show_sessions:listing",
         "sessions.create": "show_sessions:details",
@@ -224,11 +238,41 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "sessions.delete": "show_sessions:deleted",
         "sessions.restore": "show_sessions:details",
         "sessions.export": "show_sessions:exported",
+        "sessions.import": "show_sessions:imported",
         "sessions.topics": "show_sessions:topics",
         "sessions.about": "show_sessions:listing",
         "sessions.search": "show_memories:results",
         "sessions.memories": "show_memories:page",
         "compact": "show_sessions:compacted",
+        "upkeep": "show_upkeep:overview",
+        "upkeep.plan": "show_upkeep:plan",
+        "upkeep.run": "show_upkeep:run",
+        "upkeep.runs": "show_upkeep:runs",
+        "upkeep.undo": "show_upkeep:undone",
+        "quarantine": "show_upkeep:quarantined",
+        "quarantine.plan": "show_upkeep:quarantine_plan",
+        "quarantine.release": "show_upkeep:undone",
+        "quarantine.erase": "show_upkeep:run",
+        "retention": "show_upkeep:policies",
+        "retention.set": "show_upkeep:policy",
+        "consolidation": "show_upkeep:merging_policies",
+        "consolidation.set": "show_upkeep:policy",
+        "endings": "show_upkeep:ending_policies",
+        "endings.set": "show_upkeep:policy",
+        "hold": "show_upkeep:hold",
+        "hold.list": "show_upkeep:holds",
+        "hold.release": "show_upkeep:released",
+        "owners": "show_privacy:owners",
+        "erase": "show_privacy:erased",
+        "erase.receipts": "show_privacy:receipts",
+        "erase.replay": "show_privacy:replayed",
+        "erase.verify": "show_privacy:verified",
+        "audit": "show_privacy:audit",
+        "audit.verify": "show_privacy:verified",
+        "keys": "show_api_keys:keys",
+        "keys.list": "show_api_keys:keys",
+        "keys.create": "show_api_keys:created",
+        "keys.revoke": "show_api_keys:revoked",
         "health": "renderers:health",
         "doctor": "renderers:diagnosis",
         "rebuild": "renderers:rebuilt",

@@ -11,14 +11,16 @@ from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
 from recollect.cli.short_ids import short
 from recollect.types import Operation
+from recollect.types.memory import DEFAULT_TRUST
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from recollect.operations.facts import Found
     from recollect.operations.graph import Graph
     from recollect.operations.history import Versions
-    from recollect.types import Hit, Memory, Page, Results, Version
+    from recollect.types import Conversation, Hit, Lineage, Memory, Page, Results, Version
 
 _EXCERPT = 280
 _ID_FITS = 60
@@ -65,6 +67,8 @@ def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
         screen.line(f"   {short(hit.memory.id)}", "dim")
     _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), query))
     screen.show(_indented(_facts(hit.memory, now), "dim"))
+    if hit.stale:
+        screen.line("   stale: the file has changed or is gone; recollect refresh brings it up to date", "yellow")
     if hit.overrides:
         screen.line(f"   stands before {len(hit.overrides)} of less specific layers", "magenta")
     if hit.duplicates:
@@ -94,10 +98,10 @@ def _marked(text: str, query: str) -> Text:
 
     from rich.text import Text  # lazy: as in the screen
 
-    from recollect.text import words  # lazy: a search has loaded it by now
+    from recollect.text import query_text, words  # lazy: a search has loaded it by now
 
     shown = Text(one_line(text))
-    wanted = set(words.asked(query))
+    wanted = set(query_text.parse(query).terms)
     for word in re.finditer(r"\w+", shown.plain):
         if wanted.intersection(words.terms(word[0])):
             shown.stylize("bold yellow", *word.span())
@@ -118,7 +122,9 @@ def _indented(text: str, style: str) -> Any:
 
 
 def _facts(memory: Memory, now: datetime) -> str:
-    parts = [memory.type.value, _owner(memory), memory.author or "", charts.ago(memory.occurred_at, now), *memory.tags]
+    doubtful = f"trust {memory.trust:g}" if memory.trust < DEFAULT_TRUST else ""
+    told = (memory.type.value, _owner(memory), memory.author or "", charts.ago(memory.occurred_at, now), doubtful)
+    parts = (*told, *memory.tags)
     return one_line(" · ".join(filter(None, parts)))
 
 
@@ -191,6 +197,8 @@ def memory(screen: Screen, answer: Memory, _: Any) -> None:
         ("decay", answer.decay_factor),
         ("source", f"{answer.source.type.value} {answer.source.reference or ''}" if answer.source else None),
         ("pointer", f"{answer.pointer.source_type.value} {answer.pointer.source_id}" if answer.pointer else None),
+        ("trust", f"{answer.trust:g}"),
+        ("derived from", ", ".join(answer.derived_from)),
         ("refers to", ", ".join(answer.references)),
         ("key", answer.key),
         ("state", answer.state.value),
@@ -206,6 +214,16 @@ def memory(screen: Screen, answer: Memory, _: Any) -> None:
     screen.line(safe(answer.content) if screen.terminal else answer.content)
     screen.line()
     widgets.pairs(screen, [(name, str(value)) for name, value in pairs if value not in (None, "")])
+
+
+def conversation(screen: Screen, answer: Conversation, _: Any) -> None:
+    """How many turns are new, and what was made of them."""
+    if not screen.terminal:
+        screen.rows((one.id, one.type.value, one.content) for one in answer.memories)
+        return
+    screen.line(f"{answer.added} of {len(answer.turns)} turns are new", "green")
+    for one in answer.memories:
+        screen.line(f"{one.type.value:<11} {one_line(one.content)}")
 
 
 def _moment(moment: datetime | None) -> str:
@@ -256,6 +274,27 @@ def _version(screen: Screen, version: Version) -> None:
             )
         ]
     )
+
+
+def facts(screen: Screen, answer: Found, _: Any) -> None:
+    """One line for each fact: what it says, how certain it is, when it holds, and its id."""
+    if screen.terminal and not answer.memories:
+        screen.line("No such fact.", "yellow")
+    for memory in answer.memories:
+        if (fact := memory.fact) is not None:
+            times = (fact.valid_from or memory.occurred_at, fact.valid_until)
+            certain = "" if memory.confidence is None else f"{memory.confidence:.2f}"
+            held = " to ".join("" if time is None else f"{time:%Y-%m-%d}" for time in times)
+            id = short(memory.id) if screen.terminal else memory.id
+            screen.rows([(*map(one_line, (fact.subject, fact.predicate, fact.object)), certain, held, id)])
+
+
+def lineage(screen: Screen, answer: Lineage, _: Any) -> None:
+    """The memories before and after, one line each."""
+    if screen.terminal and not (answer.replaced or answer.replaced_by):
+        screen.line("It replaced nothing, and nothing replaced it.", "yellow")
+    for word, memories in (("replaced", answer.replaced), ("replaced by", answer.replaced_by)):
+        screen.rows((word, memory.id, one_line(memory.content[:_EXCERPT])) for memory in memories)
 
 
 def graph(screen: Screen, answer: Graph, _: Any) -> None:

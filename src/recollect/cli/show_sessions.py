@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import charts, widgets
 from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
+from recollect.text import plurals
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from recollect.operations.session_queries import Topics
     from recollect.operations.sessions import Details, Exported, Preferred, SessionList
-    from recollect.types import CompactionReport, Removal, SessionStats
+    from recollect.types import CompactionReport, ImportReport, Removal, SessionStats
 
 _BAR = 10
 _FULL = 90  # percent
@@ -35,7 +36,7 @@ def listing(screen: Screen, answer: SessionList, _: Any) -> None:
         screen.show(_table(screen, answer.sessions, now))
         return
     for one in answer.sessions:
-        entries = f"{one.entries} {'entry' if one.entries == 1 else 'entries'}"
+        entries = plurals.counted(one.entries, "entry", "entries")
         state = f"  {screen.styled(_state(one), 'yellow')}" if _state(one) else ""
         screen.line(f"{screen.styled(one_line(one.id), 'bold')}  {entries}{state}")
         screen.line(f"   {screen.styled(_bar(screen, one), _style(one))} {_used(one)}")
@@ -128,7 +129,7 @@ def preferences(screen: Screen, answer: Preferred, _: Any) -> None:
 def deleted(screen: Screen, answer: Removal, given: Any) -> None:
     """What was deleted, and how to restore it."""
     done = "erased" if answer.permanent else "forgotten"
-    memories = f"{answer.count} {'memory' if answer.count == 1 else 'memories'}"
+    memories = plurals.memories(answer.count)
     if answer.dry_run:
         screen.line(f"{memories} would be {done} with the session {safe(given.id)}")
         return
@@ -146,7 +147,11 @@ def _entries(stats: SessionStats) -> str:
 
 def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
     """How full the session was and is, what was archived and what was erased."""
-    done = (("archived", "would archive", answer.archived), ("erased", "would erase", answer.erased))
+    done = (
+        ("archived", "would archive", answer.archived),
+        ("erased", "would erase", answer.erased),
+        ("condensed", "would condense", answer.condensed),
+    )
     if not screen.terminal:
         screen.rows(
             (one.id, what, one.reason, f"{one.relevance:.3f}", str(one.bytes_used))
@@ -154,7 +159,7 @@ def compacted(screen: Screen, answer: CompactionReport, _: Any) -> None:
             for one in some
         )
         return
-    if not answer.count:
+    if not answer.count and not answer.condensed:
         screen.line("Nothing to take.", "yellow")
     limit = answer.bytes_limit or answer.bytes_before or 1
     for name, used in (("before", answer.bytes_before), ("after", answer.bytes_after)):
@@ -173,6 +178,16 @@ def exported(screen: Screen, answer: Exported, _: Any) -> None:
     """The text unchanged for a program; with control characters made visible on a terminal."""
     text = safe(answer.text) if screen.terminal else answer.text
     screen.out.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def imported(screen: Screen, answer: ImportReport, _: Any) -> None:
+    """What was imported, and what was here already."""
+    memories = plurals.memories(answer.added)
+    done = "would be imported" if answer.dry_run else "imported"
+    screen.line(f"{memories} {done} into the session {safe(answer.session_id)}", "green")
+    rest = ((answer.known, "here already"), (answer.erased, "erased here before"), (answer.omitted, "moved elsewhere"))
+    if told := ", ".join(f"{count} {what}" for count, what in rest if count):
+        screen.line(told, "dim")
 
 
 def topics(screen: Screen, answer: Topics, _: Any) -> None:

@@ -12,11 +12,15 @@ _WORDINGS: tuple[tuple[str, str], ...] = (
     (r"; pass an embedder of your own, or None to go by words alone", ""),
     (r"\b(?:run )?doctor with repair=True", f"run {PROGRAM} doctor --repair"),
     (r"\bforget with permanent=True", f"{PROGRAM} forget --permanent"),
+    (r"\bmemories that this view can get\b", f"memories that {PROGRAM} show finds"),
+    (r"\bdangling=True", "--dangling"),
     (r"\bwith permanent=True", "with --permanent"),
     (r"\bmemories\.configure\(durability=\.\.\.\)", f"{PROGRAM} config --durability"),
     (r"\bmemories\.reembed\('(\w+)'\)", rf"{PROGRAM} reembed --embedder \1"),
     (r"\bmemories\.reembed\(\)", f"{PROGRAM} reembed"),
     (r"\benabled=False", "--no-decay"),
+    (r"\bkeyring='([^']+)'", r"--keyring \1"),
+    (r"\beverything=true\b", "--everything"),
 )
 
 

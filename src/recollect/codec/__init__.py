@@ -113,6 +113,11 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + micros * _MICROSECOND
 
 
+FIRST_MICROS = to_micros(datetime.min.replace(tzinfo=UTC))
+LAST_MICROS = to_micros(datetime.max.replace(tzinfo=UTC))
+"""The first and the last moment that there are."""
+
+
 class Cursor(msgspec.Struct, array_like=True, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A place in a listing: a fingerprint of the query, the sort value and the recording order of the last memory, the
     position that the listing is as of, and the ``now`` of sort values that change with time.

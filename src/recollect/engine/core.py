@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect import codec, entitlements, instrument, logs, open_files
 from recollect.engine import retrying
+from recollect.engine.access_policies import AccessPolicies
 from recollect.engine.circuit_breaker import CircuitBreaker
+from recollect.engine.encrypted_images import EncryptedImages
+from recollect.engine.encrypted_journal import KEYRING, EncryptedJournal
 from recollect.entitlements import Feature, Plan
 from recollect.errors import RecollectError
 from recollect.events import EventBus
 from recollect.ids import ENTROPY, Entropy, StampClock, uuid7
-from recollect.ports import Clock, Embedder, Index, Journal, Lexicon, Records, Reranker, Store
+from recollect.ports import Clock, Embedder, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
+from recollect.sensitivity import Detector
 from recollect.settings.schema import ListSettings, Settings
-from recollect.types import Access, Identity, Layer, Memory, Owner, Quota, SessionConfig, Stored, Write
+from recollect.types import Access, Identity, Layer, Memory, Need, Owner, Owners, Quota, SessionConfig, Stored, Write
 
 if TYPE_CHECKING:
     from recollect.recall.calibration import Calibration
@@ -62,6 +66,11 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
 
     @wraps(method)
     def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._engine.audit is None:
+            return run(self, *args, **kwargs)
+        return self._engine.audit.over(self, name, args, lambda: run(self, *args, **kwargs))
+
+    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         engine = self._engine
         try:
             if not engine.bus.watchers:
@@ -112,6 +121,16 @@ def _note_result(noted: instrument.Noted, result: object) -> None:
         noted.layer = result.owner.layer
     elif isinstance(result, Sized):
         noted.count = len(result)
+
+
+class Audit(Protocol):
+    """What an operation passes through if it is to be entered in the audit log: see ``recollect.privacy.audit``."""
+
+    def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
+        """Run an operation and enter it, whether it succeeds or not."""
+
+    def close(self) -> None:
+        """Release the log."""
 
 
 class SessionLimits(Protocol):
@@ -214,6 +233,7 @@ class Engine:
     accesses: AccessBuffer
     clock: Clock
     embedder: Embedder | None = None
+    retired: str | None = None  # the embedder of the stored vectors, if it is not installed any more
     bus: EventBus = field(default_factory=EventBus)
     embeddings: Embeddings = field(default_factory=Embeddings)
     entropy: Callable[[int], bytes] = field(default_factory=Entropy)
@@ -223,17 +243,51 @@ class Engine:
     plan: Plan | None = None
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
+    keyring: Keyring | None = None
+    detectors: tuple[Detector, ...] = ()
     own_index: Index | None = None
     quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
+    policies: AccessPolicies = field(default_factory=AccessPolicies)
     own_journal: Journal | None = None
+    own_stored_journal: Journal | None = None
     own_records: Records | None = None
+    audit: Audit | None = None
+
+    @property
+    def whole(self) -> Engine:
+        """The engine without a grant: for bookkeeping of which no caller sees anything."""
+        return self
+
+    def check(self, need: Need, owners: Iterable[Owner]) -> None:
+        """Refuse what a grant does not allow; see ``recollect.engine.granted``. Without one, everything is allowed."""
+
+    @property
+    def max_trust(self) -> float:
+        """How far what is written now may be trusted at most; a grant may say less."""
+        return 1.0
+
+    def withholding(self, owners: Owners) -> list[tuple[Owners, frozenset[str]]]:
+        """The owners in groups, each with the ids of the memories that access policies withhold there."""
+        return [(owners, frozenset())]
 
     @property
     def journal(self) -> Journal:
-        """The journal of the store; what is safe to repeat is repeated."""
+        """The journal of the store; what is safe to repeat is repeated, and what is sensitive is encrypted."""
         if self.own_journal is None:
-            self.own_journal = retrying.journal(self.store.journal, self.settings.retry, self._pause)
+            stored = self.stored_journal
+            if self.keyring is None and not stored.settings().get(KEYRING):
+                self.own_journal = stored
+            else:
+                everything = self.settings.encryption.encrypt == "all"
+                self.own_journal = EncryptedJournal(stored, self.keyring, everything=everything)
         return self.own_journal
+
+    @property
+    def stored_journal(self) -> Journal:
+        """The journal as the store keeps it: what is encrypted stays so. For what needs no more than ids."""
+        if self.own_stored_journal is None:
+            self.own_stored_journal = retrying.journal(self.store.journal, self.settings.retry, self._pause)
+        return self.own_stored_journal
 
     @property
     def records(self) -> Records:
@@ -242,6 +296,11 @@ class Engine:
             self.own_records = retrying.records(self.store.records, self.settings.retry, self._pause)
         return self.own_records
 
+    def use_keyring(self, keyring: Keyring) -> None:
+        """Encrypt from now on."""
+        self.keyring = keyring
+        self.own_journal = self.own_index = None
+
     def _pause(self, seconds: float) -> None:
         self.sleep(seconds)
 
@@ -249,7 +308,7 @@ class Engine:
     def index(self) -> Index:
         """The index of the store, or one in RAM, made when it is first asked for."""
         if self.own_index is None:
-            self.own_index = self.store.index or _ram_index(self.store)
+            self.own_index = _index(self.store, self.keyring)
         return self.own_index
 
     @property
@@ -290,7 +349,16 @@ class Engine:
         entitlements.check(self.plan, feature)
 
 
-def _ram_index(store: Store) -> Index:
-    from recollect.indexes.ram import RamIndex  # lazy: numpy takes 100 ms, and many processes never search
+def _index(store: Store, keyring: Keyring | None) -> Index:
+    """The store's own index, or one in RAM. What is encrypted in the store is neither in its index nor in an image."""
+    own = store.index
+    if own is not None and keyring is not None:
+        from recollect.indexes.private import PrivateIndex  # lazy: numpy takes 100 ms, and many processes never search
 
-    return RamIndex(store.images)
+        return PrivateIndex(own, keyring)
+    if own is not None:
+        return own
+    from recollect.indexes.ram import RamIndex  # lazy: as above
+
+    images = store.images
+    return RamIndex(images if images is None or keyring is None else EncryptedImages(images, keyring))

@@ -16,7 +16,7 @@ from recollect.filters import Where
 from recollect.ports import Embedder, Query, check_vector
 from recollect.settings.schema import retry_after_s
 from recollect.text import chunking, words
-from recollect.types import Embedded, Memory, NewMemory, Owner, Owners, Vector
+from recollect.types import Embedded, Memory, Owner, Owners, Vector
 
 if TYPE_CHECKING:
     from recollect.recall.calibration import Calibration  # brings in numpy
@@ -41,7 +41,7 @@ class Made(NamedTuple):
     given: bool = False
 
 
-def embed(engine: Engine, memories: Sequence[Memory | NewMemory], owners: Sequence[Owner]) -> list[Made]:
+def embed(engine: Engine, memories: Sequence[Memory], owners: Sequence[Owner]) -> list[Made]:
     """A vector for each memory, in one batch; none without an embedder, or while it is down.
 
     ``owners`` are those of the memories, in their order: embeddings are counted by owner.
@@ -55,7 +55,7 @@ def embed(engine: Engine, memories: Sequence[Memory | NewMemory], owners: Sequen
             _catch_up(engine)
     except EmbedderDown:
         engine.embeddings.behind = True
-        engine.journal.set_settings({BEHIND: "yes"})
+        engine.whole.journal.set_settings({BEHIND: "yes"})
         return [Made(None)] * len(memories)
     return found
 
@@ -83,16 +83,14 @@ def _catch_up(engine: Engine) -> None:
         return
     if waited < _AT_ONCE:
         engine.embeddings.behind = False
-        engine.journal.set_settings({BEHIND: ""})
+        engine.whole.journal.set_settings({BEHIND: ""})
 
 
-def _embedded(
-    engine: Engine, embedder: Embedder, memories: Sequence[Memory | NewMemory], owners: Sequence[Owner]
-) -> list[Made]:
+def _embedded(engine: Engine, embedder: Embedder, memories: Sequence[Memory], owners: Sequence[Owner]) -> list[Made]:
     texts = [texts_of(memory) for memory in memories]
     slow = bool(getattr(embedder, "slow", False))
     digests = [_digest(embedder, some) if slow else None for _, some in texts]
-    known = engine.journal.embedded({digest for digest in digests if digest is not None}) if slow else {}
+    known = engine.whole.journal.embedded({digest for digest in digests if digest is not None}) if slow else {}
     wanted = [
         (owner, some)
         for (_, some), digest, owner in zip(texts, digests, owners, strict=True)
@@ -120,15 +118,15 @@ def _count(engine: Engine, embedded: Sequence[tuple[Owner, Sequence[str]]], seco
         engine.embeddings.add(owner, count, count * each)
 
 
-def _with_pieces(engine: Engine, memory: Memory | NewMemory, made: Made) -> Made:
+def _with_pieces(engine: Engine, memory: Memory, made: Made) -> Made:
     """The vector together with what the lexicon knows the words by."""
     if engine.lexicon is None or made.vector is None:
         return made
     text = words.searchable(memory.content, memory.title, memory.author)
-    return made._replace(vector=replace(made.vector, pieces=engine.lexicon.pieces(words.words(text))))
+    return made._replace(vector=replace(made.vector, pieces=engine.lexicon.pieces(words.tokens(text))))
 
 
-def texts_of(memory: Memory | NewMemory) -> tuple[tuple[tuple[int, int], ...], list[str]]:
+def texts_of(memory: Memory) -> tuple[tuple[tuple[int, int], ...], list[str]]:
     """Where the passages of a memory stand, and what is embedded of each: who said it belongs to what was said."""
     spans = chunking.split(memory.content)
     said = f"{memory.author}: " if memory.author else ""
@@ -324,7 +322,7 @@ def scale(engine: Engine, owners: Owners) -> Calibration:
             if found is None:
                 return calibration.PLAIN
             kept = [f"{found.low:.6f}", f"{found.high:.6f}", embedder.name]
-            engine.journal.set_settings({CALIBRATION: " ".join(kept)})
+            engine.whole.journal.set_settings({CALIBRATION: " ".join(kept)})
         engine.embeddings.scale = Calibration(low=float(kept[0]), high=float(kept[1]))
     return engine.embeddings.scale
 
@@ -341,9 +339,9 @@ def catch_up(engine: Engine, limit: int) -> int:
     embedder = engine.embedder
     if embedder is None:
         return 0
-    missing = engine.journal.unembedded(embedder.name, limit)
+    missing = engine.whole.journal.unembedded(embedder.name, limit)
     made = _embedded(engine, embedder, [unseal(stored) for stored in missing], [stored.owner for stored in missing])
-    engine.journal.embed(
+    engine.whole.journal.embed(
         [
             Embedded(stored.owner, stored.id, stored.version, one.vector, one.digest)
             for stored, one in zip(missing, made, strict=True)

@@ -2,10 +2,12 @@
 
 import time
 
-from recollect.engine import embedding
+from recollect.engine import embedding, reembedding
 from recollect.engine.core import Engine
-from recollect.errors import RecollectError
-from recollect.types import Component, Health, Status
+from recollect.engine.sealing import unseal
+from recollect.errors import RecollectError, StoreCorrupt
+from recollect.text import plurals
+from recollect.types import Component, Finding, Health, Status
 
 
 def health(engine: Engine) -> Health:
@@ -25,18 +27,35 @@ def health(engine: Engine) -> Health:
     return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
 
+def contents(engine: Engine) -> list[Finding]:
+    """The finding of memories whose stored form is intact but no memory of ours, such as those of a hostile file."""
+    wrong: list[str] = []
+    for owner in engine.journal.owners():
+        for one in engine.journal.scan({owner}):
+            try:
+                unseal(one)
+            except StoreCorrupt:
+                wrong.append(one.id)
+    if not wrong:
+        return []
+    message = f"{plurals.memories(len(wrong))} cannot be decoded: {', '.join(wrong[:5])}"
+    return [Finding(check="contents", message=message, repair="erase them by their ids")]
+
+
 def _index(engine: Engine) -> Component:
     """An index is derived: one that fails is made anew, so it is never worse than degraded."""
     if engine.own_index is None:
         return Component(message="not used yet")
     try:
-        engine.own_index.corpus(frozenset(), ())
+        return engine.own_index.health()
     except RecollectError as error:
         return Component(status=Status.DEGRADED, message=error.code)
-    return Component()
 
 
 def _embedder(engine: Engine, store: Status) -> Component:
+    if engine.retired:
+        message = f"{reembedding.retired(engine.retired)}; reembed gives them vectors of the built-in one"
+        return Component(status=Status.DEGRADED, message=message)
     if engine.embedder is None:
         return Component(message="none: search goes by words alone")
     if store is Status.UNHEALTHY:

@@ -2,39 +2,28 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 
-from recollect import filters, layers
+import numpy as np
+
+from recollect import filters, layers, pointed_files
 from recollect.engine.core import Engine
-from recollect.engine.sealing import unseal
+from recollect.engine.sealing import readable
+from recollect.engine.search_request import Search
 from recollect.filters import Where
 from recollect.lifecycle import decay
 from recollect.ports.index import Key
-from recollect.recall import duplicates, ranking
+from recollect.recall import duplicates, precedence, quantized, ranking, sameness
 from recollect.recall.arrays import Array
 from recollect.recall.candidates import Candidates
 from recollect.recall.duplicates import Found
-from recollect.types import DecayPolicy, Hit, Owner, Owners, Ranking, Stored
+from recollect.types import Hit, Owners, Ranking, Stored
 
 SPARE = 10
 """Candidates beyond the limit, in the place of those that say the same."""
 
 _RERANKED = 30
 _READ = 100  # memories that are read at least, for orders that depend on more than signals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """A search as it was asked for, checked."""
-
-    text: str
-    limit: int
-    min_score: float | None
-    ranking: Ranking
-    explain: bool
-    asked_at: datetime
-    policies: Mapping[Owner, DecayPolicy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +38,7 @@ class Shown:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
     """Rows of candidates with their scores, the order in which those that are good enough come, and how likely it is
-    that they hold an answer.
+    that they hold an answer. ``unrelated`` is the cosine of unrelated texts, if vectors can be compared.
     """
 
     found: Candidates
@@ -58,6 +47,7 @@ class Ranked:
     scores: ranking.Scores
     order: Array
     known: float = 1.0
+    unrelated: float | None = None
 
 
 def rescores(engine: Engine, asked: Search) -> bool:
@@ -72,6 +62,9 @@ def read(engine: Engine, shown: Shown, asked: Search, ranked: Ranked) -> tuple[t
     """
     again = rescores(engine, asked)
     size = max(_READ, asked.limit) if again or asked.ranking is Ranking.PRECEDENCE else asked.limit
+    layered = len({owner.layer for owner in shown.owners}) > 1
+    if layered:
+        size = max(size, asked.limit + SPARE)  # what overrides a hit may come behind it
     known: list[Found] = []
     kept: list[Found] = []
     total = len(ranked.order)
@@ -81,7 +74,10 @@ def read(engine: Engine, shown: Shown, asked: Search, ranked: Ranked) -> tuple[t
         if again and asked.min_score is not None:
             good = [one for one in good if one.score >= asked.min_score]
             total = len(good)
-        kept = duplicates.without_duplicates(good, asked.limit, SPARE)
+        if layered:
+            good = precedence.overriding(good, asked.precedence, keep=asked.overridden)
+        near = _near(ranked, good)
+        kept = duplicates.without_duplicates(good, asked.limit, SPARE, per_layer=asked.per_layer, near=near)
         if len(kept) == asked.limit:
             break
     return _made(engine, shown, kept), total
@@ -96,19 +92,36 @@ def _read(engine: Engine, shown: Shown, ranked: Ranked, which: slice, *, explain
         read = engine.journal.get(shown.owners, missing)
         stored |= {key: engine.accesses.dressed(one) for one in read if (key := (one.owner, one.id)) not in stored}
     fits = filters.matching(shown.where)
+    ordered = [(place, one) for place, key in zip(places, keys, strict=True) if (one := stored.get(key)) and fits(one)]
+    memories = {(one.owner, one.id): memory for one, memory in readable(one for _, one in ordered)}
     some = [
         Found(
-            memory=unseal(one),
+            memory=memories[one.owner, one.id],
             match=float(ranked.scores.values[place]),
             passage=int(ranked.passages[place]),
+            row=int(ranked.rows[place]),
             reasons=ranked.scores.reasons(place) if explain else {},
         )
-        for place, key in zip(places, keys, strict=True)
-        if (one := stored.get(key)) is not None and fits(one)
+        for place, one in ordered
+        if (one.owner, one.id) in memories
     ]
     if len({one.match for one in some}) < len(some):
         some.sort(key=lambda one: (-one.match, layers.PRECEDENCE[one.memory.layer], -one.memory.importance))
     return some
+
+
+def _near(ranked: Ranked, good: Sequence[Found]) -> dict[tuple[int, int], float]:
+    """How near hits are in meaning that are very near, by their rows, both ways round."""
+    low, found = ranked.unrelated, ranked.found
+    if low is None or not len(found.codes):
+        return {}
+    rows = np.array([one.row for one in good if one.row >= 0], np.int64)
+    rows = rows[found.passages[rows] == 1] if len(rows) else rows
+    codes = found.codes[(np.cumsum(found.passages) - found.passages)[rows]]
+    nearness = (quantized.between(codes, codes) - low) / (1 - low)
+    pairs = np.argwhere(np.triu(nearness >= sameness.SAME, 1)).tolist()
+    values = {(int(rows[left]), int(rows[right])): float(nearness[left, right]) for left, right in pairs}
+    return values | {(right, left): value for (left, right), value in values.items()}
 
 
 def _in_order(engine: Engine, asked: Search, known: Sequence[Found]) -> list[Found]:
@@ -117,8 +130,7 @@ def _in_order(engine: Engine, asked: Search, known: Sequence[Found]) -> list[Fou
         one.score = one.match
     ordered = list(known) if engine.reranker is None else _reranked(engine, asked, known)
     if asked.ranking is Ranking.PRECEDENCE:
-        ordered.sort(key=lambda one: (layers.PRECEDENCE[one.memory.layer], -one.score))
-        return duplicates.overriding(ordered, list(layers.PRECEDENCE))
+        ordered.sort(key=lambda one: (asked.precedence.index(one.memory.layer), -one.score))
     if asked.ranking is Ranking.RELEVANCE:
         _weigh(ordered, asked)
         ordered.sort(key=lambda one: -one.score)
@@ -145,13 +157,13 @@ def _told(one: Found) -> str:
 
 
 def _weigh(found: Sequence[Found], asked: Search) -> None:
-    """The relevance of hits: the product of its parts."""
+    """The relevance of hits: the product of its parts, as a share of the highest one that there is."""
     for one in found:
         policy = asked.policies.get(one.memory.owner, decay.USUAL)
         parts = decay.relevance(one.memory, asked.asked_at, policy, match=one.score)
         if asked.explain:
             one.reasons = {name: round(part, 4) for name, part in parts.items()}
-        one.score = min(1.0, math.prod(parts.values()))
+        one.score = math.prod(parts.values()) / decay.HIGHEST
 
 
 def _made(engine: Engine, shown: Shown, kept: Sequence[Found]) -> tuple[Hit, ...]:
@@ -168,6 +180,7 @@ def _made(engine: Engine, shown: Shown, kept: Sequence[Found]) -> tuple[Hit, ...
             passage=_span(stored.get((one.memory.owner, one.memory.id)), one.passage) if long else None,
             overrides=tuple(one.overrides),
             duplicates=tuple(one.duplicates),
+            stale=None if one.memory.pointer is None else pointed_files.is_stale(one.memory.pointer),
         )
         for rank, one in enumerate(kept, start=1)
     )

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from recollect.errors import PositionLost
+from recollect.errors import PositionLost, StoreCorrupt
 from recollect.ports import Index, Journal, positions
 from recollect.ports.positions import Reached
-from recollect.types import Mark, Owner, Owners, State, Stored
+from recollect.types import Mark, Owner, Owners, State, Stored, Vector
 
 _TAIL = 10_000
 """Versions: further behind than this, loading everything is sooner done."""
@@ -36,9 +36,8 @@ def _catch_up(journal: Journal, index: Index, owner: Owner) -> None:
             pass  # the journal was replaced by another one
         else:
             return
-    settings = journal.settings()
     stored = journal.scan({owner}, vectors=True)
-    index.load(owner, _active(stored), int(settings.get("dimension", 0)), mark)
+    index.load(owner, _active(stored), journal.dimension(), mark)
 
 
 def _follow(journal: Journal, index: Index, owner: Owner, known: Mark, mark: Mark) -> None:
@@ -51,4 +50,20 @@ def _follow(journal: Journal, index: Index, owner: Owner, known: Mark, mark: Mar
 
 
 def _active(stored: Iterable[Stored]) -> Iterable[Stored]:
-    return (one for one in stored if one.facets["state"] == State.ACTIVE)
+    return (_checked(one) for one in stored if one.facets["state"] == State.ACTIVE)
+
+
+def _checked(one: Stored) -> Stored:
+    """Refuse a vector that is no whole numbers: no checksum is kept of it."""
+    vector = one.vector
+    if vector is None or (vector.data and len(vector.data) % _row_bytes(vector) == 0 and len(vector.pieces) % 2 == 0):
+        return one
+    raise StoreCorrupt(
+        f"the vector of memory {one.id!r} is damaged",
+        details={"memory_id": one.id},
+        hint="run doctor with repair=True, or embed the memories anew: memories.reembed()",
+    )
+
+
+def _row_bytes(vector: Vector) -> int:
+    return 4 * max(1, len(vector.spans))

@@ -37,7 +37,7 @@ def _listed(engine: Engine, layer: Layer, user: str) -> Iterator[Owner]:
     """The owners of a layer that belong to a user: they stand together in the order of all owners."""
     last = Owner(layer, (user, ""))
     while True:
-        page = engine.journal.owners(after=last, limit=_PAGE)
+        page = engine.whole.journal.owners(after=last, limit=_PAGE)
         for owner in page:
             if owner.layer is not layer or owner.ids[0] != user:
                 return
@@ -50,18 +50,22 @@ def _listed(engine: Engine, layer: Layer, user: str) -> Iterator[Owner]:
 def fullest(engine: Engine, owners: Iterable[Owner]) -> tuple[int, Owners]:
     """Of the sets that count together, the one with most bytes, and how many."""
     pools = counted_together(engine, owners)
-    usage = engine.journal.usage(frozenset().union(*pools))
+    usage = engine.whole.journal.usage(frozenset().union(*pools))
     used = [(sum(usage[owner].bytes_used for owner in pool if owner in usage), pool) for pool in pools]
     return max(used, key=lambda one: one[0])
 
 
+def of_plan(engine: Engine, writes: Iterable[Write]) -> list[Quota]:
+    """The limits of the plan for the owners of some writes."""
+    if engine.plan is None or engine.plan.limit_bytes is None:
+        return []
+    limit, pools = engine.plan.limit_bytes, counted_together(engine, {write.owner for write in writes})
+    return [Quota(owners=pool, limit_bytes=limit) for pool in pools]
+
+
 def append(engine: Engine, writes: Sequence[Write]) -> None:
     """Append what may grow: only if its owners stay within the plan, and a session within its limit."""
-    quotas = []
-    if engine.plan is not None and engine.plan.limit_bytes is not None:
-        limit = engine.plan.limit_bytes
-        pools = counted_together(engine, {write.owner for write in writes})
-        quotas = [Quota(owners=pool, limit_bytes=limit) for pool in pools]
+    quotas = of_plan(engine, writes)
     session = next((write.owner for write in writes if write.owner.layer is Layer.SESSION), None)
     try:
         if session is None or engine.session_limits is None:
@@ -69,7 +73,7 @@ def append(engine: Engine, writes: Sequence[Write]) -> None:
         else:
             engine.session_limits.append(engine, writes, session, quotas)
     except QuotaExceeded as error:
-        error.hint = "forget what is not needed for good (permanent=True), or "
+        error.hint = "old versions count too; forget what is not needed for good (permanent=True), or "
         if engine.plan is not None and engine.plan.limit_bytes == error.details["limit"]:
             error.details = {**error.details, "plan": engine.plan.name}
             error.hint += f"leave the plan {engine.plan.name} for a bigger one"

@@ -1,6 +1,7 @@
 """Reading: memories by id, pages of a listing with cursors, moments in the past, references followed to a depth."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
@@ -8,12 +9,12 @@ from typing import Any
 from recollect import codec, events, filters, layers, validation
 from recollect.engine.core import PAGE, Engine
 from recollect.engine.scope import Policies
-from recollect.engine.sealing import unseal, version_of
+from recollect.engine.sealing import readable, unseal, version_of
 from recollect.errors import InvalidInput
 from recollect.filters import Where
 from recollect.lifecycle import decay
 from recollect.ports import Query, positions
-from recollect.types import Changes, Filter, Memory, Owners, Page, Place, Position, Sort, Stored
+from recollect.types import Changes, Filter, Memory, Owners, Page, Place, Position, Sort, State, Stored
 
 PAGE_LIMIT = 100
 Moment = datetime | str
@@ -23,6 +24,7 @@ _TOP = 10
 _EVERYTHING = Filter()
 _OFFSET_LIMIT = 1_000_000_000
 _REACHED = 10_000
+_KEYS = 1_000
 _MOVING = ("now", "created_after")  # `within` makes these differ from page to page
 
 
@@ -49,7 +51,9 @@ def get(
     at, now = moment(engine, owners, as_of)
     found = engine.journal.get(owners, ids, at=at, vectors=include_vector)
     micros = codec.to_micros(now)
-    if not include_forgotten:
+    if include_forgotten:  # one that was moved is where it was moved to
+        found = [one for one in found if one.facets["state"] != State.MOVED]
+    else:
         found = [one for one in found if filters.visible_at(one, micros)]
     if len(found) > 1 and len(found) > len({one.id for one in found}):
         found = _most_specific(found)
@@ -60,6 +64,33 @@ def get(
         for memory in by_id.values():
             engine.bus.emit(events.MemoryRetrieved(at=now, memory_id=memory.id, owner=memory.owner, type=memory.type))
     return by_id if len(ids) <= 1 else {id: by_id[id] for id in ids if id in by_id}
+
+
+def by_key(
+    engine: Engine, owners: Owners, key: str, *, as_of: Moment | None, include_forgotten: bool, include_vector: bool
+) -> Memory | None:
+    """The memory of a key; of several owners that have one, the most specific owner's."""
+    validation.line("key", key)
+    at, _ = moment(engine, owners, as_of)
+    for owner in layers.ordered(owners):
+        found = get(
+            engine,
+            {owner},
+            _holders(engine, {owner}, {key}, at),
+            as_of=as_of,
+            include_forgotten=include_forgotten,
+            include_vector=include_vector,
+        )
+        for memory in found.values():
+            return memory
+    return None
+
+
+def _holders(engine: Engine, owners: Owners, keys: AbstractSet[str], at: Position | None) -> list[str]:
+    """The ids of the memories that have one of these keys, or had it at a position."""
+    if at is None:
+        return [id for owner in owners for id in engine.journal.keyed(owner, keys).values()]
+    return [one.id for one in engine.journal.scan(owners, at=at, payload=False) if one.facets.get("key") in keys]
 
 
 def _most_specific(found: Sequence[Stored]) -> list[Stored]:
@@ -112,17 +143,27 @@ def to_filter(value: Filter | Mapping[str, Any]) -> Filter:
     )
 
 
-def resolve(engine: Engine, owners: Owners, given: Filter | Mapping[str, Any] | None, now: datetime) -> Where:
-    """Check a filter, make its times absolute, and follow its references."""
+def resolve(
+    engine: Engine,
+    owners: Owners,
+    given: Filter | Mapping[str, Any] | None,
+    now: datetime,
+    at: Position | None = None,
+) -> Where:
+    """Check a filter, make its times absolute, look up its keys, and follow its references."""
     if given is None:
         return Where(now=now)
     wanted = to_filter(given)
     where = filters.resolve(wanted, now)
+    if wanted.keyed is not None:
+        keys = frozenset(validation.lines("filter.keyed", wanted.keyed, _KEYS))
+        where = replace(where, ids=frozenset(_holders(engine, owners, keys, at)))
     if wanted.references is None:
         return where
     start = [wanted.references] if isinstance(wanted.references, str) else wanted.references
     ids = validation.references(start, "filter.references")
-    return replace(where, ids=_reached(engine, owners, ids, wanted.max_depth))
+    reached = _reached(engine, owners, ids, wanted.max_depth)
+    return replace(where, ids=reached if where.ids is None else reached & where.ids)
 
 
 def _reached(engine: Engine, owners: Owners, start: Iterable[str], depth: int) -> frozenset[str]:
@@ -133,8 +174,8 @@ def _reached(engine: Engine, owners: Owners, start: Iterable[str], depth: int) -
     seen = frozenset(start)
     first, frontier = seen, seen
     for _ in range(depth):
-        memories = map(unseal, engine.journal.get(owners, frontier))
-        frontier = frozenset(id for memory in memories for id in memory.references) - seen
+        found = readable(engine.journal.get(owners, frontier))
+        frontier = frozenset(id for _, memory in found for id in memory.references) - seen
         seen |= frontier
         if len(seen) > _REACHED:
             raise InvalidInput(
@@ -180,13 +221,13 @@ def page(engine: Engine, query: Query, cursor: str | None, policies: Policies) -
     if query.sort is Sort.RELEVANCE:
         return _by_relevance(engine, query, judged_at, policies)
     limit = query.limit or PAGE
-    found = engine.journal.select(replace(query, limit=limit + 1))
+    found, total = engine.journal.page(replace(query, limit=limit + 1))
     taken = found[:limit]
     last = filters.place_of(taken[-1], filters.sort_value(taken[-1], query.sort)) if len(found) > limit else None
     return Page(
-        memories=tuple(unseal(engine.accesses.dressed(one)) for one in taken),
+        memories=tuple(memory for _, memory in readable(map(engine.accesses.dressed, taken))),
         next_cursor=None if last is None else _cursor(query, last),
-        total=engine.journal.count(query.owners, query.where, at=query.at),
+        total=total,
     )
 
 
@@ -203,7 +244,8 @@ def _by_relevance(engine: Engine, query: Query, judged_at: datetime, policies: P
     taken = found[:limit]
     whole = engine.journal.get(query.owners, [one.id for one in taken], at=query.at)
     read = {(one.owner, one.id): one for one in whole}
-    memories = [unseal(read[one.owner, one.id]) for one in taken if (one.owner, one.id) in read]
+    chosen = (read[place] for one in taken if (place := (one.owner, one.id)) in read)
+    memories = [memory for _, memory in readable(chosen)]
     parts = [decay.relevance(one, judged_at, policies.get(one.owner, decay.USUAL)) for one in memories]
     last = filters.place_of(taken[-1], value(taken[-1])) if len(found) > limit else None
     return Page(

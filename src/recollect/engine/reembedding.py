@@ -10,10 +10,13 @@ from recollect.engine.core import BEHIND, Embeddings, Engine
 from recollect.engine.embedding import EmbedderDown
 from recollect.errors import ConfigurationError, EmbeddingFailed
 from recollect.ports import Embedder
+from recollect.text import plurals
 from recollect.types import Finding
 
 BATCH = 256
 _PATIENCE = 10  # rounds in which there was nothing to embed, and yet something was missing
+
+REEMBED = "run memories.reembed()"
 
 Progress = Callable[[int, int], None]
 """Told how many memories are done, of how many."""
@@ -22,6 +25,8 @@ Progress = Callable[[int, int], None]
 def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None) -> int:
     """Embed what has no vector of the embedder, and go over to it; how many it were."""
     chosen = embedder or engine.embedder
+    if chosen is None and engine.retired:
+        chosen = plugins.open_embedder(plugins.DEFAULT_EMBEDDER)
     if chosen is None:
         raise ConfigurationError(
             "there is no embedder to embed with",
@@ -35,6 +40,8 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
     while True:
         filled = _fill(renewed, chosen, done, missing, progress)
         done += filled
+        if named := plugins.lexicon_to_keep(renewed.lexicon, chosen, engine.journal.settings()):
+            engine.journal.set_settings(named)
         # Writers go on meanwhile: what came since lacks a vector, and gets it in the next round.
         if engine.journal.adopt(chosen.name, chosen.dimension):
             break
@@ -47,12 +54,14 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
             )
     engine.journal.set_settings({BEHIND: ""})
     renewed.embeddings.behind = False
+    engine.retired = None
     engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings
     return done
 
 
 def _with(engine: Engine, embedder: Embedder) -> Engine:
-    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=plugins.lexicon_of(embedder))
+    lexicon = plugins.lexicon_of(embedder, engine.journal.settings())
+    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=lexicon)
 
 
 def _fill(engine: Engine, embedder: Embedder, done: int, missing: int, progress: Progress | None) -> int:
@@ -75,9 +84,17 @@ def _batch(engine: Engine, embedder: Embedder) -> int:
         ) from error.__cause__
 
 
+def retired(name: str) -> str:
+    """What is to be told of vectors whose embedder is not installed any more."""
+    return f"the vectors are of {name!r}, which is not installed: memories are found by their words alone"
+
+
 def findings(engine: Engine, *, repair: bool) -> list[Finding]:
     """What is wrong with the vectors of a database: some are missing, or another process chose another embedder."""
     embedder = engine.embedder
+    if engine.retired:
+        repaired = repair and bool(reembed(engine, None, None))
+        return [Finding(check="embedder", message=retired(engine.retired), repair=REEMBED, repaired=repaired)]
     if embedder is None:
         return []
     stored = engine.journal.settings().get("embedder")
@@ -88,5 +105,6 @@ def findings(engine: Engine, *, repair: bool) -> list[Finding]:
     if not missing:
         return []
     repaired = repair and bool(reembed(engine, None, None))
-    message = f"{missing} memories have no vector and are found by their words alone"
-    return [Finding(check="embedder", message=message, repair="run memories.reembed()", repaired=repaired)]
+    message = plurals.counted(missing, "memory has no vector and is", "memories have no vector and are")
+    message += " found by words alone"
+    return [Finding(check="embedder", message=message, repair=REEMBED, repaired=repaired)]

@@ -8,28 +8,41 @@ from recollect import codec
 from recollect.engine.core import Engine
 from recollect.engine.embedding import Made
 from recollect.engine.sealing import seal, unseal
-from recollect.types import Memory, Operation, State, Stored, Write
+from recollect.types import Memory, Operation, Owner, Stamp, State, Stored, Write
 
 _NOTHING = Made(None)
 Prepared = tuple[Memory, Write]
 """A memory as a write leaves it, and the write."""
 
 
-def erasure(engine: Engine, stored: Stored, now: datetime, reason: str | None) -> Prepared:
-    """The write that erases a memory with all its versions."""
+def erasure(
+    engine: Engine,
+    owner: Owner,
+    id: str,
+    version: int,
+    now: datetime,
+    *,
+    reason: str | None,
+    replaced: Stamp | None = None,
+) -> Write:
+    """The write that erases a memory with all its versions, whether it can be read or not."""
     micros = codec.to_micros(now)
-    write = Write(
-        owner=stored.owner,
-        id=stored.id,
-        version=stored.version + 1,
-        expected=stored.version,
+    return Write(
+        owner=owner,
+        id=id,
+        version=version + 1,
+        expected=version,
         operation=Operation.ERASED,
         stamp=engine.stamps.stamp(micros),
         recorded_at=micros,
-        replaced=stored.stamp,
+        replaced=replaced,
         reason=reason,
     )
-    return unseal(stored), write
+
+
+def erasing(engine: Engine, stored: Stored, now: datetime, reason: str | None) -> Write:
+    """The write that erases a memory that was read."""
+    return erasure(engine, stored.owner, stored.id, stored.version, now, reason=reason, replaced=stored.stamp)
 
 
 def moved(
@@ -39,6 +52,12 @@ def moved(
     forgotten_at = now if state is State.FORGOTTEN else None
     after = replace(unseal(stored), state=state, forgotten_at=forgotten_at, version=stored.version + 1, updated_at=now)
     return after, changed(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
+
+
+def restored(engine: Engine, stored: Stored, now: datetime) -> Prepared:
+    """A forgotten or archived memory as it was before: active, or superseded."""
+    state = State.SUPERSEDED if "superseded_by" in stored.facets else State.ACTIVE
+    return moved(engine, stored, state, now, operation=Operation.RESTORED)
 
 
 def changed(

@@ -41,7 +41,7 @@ class Scope:
             return self.owners
         if not self._narrowed:
             return frozenset(layers.owners_of(self._identity, wanted))
-        given = (wanted,) if isinstance(wanted, str) else validation.several("layers", wanted)
+        given = (wanted,) if isinstance(wanted, str) else validation.batch("layers", wanted, 1_000)
         chosen = {self._checked(layer) for layer in given}
         return frozenset(owner for owner in self.owners if owner.layer in chosen)
 
@@ -49,7 +49,7 @@ class Scope:
         """Whose a new memory will be: in the layer it names, or in the most specific one."""
         if not isinstance(new, NewMemory):
             raise InvalidInput(
-                f"add takes texts or NewMemory values, not {type(new).__name__}",
+                f"add takes texts, JSON objects or NewMemory values, not {type(new).__name__}",
                 details={"field": "content"},
                 hint="pass a str or recollect.NewMemory(content=...)",
             )

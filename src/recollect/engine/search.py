@@ -1,7 +1,7 @@
 """Search: candidates from the index, signals and an order from pure functions, hits from the journal."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -9,35 +9,37 @@ from itertools import islice
 
 import numpy as np
 
-from recollect import codec, events, filters, layers, validation
+from recollect import codec, events, filters, layers
 from recollect.engine import embedding, hits, index_following
 from recollect.engine.core import Engine
-from recollect.engine.hits import SPARE, Ranked, Search, Shown
+from recollect.engine.hits import SPARE, Ranked, Shown
+from recollect.engine.search_request import Search
 from recollect.entitlements import Feature
-from recollect.errors import InvalidInput, QueryTooLong
 from recollect.filters import ACTIVE, Where
 from recollect.indexes.ram import RamIndex
 from recollect.ports import Corpus, Index, Near, Query, check_vector
 from recollect.ports.index import Key
 from recollect.recall import candidates as gathered
-from recollect.recall import gate, quantized, ranking, signals, updates
+from recollect.recall import gate, quantized, ranking, repeats, signals, updates
+from recollect.recall import weights as fitted_weights
 from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
 from recollect.recall.signals import Question, Signals, Weights
-from recollect.text import dates, query_text
+from recollect.recall.weights import Fitted
+from recollect.text import answer_types, dates, periods, query_text
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
 from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored, Vector
 
-QUERY_CHARACTERS = 32_768
-
 _POOL = 200
 _KEPT = 100
-_RESULTS = 1_000
 _CROWDED = 3  # where there are many vectors, more of them are too near to each other to be told apart in 8 bits
 _PHRASED = 5_000  # memories that have all words of a phrase and are looked at for their order
-_BEGINNING = 1_000  # memories that have a word for a prefix and are looked at
-_NO_WORDS = Asked(terms=(), words=(), phrases=(), prefixes=(), names=())
+_PHRASES = 16  # that are looked for by themselves
+_MATCHING = 1_000  # memories that have a word for a pattern and are looked at
+_LITERAL = 0.5  # the part of the words of the best hit that another one must have where they are wanted as written
+_MEANT = 0.5  # how nearly a memory must say a lone word that none of them has
+_NO_WORDS = Asked(terms=(), words=(), phrases=(), patterns=(), names=())
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 _AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
@@ -64,58 +66,16 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sought:
-    """What candidates are chosen by. ``prefixed`` are the memories that have a word for each prefix."""
+    """What candidates are chosen by. ``patterned`` are the memories that have a word for each pattern."""
 
     question: Question
     weights: Weights
-    prefixed: Sequence[AbstractSet[Key]]
+    patterned: Sequence[AbstractSet[Key]]
 
     @property
     def shares(self) -> dict[int, float]:
         """What each term weighs."""
-        return self.weights.of_terms(self.question.asked.terms)
-
-
-def checked(
-    text: object,
-    *,
-    limit: int,
-    min_score: float | None,
-    mode: Ranking | str,
-    explain: bool,
-    asked_at: datetime | None,
-    now: datetime,
-) -> Search:
-    """Refuse what makes no sense."""
-    _check(text)
-    validation.flag("explain", explain)
-    return Search(
-        text=str(text),
-        limit=validation.integer("limit", limit, 1, _RESULTS),
-        min_score=None if min_score is None else validation.unit("min_score", min_score),
-        ranking=validation.choice("ranking", Ranking, mode),
-        explain=explain,
-        asked_at=now if asked_at is None else validation.moment("asked_at", asked_at),
-    )
-
-
-def _check(text: object) -> None:
-    if not isinstance(text, str) or not text.strip():
-        raise InvalidInput("query is empty", details={"field": "query"}, hint="say what to look for")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(
-            "query contains unpaired surrogates",
-            details={"field": "query"},
-            hint="decode it with errors='replace' first",
-        ) from None
-    if len(text) > QUERY_CHARACTERS:
-        raise QueryTooLong(
-            f"query has {len(text)} characters, the limit is {QUERY_CHARACTERS}",
-            details={"field": "query", "limit": QUERY_CHARACTERS},
-            hint="search for the few sentences that matter",
-        )
+        return self.weights.of_terms(self.question.asked)
 
 
 def search(engine: Engine, owners: Owners, where: Where, asked: Search, at: Position | None = None) -> Results:
@@ -123,10 +83,12 @@ def search(engine: Engine, owners: Owners, where: Where, asked: Search, at: Posi
     started = time.perf_counter()
     question = _question(engine, owners, asked)
     scope = _scope(engine, owners, where, at)
+    if asked.per_layer is not None:
+        scope = replace(scope, sources=_by_layer(scope.sources))
     if asked.ranking is Ranking.SIMILARITY and question.vector is not None:
         ranked = _nearest(engine, scope, asked, question)
     else:
-        ranked = _best(engine, scope, asked, question)
+        ranked = _of_time(engine, scope, asked) or _best(engine, scope, asked, question)
     found, total = hits.read(engine, scope.shown, asked, ranked)
     searched = tuple(sorted({owner.layer for owner in owners}, key=layers.PRECEDENCE.__getitem__))
     if engine.bus.handlers and engine.bus.wants(events.SearchCompleted):
@@ -152,7 +114,7 @@ def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
     if engine.allows(Feature.SEMANTIC_SEARCH):
         vector = embedding.question(engine, asked.text, required=nearness)
     if vector is None:
-        return Question(asked=query_text.parse(asked.text), asks_when=dates.asks_when(asked.text))
+        return _worded(asked.text)
     settings = engine.journal.settings()
     stored, dimension = settings.get("embedder", vector.embedder), int(settings.get("dimension", vector.dimension))
     if (stored, dimension) != (vector.embedder, vector.dimension):
@@ -160,13 +122,19 @@ def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
     scale = embedding.scale(engine, owners)
     if asked.ranking is Ranking.SIMILARITY:
         return Question(asked=_NO_WORDS, vector=vector, calibration=scale)
-    parsed = query_text.parse(asked.text)
+    worded = _worded(asked.text)
+    kin = None if engine.lexicon is None else engine.lexicon.kin(worded.asked.words)
+    return replace(worded, vector=vector, calibration=scale, kin=kin)
+
+
+def _worded(text: str) -> Question:
+    """A question by its words alone."""
     return Question(
-        asked=parsed,
-        vector=vector,
-        calibration=scale,
-        asks_when=dates.asks_when(asked.text),
-        kin=None if engine.lexicon is None else engine.lexicon.kin(parsed.words),
+        asked=query_text.parse(text),
+        asks_when=dates.asks_when(text),
+        asks_number=answer_types.asks_number(text),
+        asks_person=answer_types.asks_person(text),
+        asks_reply=answer_types.asks_reply(text),
     )
 
 
@@ -176,7 +144,8 @@ def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
 def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) -> _Scope:
     """The index, brought up to date; what is not to be found in it beside it."""
     journal, index = engine.journal, engine.index
-    present = index_following.fresh(journal, index, owners)
+    journal.marks(owners)  # asked for its own sake: the index is everybody's, and follows the whole journal
+    present = index_following.fresh(engine.whole.journal, index, owners)
     states = frozenset(State) if where.states is None else where.states
     now = _BEFORE_ALL if where.states is None else where.now  # who asks for any state gets what expired as well
     ids = None
@@ -185,7 +154,9 @@ def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) ->
     changed = frozenset[str]() if at is None else frozenset(one for _, one in journal.changed(present, after=at))
     sources = []
     if State.ACTIVE in states:
-        sources.append(_Source(index=index, owners=present, where=Where(now=now, ids=ids, without=changed)))
+        for some, hidden in engine.withholding(present):
+            shown = Where(now=now, ids=ids, without=changed | hidden)
+            sources.append(_Source(index=index, owners=some, where=shown))
     stored = list(journal.get(present, changed, at=at, vectors=True)) if changed else []
     if states - ACTIVE:
         inactive = journal.ids(present, Where(now=_BEFORE_ALL, states=states - ACTIVE))
@@ -194,6 +165,15 @@ def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) ->
     if direct:
         sources.append(_Source(index=_temporary(direct.values()), owners=present, where=Where(now=now)))
     return _Scope(shown=Shown(owners=present, where=where, direct=direct), at=at, sources=sources)
+
+
+def _by_layer(sources: Sequence[_Source]) -> list[_Source]:
+    """Sources of one layer each, so that no layer takes the place of another among the candidates."""
+    found = []
+    for source in sources:
+        for layer in dict.fromkeys(owner.layer for owner in source.owners):
+            found.append(replace(source, owners=frozenset(owner for owner in source.owners if owner.layer is layer)))
+    return found
 
 
 def _temporary(stored: Iterable[Stored]) -> Index:
@@ -212,54 +192,117 @@ def _temporary(stored: Iterable[Stored]) -> Index:
 
 def _best(engine: Engine, scope: _Scope, asked: Search, question: Question) -> Ranked:
     """Rank by everything that is known."""
-    corpora = [source.index.corpus(source.owners, question.asked.terms) for source in scope.sources]
-    prefixed = [_beginning(engine, scope, prefix) for prefix in question.asked.prefixes]
-    weights = _weights(question, corpora, prefixed)
-    question = replace(question, ranges=_ranges(asked, corpora))
-    sought = _Sought(question=question, weights=weights, prefixed=prefixed)
+    corpora = [source.index.corpus(source.owners, question.asked.every) for source in scope.sources]
+    patterned = [_matching(engine, scope, pattern) for pattern in question.asked.patterns]
+    weights = _weights(question, corpora, patterned)
+    question = replace(question, ranges=_ranges(asked, corpora), periods=_periods(asked))
+    sought = _Sought(question=question, weights=weights, patterned=patterned)
     pool = max(asked.limit, _POOL)
-    gotten = ((source.where, _candidates(engine, scope, source, sought, pool)) for source in _narrowed(scope, sought))
+    gotten = ((source.where, _candidates(engine, scope, source, sought, pool)) for source in scope.sources)
     parts = [(where, some) for where, some in gotten if some.count]
     found = gathered.joined([some for _, some in parts])
-    model = ranking.WORDS_ALONE if question.vector is None else ranking.WITH_VECTORS
+    fitted = _fitted(question)
+    if asked.per_layer is not None:
+        pool = max(pool, found.count)  # the best of each layer are wanted, not the best of all
     measured = signals.measure(
         found,
         question,
         weights,
-        beginning=_having(found, prefixed),
+        matching=_having(found, patterned),
         may=_allowed(parts),
         pool=pool,
-        kept=max(_KEPT, 3 * asked.limit),
-        first=model.first,
+        kept=max(_KEPT, 3 * asked.limit) if asked.per_layer is None else pool,
+        model=fitted.model,
     )
-    scores = ranking.best(measured.values, model)
-    known = _known(sought, found, measured, scores)
-    if not question.ranges and not updates.asks_for_past(question.asked.words):
-        scores = updates.lifted(scores, found, measured.rows, measured.values["words"])
-    least = ranking.LEAST if question.asked.literal else ranking.least(scores)
-    order = _order(engine, asked, found, measured.rows, scores, least=least)
-    if asked.min_score is None and known < _gate(question).least:
-        order = order[:0]
-    return Ranked(found=found, rows=measured.rows, passages=measured.passages, scores=scores, order=order, known=known)
+    linked = found.size[measured.rows] > 1
+    parts_of: Mapping[str, Array] = ranking.weighed(measured.values, linked, fitted.model.weights)
+    known = _known(sought, measured, ranking.total(parts_of), linked)
+    if not question.ranges and not updates.asks_for_past(asked.text):
+        parts_of = updates.lifted(parts_of, found, measured.rows, measured.values["words"], question.calibration)
+    parts_of = repeats.lowered(parts_of, found, measured.rows, measured.values["words"])
+    scores = ranking.chances(parts_of, linked, known, fitted.chance)
+    order = _order(engine, asked, found, measured.rows, scores, least=ranking.least(scores))
+    if asked.min_score is None:
+        order = order[:0] if known < fitted.gate.least else order[_wanted(question, measured)[order]]
+    return Ranked(
+        found=found,
+        rows=measured.rows,
+        passages=measured.passages,
+        scores=scores,
+        order=order,
+        known=known,
+        unrelated=_unrelated(question),
+    )
 
 
-def _weights(question: Question, corpora: Sequence[Corpus], prefixed: Sequence[AbstractSet[Key]]) -> Weights:
+def _unrelated(question: Question) -> float | None:
+    """The cosine of unrelated texts, where there are vectors."""
+    return None if question.vector is None else question.calibration.low
+
+
+def _of_time(engine: Engine, scope: _Scope, asked: Search) -> Ranked | None:
+    """Rank by nearness in time, if the question is of nothing else and something is dated there."""
+    if not periods.of_time_alone(asked.text):
+        return None
+    span = _span([source.index.corpus(source.owners, ()) for source in scope.sources])
+    ranges = span and periods.asked_about(asked.text, at=asked.asked_at, first=span[0], last=span[1])
+    if not ranges:
+        return None
+    pool = max(asked.limit + SPARE, _POOL)
+    parts = []
+    for source in scope.sources:
+        keys = [
+            key
+            for one in ranges
+            for start, end in [periods.stretch(one)]
+            for key in source.index.dated(source.owners, source.where, start, end, pool)
+        ]
+        parts.append((source.where, source.index.candidates(keys)))
+    parts = [(where, some) for where, some in parts if some.count]
+    found = gathered.joined([some for _, some in parts])
+    near = signals.dated_near(found, ranges, asked.asked_at.timestamp())
+    rows = np.flatnonzero(_allowed(parts) & (near > signals.DATED)) if parts else np.zeros(0, np.int64)
+    if not len(rows):
+        return None
+    scores = ranking.Scores(near[rows], {"date": near[rows]})
+    return Ranked(
+        found=found,
+        rows=rows,
+        passages=np.full(len(rows), -1, np.int32),
+        scores=scores,
+        order=_order(engine, asked, found, rows, scores, least=ranking.LEAST),
+        known=float(scores.values.max()),
+    )
+
+
+def _weights(question: Question, corpora: Sequence[Corpus], patterned: Sequence[AbstractSet[Key]]) -> Weights:
     having = [sum(corpus.having.get(term, 0) for corpus in corpora) for term in question.asked.terms]
+    for place, other in question.asked.others:
+        having[place] += sum(corpus.having.get(other, 0) for corpus in corpora)
     return signals.weigh(
         question.asked,
         sum(corpus.memories for corpus in corpora),
         sum(corpus.words for corpus in corpora),
-        [*having, *map(len, prefixed)],
+        [*having, *map(len, patterned)],
     )
 
 
 def _ranges(asked: Search, corpora: Sequence[Corpus]) -> Sequence[DateRange]:
     """The dates that the question names, in the years that the memories come from."""
+    span = _span(corpora)
+    return () if span is None else dates.ranges(asked.text, asked_at=asked.asked_at, first=span[0], last=span[1])
+
+
+def _periods(asked: Search) -> Sequence[DateRange]:
+    """The periods that the question names relative to when it is asked."""
+    return periods.periods(asked.text, at=asked.asked_at)
+
+
+def _span(corpora: Sequence[Corpus]) -> tuple[datetime, datetime] | None:
+    """The times between which everything occurred."""
     firsts = [corpus.first for corpus in corpora if corpus.first is not None]
     lasts = [corpus.last for corpus in corpora if corpus.last is not None]
-    if not firsts or not lasts:
-        return ()
-    return dates.ranges(asked.text, asked_at=asked.asked_at, first=_moment(min(firsts)), last=_moment(max(lasts)))
+    return (_moment(min(firsts)), _moment(max(lasts))) if firsts and lasts else None
 
 
 def _moment(seconds: float) -> datetime:
@@ -267,49 +310,37 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, _BEFORE_ALL.timestamp()), _AFTER_ALL.timestamp() - 1), UTC)
 
 
-def _beginning(engine: Engine, scope: _Scope, prefix: str) -> AbstractSet[Key]:
-    """The memories with a word that begins so, whatever else is asked of them."""
-    where = Where(now=scope.shown.where.now, states=scope.shown.where.states, prefix=prefix)
+def _matching(engine: Engine, scope: _Scope, pattern: str) -> AbstractSet[Key]:
+    """The memories with a word that matches, whatever else is asked of them."""
+    where = Where(now=scope.shown.where.now, states=scope.shown.where.states, pattern=pattern)
     return frozenset(engine.journal.ids(scope.shown.owners, where, at=scope.at))
 
 
-def _having(found: Candidates, prefixed: Sequence[AbstractSet[Key]]) -> Array | None:
-    """Which rows have a word for which prefix."""
-    if not prefixed:
+def _having(found: Candidates, patterned: Sequence[AbstractSet[Key]]) -> Array | None:
+    """Which rows have a word for which pattern."""
+    if not patterned:
         return None
     keys = [(found.owners[owner], one) for owner, one in zip(found.owner.tolist(), found.ids, strict=True)]
-    return np.array([[key in having for key in keys] for having in prefixed], np.bool_).reshape(len(prefixed), -1)
+    return np.array([[key in having for key in keys] for having in patterned], np.bool_).reshape(len(patterned), -1)
 
 
-def _narrowed(scope: _Scope, sought: _Sought) -> Sequence[_Source]:
-    """Only what has all quoted phrases; owner by owner, since two owners may have a memory of one id. If nothing has
-    them, the words decide, provided that the question has others.
-    """
-    asked = sought.question.asked
-    phrases = asked.phrases
-    if not phrases:
-        return scope.sources
-    required = sorted({term for phrase in phrases for term in phrase})
-    narrowed = []
-    for source in scope.sources:
-        for owner in source.owners:
-            near = source.index.worded(
-                {owner}, source.where, sought.shares, sought.weights.mean_length, _PHRASED, required=required
-            )
-            found = source.index.candidates(near)
-            said = np.flatnonzero(signals.with_phrases(found, phrases)).tolist()
-            ids = frozenset(found.key(row)[1] for row in said)
-            narrowed.append(replace(source, owners={owner}, where=replace(source.where, ids=ids)))
-    if set(asked.terms) <= set(required) or any(source.where.ids for source in narrowed):
-        return narrowed
-    return scope.sources
+def _phrased(source: _Source, sought: _Sought, pool: int) -> list[Key]:
+    """The memories that have a quoted phrase."""
+    keys: list[Key] = []
+    for phrase in sought.question.asked.phrases[:_PHRASES]:
+        near = source.index.worded(
+            source.owners, source.where, sought.shares, sought.weights.mean_length, _PHRASED, required=phrase
+        )
+        found = source.index.candidates(near)
+        keys += [found.key(row) for row in np.flatnonzero(signals.with_phrases(found, [phrase]))[:pool].tolist()]
+    return keys
 
 
 def _candidates(engine: Engine, scope: _Scope, source: _Source, sought: _Sought, pool: int) -> Candidates:
-    """The nearest, those that share most words with their neighbours, and some of the dates and prefixes named."""
+    """The nearest, those that share most words with their neighbours, and some of the dates and patterns named."""
     near, worded = _found(source, source.where, sought, pool)
-    found: list[Sequence[Key | Near]] = [near, worded]
-    for one in sought.question.ranges:
+    found: list[Sequence[Key | Near]] = [near, worded, _phrased(source, sought, pool)]
+    for one in (*sought.question.ranges, *sought.question.periods):
         if (stretch := signals.dated(one)) is not None:
             start, end = map(_moment, stretch)
             found += _found(source, _during(source.where, start, end), sought, pool // 2)
@@ -317,8 +348,8 @@ def _candidates(engine: Engine, scope: _Scope, source: _Source, sought: _Sought,
                 wanted = _during(scope.shown.where, start, end)
                 query = Query(owners=source.owners, where=wanted, limit=pool // 2, at=scope.at)
                 found.append([(stored.owner, stored.id) for stored in engine.journal.select(query)])
-    for having in sought.prefixed:
-        found.append(list(islice((key for key in having if _lets(source.where, key[1])), _BEGINNING)))
+    for having in sought.patterned:
+        found.append(list(islice((key for key in having if _lets(source.where, key[1])), _MATCHING)))
     got = source.index.candidates(*found, beside=worded)
     return gathered.unlinked(got, source.where.without) if source.where.without else got
 
@@ -374,23 +405,33 @@ def _order(
     return enough[np.lexsort((-found.born[those], -by_name, -found.born_at[those], -scores.values[enough]))]
 
 
-def _known(sought: _Sought, found: Candidates, measured: Signals, scores: ranking.Scores) -> float:
-    """How likely it is that the store holds an answer. Who asks for a phrase or a beginning gets it."""
+def _known(sought: _Sought, measured: Signals, sums: Array, linked: Array) -> float:
+    """How likely it is that the store holds an answer. Who asks for a phrase or a pattern gets it."""
     question, weights = sought.question, sought.weights
-    if question.asked.literal:
+    if question.asked.patterns:
         return float(len(measured.rows) > 0)
+    if weights.unseen_word and measured.values["words"].max(initial=0) < _MEANT:
+        return 0.0
+    if "phrase" in measured.values and measured.values["phrase"].max(initial=0) == 1:
+        return 1.0
     seen = gate.evidence(
-        scores,
-        measured.values,
-        found.size[measured.rows] > 1,
-        memories=weights.memories,
-        unseen_name=weights.unseen_name,
+        sums, measured.values["similarity"], linked, memories=weights.memories, unseen_name=weights.unseen_name
     )
-    return gate.known(seen, _gate(question))
+    return gate.known(seen, _fitted(question).gate)
 
 
-def _gate(question: Question) -> gate.Gate:
-    return gate.WORDS_ALONE if question.vector is None else gate.WITH_VECTORS
+def _wanted(question: Question, measured: Signals) -> Array:
+    """Which candidates are shown: all, or where a phrase or a pattern was asked for, those that have it or about as
+    many of the words.
+    """
+    exact = measured.values["exact"]
+    most = exact.max(initial=0)
+    wanted: Array = exact >= (_LITERAL * most if question.asked.literal else 0)
+    return wanted & bool(most or not question.asked.patterns)
+
+
+def _fitted(question: Question) -> Fitted:
+    return fitted_weights.of(None if question.vector is None else question.vector.embedder)
 
 
 def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -> Ranked:
@@ -408,7 +449,7 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
         cosines += [by_place[place].get(one, -np.inf) for place, one in rows_of]
         parts.append(part)
     found, values = gathered.joined(parts), np.array(cosines)
-    rows = best(values, pool)
+    rows = best(values, pool if asked.per_layer is None else len(values))
     rows = rows[values[rows] > -np.inf]
     scores = ranking.similarity({"similarity": signals.calibrated(values[rows], question.calibration)})
     return Ranked(
@@ -418,6 +459,7 @@ def _nearest(engine: Engine, scope: _Scope, asked: Search, question: Question) -
         scores=scores,
         order=_order(engine, asked, found, rows, scores, least=ranking.LEAST),
         known=float(scores.values.max(initial=0.0)),
+        unrelated=_unrelated(question),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.types import Layer, MemoryType, Owner
+from recollect.types.representation import hiding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +81,29 @@ class MemoryForgotten(Event):
     permanent: bool
     reason: str | None = None
 
+    __repr__ = hiding("reason")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryArchived(Event):
     """A memory was archived: it is kept, but takes no part in recall, and its bytes count for nothing.
 
     >>> MemoryArchived.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+    reason: str | None = None
+
+    __repr__ = hiding("reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryQuarantined(Event):
+    """A memory was put into quarantine: it takes no part in recall until somebody releases or erases it.
+
+    >>> MemoryQuarantined.__mro__[1] is Event
     True
     """
 
@@ -107,6 +125,32 @@ class MemoryRestored(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoriesMerged(Event):
+    """Memories that say the same were replaced by one. The sources are superseded by it.
+
+    >>> MemoriesMerged.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+    source_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPromoted(Event):
+    """A memory of a session that ended was copied to the layer of its user, whose is the new memory.
+
+    >>> MemoryPromoted.__mro__[1] is Event
+    True
+    """
+
+    memory_id: str
+    owner: Owner
+    source_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchCompleted(Event):
     """A search has completed. ``owners`` are those whose memories were searched, the most specific first.
 
@@ -122,6 +166,8 @@ class SearchCompleted(Event):
     result_count: int
     duration_ms: float
     layers: tuple[Layer, ...]
+
+    __repr__ = hiding("query")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +197,7 @@ class QuotaWarning(Event):
 class SessionCompacted(Event):
     """A session was compacted, on request or because it was nearly full (``automatic``).
 
-    ``archived`` and ``erased`` count memories; only a purge erases.
+    ``archived`` and ``erased`` count memories; only a purge erases. ``condensed`` ones lost verbose metadata.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -166,6 +212,7 @@ class SessionCompacted(Event):
     session_id: str
     archived: int
     erased: int
+    condensed: int
     bytes_before: int
     bytes_after: int
     automatic: bool
@@ -312,3 +359,22 @@ class SnapshotRestored(Event):
     working_entries: int
     context_items: int
     duration_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionCleanupCompleted(Event):
+    """A run of retention has ended. ``entries_deleted`` counts memories that were forgotten or erased.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     _ = memories.on(RetentionCleanupCompleted, lambda event: print(event.entries_deleted, event.automatic))
+    ...     _ = memories.upkeep.run()
+    0 False
+    """
+
+    run_id: str
+    entries_deleted: int
+    snapshots_deleted: int
+    bytes_freed: int
+    duration_ms: float
+    automatic: bool

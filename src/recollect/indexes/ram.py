@@ -298,6 +298,14 @@ class RamIndex(Index):
         ]
         return _best(parts, limit)
 
+    def dated(self, owners: Owners, where: Where, start: float, end: float, limit: int) -> Sequence[Key]:
+        """Look through the times of all rows."""
+        return [
+            (index.owner, name)
+            for index in self._loaded(owners)
+            for name in unpacked(index.ids.names.rows.take(index.dated(where, start, end, limit)))
+        ]
+
     def candidates(self, *keys: Sequence[Key | Near], beside: Sequence[Key | Near] = ()) -> Candidates:
         """Gather the rows of each owner."""
         wanted: dict[Owner, list[_Part | list[str]]] = {}

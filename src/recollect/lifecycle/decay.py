@@ -50,6 +50,25 @@ def factor(memory: Memory, now: datetime, policy: DecayPolicy = USUAL) -> float:
     return left if left > policy.min_decay_factor else policy.min_decay_factor
 
 
+def half_life_hours(kind: MemoryType, policy: DecayPolicy = USUAL) -> float | None:
+    """The half-life of a type under a policy; ``None`` if it does not decay.
+
+    >>> half_life_hours(MemoryType.CONVERSATION), half_life_hours(MemoryType.PREFERENCE)
+    (168.0, None)
+    """
+    seconds = _seconds(kind, policy) if policy.enabled else None
+    return None if seconds is None else seconds / _HOUR_SECONDS
+
+
+def factor_at(hours: float, half_life: float | None, policy: DecayPolicy = USUAL) -> float:
+    """The decay factor after some hours, for a half-life in hours.
+
+    >>> factor_at(24, 24), factor_at(1e6, 24), factor_at(1e6, None)
+    (0.5, 0.1, 1.0)
+    """
+    return 1.0 if half_life is None else max(policy.min_decay_factor, math.pow(0.5, hours / half_life))
+
+
 def _seconds(kind: MemoryType, policy: DecayPolicy) -> float | None:
     """The half-life of a type in seconds; ``None`` if it does not decay."""
     if kind in policy.by_type_hours:
@@ -60,6 +79,10 @@ def _seconds(kind: MemoryType, policy: DecayPolicy) -> float | None:
     if seconds is None or policy.half_life_hours is None:
         return seconds
     return _HOUR_SECONDS * policy.half_life_hours
+
+
+HIGHEST = 1.5
+"""The relevance of a memory that is as important as can be, new, and matches fully."""
 
 
 def recency(memory: Memory, now: datetime) -> float:
@@ -104,18 +127,21 @@ def _irrelevance(now: int, policy: DecayPolicy) -> Callable[[Stored], float]:
     floor, power = policy.min_decay_factor, math.pow
 
     def value(stored: Stored) -> float:  # inlined: function calls would dominate the cost
-        facets = stored.facets
-        since = (now - facets["created_at"]) // _SECOND
-        left: float | None = facets.get("decay_factor")
-        if left is None:
-            half_life = half_lives[facets["type"]]
-            left = 1.0 if half_life is None else power(0.5, max(0, since) / half_life)
-            if left < floor:  # noqa: PLR1730  # a call of max() costs as much as the power
-                left = floor
-        if stored.last_accessed_at is not None:
-            since = (now - stored.last_accessed_at) // _SECOND
-        importance: float = facets["importance"]
-        return -(importance * left * (1.0 + 0.5 * power(0.5, max(0, since) / _DAY_SECONDS)))
+        try:
+            facets = stored.facets
+            since = (now - facets["created_at"]) // _SECOND
+            left: float | None = facets.get("decay_factor")
+            if left is None:
+                half_life = half_lives[facets["type"]]
+                left = 1.0 if half_life is None else power(0.5, max(0, since) / half_life)
+                if left < floor:  # noqa: PLR1730  # a call of max() costs as much as the power
+                    left = floor
+            if stored.last_accessed_at is not None:
+                since = (now - stored.last_accessed_at) // _SECOND
+            importance: float = facets["importance"]
+            return -(importance * left * (1.0 + 0.5 * power(0.5, max(0, since) / _DAY_SECONDS)))
+        except (KeyError, TypeError):  # damaged: whoever reads the memory is told
+            return 0.0
 
     return value
 

@@ -8,19 +8,29 @@ from recollect import exports
 
 if TYPE_CHECKING:
     from recollect.memories.agent import AgentMemory, AgentSnapshot, AgentStats
+    from recollect.memories.api_keys import ApiKeys
+    from recollect.memories.audit import AuditTrail
     from recollect.memories.database import Memories, open
+    from recollect.memories.encryption import Encryption
+    from recollect.memories.privacy import Privacy
     from recollect.memories.session import Session, SessionPreferences
     from recollect.memories.sessions import Sessions
+    from recollect.memories.upkeep import Upkeep
     from recollect.memories.view import View
 
 __all__ = [
     "AgentMemory",
     "AgentSnapshot",
     "AgentStats",
+    "ApiKeys",
+    "AuditTrail",
+    "Encryption",
     "Memories",
+    "Privacy",
     "Session",
     "SessionPreferences",
     "Sessions",
+    "Upkeep",
     "View",
     "open",
 ]
@@ -31,9 +41,14 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
         __name__,
         {
             "agent": "AgentMemory AgentSnapshot AgentStats",
+            "api_keys": "ApiKeys",
+            "audit": "AuditTrail",
             "database": "Memories open",
+            "encryption": "Encryption",
+            "privacy": "Privacy",
             "session": "Session SessionPreferences",
             "sessions": "Sessions",
+            "upkeep": "Upkeep",
             "view": "View",
         },
     )

@@ -10,6 +10,7 @@ from typing import Self
 
 from recollect import codec, instrument, logs, validation
 from recollect.engine import embedding
+from recollect.engine.agent_cipher import AgentCipher
 from recollect.engine.core import Engine, operation
 from recollect.entitlements import Feature
 from recollect.errors import InvalidInput, PlanRestriction, ScopeDisposed
@@ -19,7 +20,7 @@ from recollect.memories import turns
 from recollect.memories.agent_registry import AgentRegistry
 from recollect.memories.view import View
 from recollect.text.tokens import TokenCounter, by_characters
-from recollect.types import Layer, Owners, Stats
+from recollect.types import Layer, Need, Owners, Stats
 from recollect.window import (
     Compaction,
     Composition,
@@ -32,12 +33,18 @@ from recollect.window import (
 )
 from recollect.window.items import TOKENS_MAX
 from recollect.window.offload import unkept
+from recollect.window.snapshot import FORMAT as WINDOW_FORMAT
 from recollect.working import Limits, Meaning, WorkingMemory, WorkingSnapshot
+from recollect.working.snapshots import FORMAT_VERSION
 
 FORMAT = 1
-"""The version of a snapshot's form. A release reads its own and all earlier ones."""
+"""The version of a snapshot's form in which nothing is encrypted, so that every release reads it."""
+
+ENCRYPTED_FORMAT = 2
+"""The version of one with something encrypted. A release reads its own and all earlier ones."""
 
 _RECALLED = 20
+_LIKELY = 0.02  # the chance to answer that a memory must have to be worth its tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ class AgentStats:
 class AgentSnapshot:
     """The state of an agent at one moment: its working memory with the tree of scopes, and its context.
 
-    Long-term memory is not in it: that lasts by itself.
+    Long-term memory is not in it: that lasts by itself. What is sensitive is encrypted by the agent's key.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -153,6 +160,8 @@ class AgentMemory:
             raise InvalidInput("an agent needs an id", details={"field": "agent"}, hint="name the agent")
         self.agent_id = identity.agent
         self.user_id = identity.user
+        self._own = owner_of(identity, Layer.AGENT)
+        engine.check(Need.WRITE, {self._own})  # working memory can be changed, and is shared with other handles
         self._subject = (identity.agent, identity.user)
         self._engine = engine
         self._registry = registry
@@ -162,6 +171,7 @@ class AgentMemory:
         tokens = engine.settings.limits.context_tokens if context_tokens is None else context_tokens
         validation.integer("context_tokens", tokens, 1, TOKENS_MAX)
         bound = _Bindings(engine, view)
+        cipher = AgentCipher(engine.whole, self._own)
         self._context = ContextWindow(
             tokens,
             counter=counter,
@@ -170,6 +180,7 @@ class AgentMemory:
             keep=bound.keep,
             permit=bound.permit,
             tell=bound.tell,
+            cipher=cipher,
         )
         if engine.bus.watchers:
             instrument.watch_over(self._context, engine.bus, self.agent_id)
@@ -180,7 +191,8 @@ class AgentMemory:
             clock=engine.clock,
             bus=engine.bus,
             limits=chosen,
-            meaning=_meaning(engine, view._scope.owners),
+            meaning=_meaning(engine.whole, view._scope.owners),
+            cipher=cipher,
         )
         self._working: WorkingMemory
         registry.join(self, limits, make)  # last: from now on others may see this handle
@@ -212,6 +224,7 @@ class AgentMemory:
                 details={"agent": self.agent_id},
                 hint="get a new one from memories.agent(...)",
             )
+        self._engine.check(Need.WRITE, {self._own})
 
     def close(self) -> None:
         """End the use of this handle. Its context goes; working memory goes with the last handle of the agent and user.
@@ -297,21 +310,30 @@ class AgentMemory:
 
     @operation
     def snapshot(self) -> AgentSnapshot:
-        """The state of working memory and context, as a value."""
+        """The state of working memory and context, as a value. What is sensitive is encrypted in it by the agent's key,
+        and everything where the settings ask for that.
+        """
         started = time.perf_counter()
+        working, context = self.working.snapshot(), self.context.snapshot()
+        plain = (working.version, context.format) == (FORMAT_VERSION, WINDOW_FORMAT)
         snapshot = AgentSnapshot(
             agent_id=self.agent_id,
             user_id=self.user_id,
             taken_at=self._engine.clock(),
-            working=self.working.snapshot(),
-            context=self.context.snapshot(),
+            working=working,
+            context=context,
+            format=FORMAT if plain else ENCRYPTED_FORMAT,
         )
         self._tell_snapshot(SnapshotCreated, snapshot, started)
         return snapshot
 
     @operation
     def restore(self, snapshot: AgentSnapshot) -> None:
-        """Go back to a snapshot of this agent; another agent's is refused, and then nothing is changed."""
+        """Go back to a snapshot of this agent; another agent's is refused, and then nothing is changed.
+
+        A snapshot whose key is lost or was destroyed raises ``KeyUnavailable``, one that was altered ``Tampered``; then
+        nothing is changed either.
+        """
         if not isinstance(snapshot, AgentSnapshot):
             raise _wrong(f"must be an AgentSnapshot, not {type(snapshot).__name__}", "pass what snapshot() returned")
         _readable(snapshot)
@@ -356,9 +378,11 @@ class _Bindings:
         if strategy.advanced:
             self._engine.require(Feature.ADVANCED_COMPACTION)
 
-    def recall(self, query: str) -> list[RecalledMemory]:
-        """The memories nearest to a query."""
-        return [RecalledMemory.of(hit) for hit in self._view.search(query, limit=_RECALLED)]
+    def recall(self, query: str, min_trust: float) -> list[RecalledMemory]:
+        """The memories nearest to a query, of those that are trusted so far."""
+        trusted = min_trust or None  # a condition that all meet would only take time
+        found = self._view.search(query, limit=_RECALLED, min_score=_LIKELY, min_trust=trusted)
+        return [RecalledMemory.of(hit) for hit in found]
 
     def keep(self, items: Sequence[ContextItem]) -> Kept:
         """Store what leaves the context. A plan without long-term memory must not keep anybody from making room."""
@@ -418,8 +442,9 @@ def _event(done: Composition | Compaction, at: datetime, agent_id: str, user_id:
 
 
 def _readable(snapshot: AgentSnapshot) -> AgentSnapshot:
-    if not 1 <= snapshot.format <= FORMAT:
-        raise _wrong(f"has the format {snapshot.format}, this release reads up to {FORMAT}", "use a newer release")
+    if not FORMAT <= snapshot.format <= ENCRYPTED_FORMAT:
+        newest = ENCRYPTED_FORMAT
+        raise _wrong(f"has the format {snapshot.format}, this release reads up to {newest}", "use a newer release")
     return snapshot
 
 

@@ -11,30 +11,40 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from recollect import entitlements, layers, logs, open_files, plugins, types, validation
-from recollect.engine import health as engine_health
-from recollect.engine import reembedding
-from recollect.engine.core import BEHIND, GIVEN, AccessBuffer, Engine, operation
+from recollect import entitlements, layers, logs, open_files, plugins, validation
+from recollect.engine import moves
+from recollect.engine.core import BEHIND, AccessBuffer, Engine, operation
+from recollect.engine.granted import acting
+from recollect.engine.ledger import ERASING
+from recollect.engine.scope import Scope
 from recollect.entitlements import Plan
-from recollect.errors import ConfigurationError, EmbedderMismatch, RecollectError
+from recollect.errors import ConfigurationError, RecollectError
 from recollect.events.bus import Watcher
-from recollect.filters import Where
 from recollect.ids import StampClock
+from recollect.memories import parts
 from recollect.memories.agent_registry import AgentRegistry
+from recollect.memories.maintenance import Maintenance
+from recollect.memories.upkeep import Upkeep
 from recollect.memories.view import View
-from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.ports import Clock, Embedder, Keyring, Reranker, Store
+from recollect.privacy import ledger_file
 from recollect.sessions.limits import SessionLimits
 from recollect.settings import RetryPolicy, Settings
 from recollect.settings import load as load_settings
-from recollect.types import DurabilityName, Identity, Layer, Owner
+from recollect.types import DurabilityName, EncryptName, Grant, Identity
+from recollect.upkeep.policies import AUTOMATIC
+from recollect.upkeep.schedule import quietly
 
 if TYPE_CHECKING:
     from recollect.events import Event
     from recollect.memories.agent import AgentMemory
+    from recollect.memories.api_keys import ApiKeys
+    from recollect.memories.audit import AuditTrail
+    from recollect.memories.encryption import Encryption
+    from recollect.memories.privacy import Privacy
     from recollect.text.tokens import TokenCounter
     from recollect.working import Limits
 
-_INTERNAL = frozenset({"origin", "epoch"})
 
 E = TypeVar("E", bound="Event")
 
@@ -54,6 +64,8 @@ def open(
     settings: Settings | Mapping[str, Any] | None = None,
     config: str | Path | None = None,
     retry: RetryPolicy | None = None,
+    keyring: Keyring | str | Path | None = None,
+    encrypt: EncryptName | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -64,7 +76,8 @@ def open(
     A ``plan``, by name or as a :class:`Plan`, says what is allowed and how much; without one, everything is.
     Whatever else is configurable is in ``settings``, such as ``{"limits": {"entries": 500}}``. What the arguments
     leave out is read from the environment, then from the file ``config``, such as ``recollect.toml``. ``retry`` says
-    how calls of the store and the embedder are repeated that failed; without it, the settings do.
+    how calls of the store and the embedder are repeated that failed; without it, the settings do. With a ``keyring``,
+    by its path or as a ``recollect.ports.Keyring``, sensitive memories are encrypted; with ``encrypt="all"`` all are.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -72,10 +85,13 @@ def open(
     'Likes tea'
     """
     try:
-        _check_parts(store, embedder, reranker)
+        parts.check_parts(store, embedder, reranker, keyring)
         configured = load_settings(settings, config=config)
         if retry is not None:
-            configured = replace(configured, retry=_checked_retry(retry))
+            configured = replace(configured, retry=parts.checked_retry(retry))
+        if encrypt is not None:
+            configured = replace(configured, encryption=parts.encrypting(configured.encryption, encrypt))
+        detectors = plugins.detectors(configured.encryption)
         allowed = entitlements.named(configured.plan.name if plan is None else plan)
         if store is not None and (url is not None or durability is not None):
             raise ConfigurationError(
@@ -89,12 +105,17 @@ def open(
         error.operation = error.operation or "open"
         raise
     try:
-        chosen = _embedder(opened, plugins.configured_embedder(configured.embedder, embedder))
+        wanted = plugins.configured_embedder(configured.embedder, embedder)
+        chosen = parts.chosen_embedder(opened, wanted)
+        ring = parts.chosen_keyring(opened, keyring, configured.encryption)
     except RecollectError as error:
         error.operation = error.operation or "open"
         opened.close()
         raise
     kept = opened.journal.settings()
+    lexicon = plugins.lexicon_of(chosen, kept)
+    if named := plugins.lexicon_to_keep(lexicon, chosen, kept):
+        opened.journal.set_settings(named)
     engine = Engine(
         store=opened,
         stamps=StampClock(kept["origin"]),
@@ -103,87 +124,39 @@ def open(
         clock=clock or _now,
         embedder=chosen,
         reranker=reranker,
-        lexicon=plugins.lexicon_of(chosen),
+        lexicon=lexicon,
+        retired=parts.retired_embedder(opened, wanted, chosen),
         plan=allowed,
         settings=configured,
+        keyring=ring,
+        detectors=detectors,
     )
+    return _begun(engine, kept)
+
+
+def _begun(engine: Engine, kept: Mapping[str, str]) -> Memories:
+    """The database at work: what was left to be done by the settings that it keeps is done."""
     if kept.get(BEHIND):
         engine.embeddings.behind = True
         engine.embeddings.breaker.suspected()
-    _log_if_asked(engine)
-    return Memories(engine)
-
-
-def _log_if_asked(engine: Engine) -> None:
-    """Have operations logged if the application's logging is set to DEBUG."""
     if logs.wanted():
         engine.bus.watch(logs.operation)
-
-
-def _embedder(store: Store, wanted: Embedder | str | None) -> Embedder | None:
-    """The embedder to work with: by default the one whose vectors the store holds."""
-    stored = store.journal.settings().get("embedder")
-    if wanted == plugins.AS_STORED:
-        return None if stored == GIVEN else _stored_embedder(stored)
-    chosen = plugins.open_embedder(wanted) if isinstance(wanted, str) else wanted
-    if chosen is not None:
-        check_embedder(stored, chosen)
-    return chosen
-
-
-def _stored_embedder(stored: str | None) -> Embedder:
-    if stored is None:
-        return plugins.open_embedder(plugins.DEFAULT_EMBEDDER)
+    moves.finish(engine)
+    memories = Memories(engine)
     try:
-        chosen = plugins.open_embedder(stored)
-    except ConfigurationError as error:
-        raise EmbedderMismatch(
-            f"the store holds vectors of {stored!r}, which is no embedder that is known here",
-            details={"stored": stored},
-            hint="pass embedder=, or embedder=None to go by words alone; memories.reembed() goes over to another one",
-        ) from error
-    check_embedder(stored, chosen)
-    return chosen
+        engine.audit = parts.audit(engine)
+    except RecollectError as error:
+        error.operation = error.operation or "open"
+        engine.store.close()
+        raise
+    if kept.get(ERASING) or ledger_file.is_ahead(engine):
+        memories.privacy.resume()
+    if kept.get(AUTOMATIC):
+        quietly(memories.upkeep.run_due)
+    return memories
 
 
-def _check_parts(store: object, embedder: object, reranker: object) -> None:
-    named = None if isinstance(embedder, str) else embedder
-    for field, value, kind in (
-        ("store", store, Store),
-        ("embedder", named, Embedder),
-        ("reranker", reranker, Reranker),
-    ):
-        if value is not None and (isinstance(value, type) or not isinstance(value, kind)):
-            raise ConfigurationError(
-                f"{field} is a {type(value).__name__}, which is not one",
-                details={"field": field},
-                hint=f"pass what recollect.ports.{kind.__name__} describes",
-            )
-
-
-def _checked_retry(retry: object) -> RetryPolicy:
-    if isinstance(retry, RetryPolicy):
-        return retry
-    raise ConfigurationError(
-        f"retry is a {type(retry).__name__}, which is no policy",
-        details={"field": "retry"},
-        hint="pass a recollect.settings.RetryPolicy, such as RetryPolicy(attempts=1)",
-    )
-
-
-def check_embedder(stored: str | None, embedder: Embedder) -> None:
-    """The vectors of a store come from one embedder; another one's cannot be compared with them."""
-    if stored not in (None, embedder.name):
-        raise EmbedderMismatch(
-            f"the store holds vectors of {stored!r}, not of {embedder.name!r}",
-            operation="open",
-            details={"stored": stored, "given": embedder.name},
-            hint="to go over to it, open the store without embedder= (or with embedder=None) and run "
-            "memories.reembed(embedder); otherwise open it with the embedder it holds",
-        )
-
-
-class Memories:
+class Memories(Maintenance):
     """The open database. Use it as a context manager, or call ``close``.
 
     >>> import recollect
@@ -195,11 +168,12 @@ class Memories:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._agents = AgentRegistry()
+        self._upkeep = Upkeep(engine, self.agents)
 
     def __repr__(self) -> str:
         store = self._engine.store
-        path = getattr(store, "path", "")  # not every store has one
-        return f"<Memories {store.name}:{path}>"
+        place = getattr(store, "path", None) or getattr(store, "place", "")  # a file or folder, a server, or neither
+        return f"<Memories {store.name}:{place}>"
 
     @property
     def plan(self) -> Plan | None:
@@ -212,6 +186,74 @@ class Memories:
         """
         return self._engine.plan
 
+    @property
+    def upkeep(self) -> Upkeep:
+        """Retention, holds and their schedule: for those who run the database.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     memories.upkeep.retention() is None
+        True
+        """
+        return self._upkeep
+
+    @property
+    def privacy(self) -> Privacy:
+        """Erasure with a receipt, and the export of a person: for those who run the database.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     memories.privacy.erase(user="bob").counts.memories
+        0
+        """
+        with open_files.told():
+            from recollect.memories.privacy import Privacy  # lazy: few processes erase
+
+        return Privacy(self._engine, self.agents)
+
+    @property
+    def audit(self) -> AuditTrail:
+        """Who did what to which memories, if the setting ``audit.file`` asks for a log of it.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None, settings={"audit": {"file": "audit.jsonl"}}) as memories:
+        ...     memories.audit.verify().valid
+        True
+        """
+        with open_files.told():
+            from recollect.memories.audit import AuditTrail  # lazy: few processes read the log
+
+        return AuditTrail(self._engine)
+
+    @property
+    def encryption(self) -> Encryption:
+        """Keys, and what they encrypt: for those who run the database.
+
+        >>> import recollect
+        >>> from recollect.keyrings.ram import RamKeyring
+        >>> with recollect.open("ram:", embedder=None, keyring=RamKeyring()) as memories:
+        ...     memories.encryption.check().keys
+        0
+        """
+        with open_files.told():
+            from recollect.memories.encryption import Encryption  # lazy: few processes ask for keys
+
+        return Encryption(self._engine)
+
+    @property
+    def keys(self) -> ApiKeys:
+        """API keys: grants that are handed out as tokens. For those who run the database.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     memories.keys.create("ci", owners=None).token[:3]
+        'rk_'
+        """
+        with open_files.told():
+            from recollect.memories.api_keys import ApiKeys  # lazy: few processes ask for keys
+
+        return ApiKeys(self._engine)
+
     @operation
     def view(
         self,
@@ -223,9 +265,11 @@ class Memories:
         team: str | None = None,
         org: str | None = None,
         company: str | None = None,
+        grant: Grant | None = None,
     ) -> View:
         """The memories that an identity may see. An agent without a user belongs to the user ``default``; no caller may
-        name that user.
+        name that user. With a ``grant``, the view can do no more than that says; ``Unauthorized`` if it does not cover
+        the owners that are named.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -235,11 +279,14 @@ class Memories:
         identity = Identity(
             agent=agent, user=user, session=session, project=project, team=team, org=org, company=company
         )
-        return self._view(layers.named(identity))
+        return self._view(layers.named(identity), grant)
 
-    def _view(self, identity: Identity) -> View:
+    def _view(self, identity: Identity, grant: Grant | None = None) -> View:
         """The view of an identity whose user may be the default one."""
-        return View(self._engine, layers.settle(validation.identity(identity)))
+        settled = layers.settle(validation.identity(identity))
+        engine, owners = acting(self._engine, settled, grant)
+        narrowed = None if owners == layers.owners_of(settled) else owners
+        return View(engine, settled, scope=Scope(settled, narrowed))
 
     @operation
     def agent(
@@ -252,6 +299,7 @@ class Memories:
         team: str | None = None,
         org: str | None = None,
         company: str | None = None,
+        grant: Grant | None = None,
         context_tokens: int | None = None,
         counter: TokenCounter | None = None,
         limits: Limits | None = None,
@@ -263,7 +311,8 @@ class Memories:
         working memory may hold. Without them, the settings ``limits`` decide.
 
         Handles of one agent and user share their working memory and its limits. Close a handle, or use it as a context
-        manager: its context is freed, and working memory with the last handle.
+        manager: its context is freed, and working memory with the last handle. A ``grant`` must allow writing, because
+        working memory is shared.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -276,9 +325,11 @@ class Memories:
         from recollect.text.tokens import by_characters  # lazy: as above
 
         validation.line("agent", agent, validation.ID_CHARACTERS)
-        view = self.view(agent=agent, user=user, session=session, project=project, team=team, org=org, company=company)
+        view = self.view(
+            agent=agent, user=user, session=session, project=project, team=team, org=org, company=company, grant=grant
+        )
         return AgentMemory(
-            self._engine,
+            view._engine,
             view,
             self._agents,
             context_tokens=context_tokens,
@@ -334,134 +385,6 @@ class Memories:
         views = (self._view(Identity(agent=agent, user=user)) for agent, user in alone)
         return (*held, *(AgentMemory(self._engine, view, self._agents) for view in views))
 
-    @operation
-    def sizes(self) -> dict[Layer, types.LayerSize]:
-        """How much each layer holds, whoever's it is: for those who run the database.
-
-        >>> import recollect
-        >>> with recollect.open("ram:", embedder=None) as memories:
-        ...     _ = memories.view(user="ada").add("Likes tea")
-        ...     memories.sizes()["user"].active
-        1
-        """
-        by_layer: dict[Layer, set[Owner]] = {}
-        for owner in self._engine.journal.owners():
-            by_layer.setdefault(owner.layer, set()).add(owner)
-        return {layer: self._size(owners) for layer, owners in by_layer.items()}
-
-    def _size(self, owners: set[Owner]) -> types.LayerSize:
-        usage = self._engine.journal.usage(owners)
-        active = self._engine.journal.count(owners, Where(now=self._engine.clock()))
-        return types.LayerSize(
-            active=active,
-            total=sum(one.memories for one in usage.values()),
-            bytes_used=sum(one.bytes_used for one in usage.values()),
-        )
-
-    @operation
-    def health(self) -> types.Health:
-        """Whether the database can work now: its store, its index and its embedder.
-
-        An embedder that has not been asked yet, or whose pause after a failure is over, is asked for one short text.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     memories.health().latency_ms < 1000
-        True
-        """
-        return engine_health.health(self._engine)
-
-    @operation
-    def settings(self) -> dict[str, str]:
-        """What the database keeps about itself: embedder, dimension, durability.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     memories.settings()
-        {}
-        """
-        kept = self._engine.journal.settings()
-        return {name: value for name, value in kept.items() if value and name not in _INTERNAL}
-
-    @operation
-    def configure(self, *, durability: DurabilityName) -> None:
-        """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     memories.configure(durability="relaxed")
-        ...     memories.settings()["durability"]
-        'relaxed'
-        """
-        if durability not in ("full", "relaxed"):
-            raise ConfigurationError(
-                f"no durability is named {str(durability)[:40]!r}",
-                details={"field": "durability"},
-                hint="use 'full' or 'relaxed'",
-            )
-        self._engine.journal.set_settings({"durability": durability})
-
-    @operation
-    def doctor(self, *, repair: bool = False, accept: bool = False) -> types.Diagnosis:
-        """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
-
-        ``accept=True`` first takes over what people edited in the files of the store: as new versions, with the reason
-        "edited by hand".
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     memories.doctor().healthy
-        True
-        """
-        validation.flag("accept", accept)
-        accepted = self._accepted() if accept else []
-        diagnosis = self._engine.store.check(repair=repair)
-        findings = reembedding.findings(self._engine, repair=repair or bool(accepted))
-        return replace(
-            diagnosis,
-            checks=(*diagnosis.checks, "embedder"),
-            findings=(*accepted, *diagnosis.findings, *findings),
-        )
-
-    def _accepted(self) -> list[types.Finding]:
-        """Take over what was edited by hand, and tell of it."""
-        ids = self._engine.store.accept(self._engine.clock())
-        message = f"{len(ids)} memories were edited by hand"
-        return [types.Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
-
-    @operation
-    def reembed(
-        self, embedder: Embedder | str | None = None, *, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Give every memory a vector of the embedder: another one, or the one in use where vectors are missing.
-
-        The database can be read, searched and written meanwhile, here and in other processes; search goes over to the
-        new vectors when the last one is there. What was done stays done if it is interrupted: call it again. Returns
-        how many memories were embedded; ``progress`` is told how many of how many, after each batch.
-
-        >>> import recollect
-        >>> from recollect.embedders.hashing import HashingEmbedder
-        >>> with recollect.open("ram:", embedder=None) as memories:
-        ...     _ = memories.view(user="ada").add("Likes tea")
-        ...     memories.reembed(HashingEmbedder(64)), memories.settings()["embedder"]
-        (1, 'hashing-64')
-        """
-        named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
-        _check_parts(None, named, None)
-        return reembedding.reembed(self._engine, named, progress)
-
-    @operation
-    def rebuild(self) -> None:
-        """Derive everything but the journal again: heads, tags, keys, counters, indexes.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     memories.rebuild()
-        """
-        self._engine.store.rebuild()
-        if self._engine.own_index is not None:
-            self._engine.own_index.drop()
-
     def close(self) -> None:
         """Write what is pending and release the store. Closing twice is allowed.
 
@@ -469,8 +392,12 @@ class Memories:
         >>> memories = recollect.open("ram:")
         >>> memories.close()
         """
+        self._upkeep.stop()
         with suppress(RecollectError):  # bookkeeping: a full disk must not keep anybody from closing
             self._engine.accesses.flush()
+            if self._engine.audit is not None:
+                self._engine.audit.close()
+                self._engine.audit = None
         self._engine.store.close()
 
     def __enter__(self) -> Self:

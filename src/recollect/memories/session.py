@@ -12,13 +12,24 @@ from recollect.engine.core import Engine, operation
 from recollect.engine.scope import Policies, Scope
 from recollect.engine.sealing import unseal, version_of
 from recollect.errors import InvalidInput, NotFound
+from recollect.lifecycle.breaker import MAX_SHARE
+from recollect.memories import session_ends
 from recollect.memories.view import View
 from recollect.sessions import compaction, export
 from recollect.sessions import description as descriptions
 from recollect.sessions.description import Description
 from recollect.sessions.export import Contents, Format
 from recollect.sessions.records import SessionRecords
-from recollect.types import CompactionReport, ExportFormatName, Filter, Identity, Removal, SessionConfig, SessionStats
+from recollect.types import (
+    CompactionReport,
+    ExportFormatName,
+    Filter,
+    Identity,
+    Removal,
+    SessionConfig,
+    SessionStats,
+    UpkeepRun,
+)
 
 
 class SessionPreferences:
@@ -180,8 +191,13 @@ class Session:
         return stats_of(self._engine, self._records, self._described())
 
     @operation
-    def close(self) -> None:
-        """Note that the session has ended. It stays readable; closing twice keeps the first time."""
+    def close(self) -> UpkeepRun | None:
+        """Note that the session has ended. It stays readable; closing twice keeps the first time.
+
+        If there is a policy for the end of sessions (``memories.upkeep.set_session_end``), what it says for this moment
+        is done: the run can be undone. Without one, everything stays. Closing again does what is left to do, such as
+        after a process was killed in the middle.
+        """
         closed = self._described().closed_at is not None
         self._records.change(
             self.id,
@@ -189,6 +205,7 @@ class Session:
         )
         if not closed:
             logs.session_changed(self.id, "close", "was closed")
+        return session_ends.end(self._engine.whole, self.owner)  # as the database says, whoever closes
 
     @operation
     def reopen(self) -> None:
@@ -242,14 +259,16 @@ class Session:
         return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
 
     @operation
-    def compact(self, *, purge: bool = False, dry_run: bool = False) -> CompactionReport:
+    def compact(self, *, purge: bool = False, dry_run: bool = False, max_share: float = MAX_SHARE) -> CompactionReport:
         """Make room: archive what has expired, and what hardly counts any more if the session is full.
 
         Memories of a relevance below 0.05 go, the least relevant first, as long as the session is fuller than four
         fifths of what starts an automatic compaction. What is pinned (``metadata={"pinned": True}``) stays. Archived
         memories take no part in recall and count for nothing; ``view.restore(id)`` brings one back. ``purge=True``
         erases what was forgotten, has expired or was archived before, with its history. ``dry_run=True`` changes
-        nothing and tells what would go.
+        nothing and tells what would go. ``UpkeepRefused`` if more than ten memories and more than ``max_share`` of them
+        would be archived. What is held stays. ``memories.upkeep.undo(report.run_id)`` takes the compaction back, except
+        for what it erased.
 
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -261,13 +280,15 @@ class Session:
         """
         validation.flag("purge", purge)
         validation.flag("dry_run", dry_run)
-        return compaction.compact(self._engine, self.owner, self.config, purge=purge, dry_run=dry_run)
+        share = validation.unit("max_share", max_share)
+        return compaction.compact(self._engine, self.owner, self.config, purge=purge, dry_run=dry_run, max_share=share)
 
     @operation
     def export(self, format: Format | ExportFormatName = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 
-        ``json`` is one object, ``jsonl`` one for each line. ``history=True`` adds every version.
+        ``json`` is one object, ``jsonl`` one for each line, ``entries`` the active memories as lines of a plain
+        ``memory.jsonl``. ``history=True`` adds every version to the first two.
 
         >>> import json, recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
@@ -305,7 +326,8 @@ class Session:
 
 def stats_of(engine: Engine, records: SessionRecords, described: Description) -> SessionStats:
     """What a session holds now, beside what its record says."""
-    kept = engine.journal.stats({records.owner_of(described.session_id)}, engine.clock())
+    owners = frozenset({records.owner_of(described.session_id)})
+    kept = engine.journal.stats(owners, engine.clock())
     return SessionStats(
         id=described.session_id,
         created_at=described.created_at,
@@ -320,4 +342,5 @@ def stats_of(engine: Engine, records: SessionRecords, described: Description) ->
         bytes_limit=described.settings(engine.defaults).limit_bytes,
         oldest=kept.oldest,
         newest=kept.newest,
+        damaged=engine.store.damaged(owners),
     )

@@ -8,22 +8,25 @@ from datetime import datetime
 from typing import Any
 
 from recollect import logs, validation
-from recollect.engine import writing
+from recollect.engine import arrivals, writing
 from recollect.engine.core import Engine, operation
 from recollect.engine.reading import Moment
 from recollect.engine.scope import Policies, Scope
-from recollect.errors import Conflict, MissingIdentifier, StoreError
+from recollect.errors import Conflict, InvalidInput, MissingIdentifier, StoreError, Unauthorized
 from recollect.filters import Where
+from recollect.lifecycle.breaker import MAX_SHARE
 from recollect.memories.session import Session, stats_of
 from recollect.memories.view import View
 from recollect.ports import Query
 from recollect.sessions import description as descriptions
+from recollect.sessions import imports
 from recollect.sessions.description import Description
 from recollect.sessions.records import SessionRecords, missing
 from recollect.types import (
     CompactionReport,
     Filter,
     Identity,
+    ImportReport,
     Layer,
     Page,
     Ranking,
@@ -36,6 +39,7 @@ from recollect.types import (
     SortName,
     Stored,
     TagUsage,
+    UpkeepRun,
 )
 
 _RANDOM = 8  # bytes in an id that is made here
@@ -107,7 +111,7 @@ class Sessions:
     def load(self, id: str) -> Session:
         """A session that was made before, open or closed; ``NotFound`` if there is none. Counts as a use of it."""
         self._records.get(descriptions.session_id(id))
-        with suppress(StoreError, Conflict):  # bookkeeping: a full disk must not keep anybody from reading
+        with suppress(StoreError, Conflict, Unauthorized):  # bookkeeping: it must not keep anybody from reading
             self._records.change(id, lambda before, now: replace(before, last_accessed=now))
         return Session(self._engine, self._records, id)
 
@@ -118,20 +122,88 @@ class Sessions:
         return tuple(stats_of(self._engine, self._records, one) for one in self._records.all(deleted=deleted))
 
     @operation
-    def close(self, id: str) -> None:
-        """Note that a session has ended."""
-        Session(self._engine, self._records, descriptions.session_id(id)).close()
+    def import_session(self, text: str, id: str | None = None, *, dry_run: bool = False) -> ImportReport:
+        """Read what :meth:`Session.export` wrote, in any of its formats, here or on another machine and store.
+
+        The memories keep their ids, times and states, and become those of the session ``id``, or of the id that the
+        text tells; it is made if it is not there. All are stored or none. What is here already is left as it is, so an
+        import can be repeated. ``Conflict`` if another memory has one of the ids; what was erased here stays erased.
+        They are trusted no more than what is imported is. ``dry_run=True`` checks everything and changes nothing.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     session = memories.view(user="ada").sessions.create("monday")
+        ...     _ = session.view.add("Use OAuth", type="decision")
+        ...     exported = session.export("jsonl")
+        >>> with recollect.open("ram:", embedder=None) as elsewhere:
+        ...     sessions = elsewhere.view(user="ada").sessions
+        ...     sessions.import_session(exported).added, sessions.import_session(exported).known
+        (1, 1)
+        """
+        validation.flag("dry_run", dry_run)
+        read = imports.read(text)
+        if id is None and read.session_id is None:
+            raise InvalidInput(
+                "the entries do not tell their session", details={"field": "id"}, hint="say which session they are for"
+            )
+        chosen = descriptions.session_id(read.session_id if id is None else id)
+        found, owner = self._records.find(chosen), self._records.owner_of(chosen)
+        if found is not None and found.deleted_at is not None:
+            raise Conflict(
+                f"session {chosen!r} was deleted",
+                details={"session_id": chosen},
+                hint="restore it first, or import into another session",
+            )
+        memories = arrivals.drafted(self._engine, owner, read.arrivals)
+        done = arrivals.add(self._engine, owner, memories, dry_run=dry_run)
+        if found is None and not dry_run:
+            # Last: a refused import leaves nothing behind, and one that was interrupted here is completed by the next.
+            with suppress(Conflict):  # somebody made it meanwhile
+                self._records.add(self._imported(chosen, read.description))
+        if not dry_run:
+            logs.session_changed(chosen, "import", "was imported")
+        return ImportReport(
+            session_id=chosen,
+            form=read.form.value,
+            created=found is None,
+            added=len(done.added),
+            known=len(done.known),
+            erased=len(done.erased),
+            omitted=read.omitted,
+            dry_run=dry_run,
+        )
+
+    def _imported(self, id: str, told: Description | None) -> Description:
+        now = self._engine.clock()
+        if told is None:
+            return Description(session_id=id, user_id=self._records.user, created_at=now, last_accessed=now)
+        return replace(
+            told,
+            session_id=id,
+            user_id=self._records.user,
+            created_at=min(told.created_at, now),
+            last_accessed=min(told.last_accessed, now),
+        )
 
     @operation
-    def compact(self, id: str, *, purge: bool = False, dry_run: bool = False) -> CompactionReport:
+    def close(self, id: str) -> UpkeepRun | None:
+        """Note that a session has ended; see :meth:`Session.close`. One that was never created is one from now on."""
+        return Session(self._engine, self._records, descriptions.session_id(id)).close()
+
+    @operation
+    def compact(
+        self, id: str, *, purge: bool = False, dry_run: bool = False, max_share: float = MAX_SHARE
+    ) -> CompactionReport:
         """Make room in a session; see :meth:`Session.compact`."""
-        return Session(self._engine, self._records, descriptions.session_id(id)).compact(purge=purge, dry_run=dry_run)
+        session = Session(self._engine, self._records, descriptions.session_id(id))
+        return session.compact(purge=purge, dry_run=dry_run, max_share=max_share)
 
     # -- removing ---------------------------------------------------------------------------------------------
 
     @operation
     def delete(self, id: str, *, permanent: bool = False, reason: str | None = None, dry_run: bool = False) -> Removal:
-        """Delete a session and forget all its memories; ``restore`` brings both back.
+        """Delete a session and forget all its memories; ``restore`` brings both back. One that was never created, but
+        has memories, is deleted as well.
 
         ``permanent=True`` erases the memories and what is known of the session, also after it was deleted.
         ``dry_run=True`` changes nothing and tells which memories would go.
@@ -146,8 +218,8 @@ class Sessions:
         for name, value in (("permanent", permanent), ("dry_run", dry_run)):
             validation.flag(name, value)
         validation.optional_line("reason", reason)
-        found = self._records.find(descriptions.session_id(id))
-        if found is None:
+        chosen = descriptions.session_id(id)
+        if (self._records.find(chosen) or self._records.implied(chosen)) is None:
             raise missing(id, "it may be another user's, or was deleted for good")
         if not (permanent or dry_run):
             # First: if what follows is interrupted, the session is gone from the list, and deleting it again goes on.

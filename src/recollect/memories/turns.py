@@ -55,6 +55,7 @@ def _turn(item: ContextItem, key: str, layer: Layer, identity: Identity) -> NewM
         author=_author(item, identity),
         source=Source(type=came_by, reference=item.id),
         key=key,
+        sensitive=item.sensitive,
     )
 
 

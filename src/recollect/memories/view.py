@@ -9,16 +9,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from recollect import open_files, types, validation
-from recollect.engine import drafts, quotas, reading, writing
-from recollect.engine.core import Engine, long_term
+from recollect.engine import drafts, quotas, reading, upserts, writing
+from recollect.engine.core import long_term
 from recollect.engine.reading import Moment
-from recollect.engine.scope import Policies, Scope
-from recollect.engine.sealing import version_of
+from recollect.engine.scope import Policies
 from recollect.entitlements import Feature
+from recollect.memories.facts import Facts
+from recollect.memories.provenance import Provenance
 from recollect.ports import Query
 from recollect.types import (
     Changes,
-    Identity,
     Layer,
     LayerName,
     Layers,
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from recollect.memories.sessions import Sessions
 
 _CHANGES = 10_000
+_NOT_PUT = {"fact", "supersedes"}
 
 
-class View:
+class View(Provenance):
     """The memories seen by one identity; ``Memories.view`` makes it.
 
     Every operation goes through the owners of the identity. An id that belongs to somebody else gets the same answer
@@ -52,12 +53,6 @@ class View:
     ...     ada.get(memory.id).content, bob.get(memory.id)
     ('Prefers tea', None)
     """
-
-    def __init__(self, engine: Engine, identity: Identity, *, scope: Scope | None = None) -> None:
-        self._engine = engine
-        self.identity = identity
-        self._scope = Scope(identity) if scope is None else scope
-        self._owners = self._scope.owners
 
     def __repr__(self) -> str:
         return f"<View {self.identity}>"
@@ -83,12 +78,24 @@ class View:
         self._engine.require(Feature.LONG_TERM_MEMORY)
         return Sessions(self._engine, self.identity)
 
+    @property
+    def facts(self) -> Facts:
+        """What the view knows as facts: subject, predicate and object.
+
+        >>> import recollect
+        >>> with recollect.open("ram:", embedder=None) as memories:
+        ...     memories.view(user="ada").facts.add("Ada", "likes", "tea").content
+        'Ada likes tea'
+        """
+        self._engine.require(Feature.LONG_TERM_MEMORY)
+        return Facts(self)
+
     # -- adding -----------------------------------------------------------------------------------------------
 
     @long_term
     def add(
         self,
-        content: str,
+        content: str | Mapping[str, Any],
         *,
         layer: Layer | LayerName | None = None,
         type: MemoryType | MemoryTypeName = MemoryType.FACT,
@@ -96,13 +103,22 @@ class View:
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         key: str | None = None,
+        dangling: bool = False,
+        duplicates: types.Duplicates | types.DuplicatesName = types.Duplicates.MERGE,
         **fields: Unpack[types.NewFields],
     ) -> Memory:
         """Remember something and return it as it was stored.
 
+        ``content`` is a text, or a JSON object: that is kept as ``memory.data``, and found, shown and put into prompts
+        by its text, ``memory.content``.
         ``fields`` are the other fields of :class:`NewMemory`: title, author, source, references, occurred_at and so
-        on. With a ``key``, adding the same again returns the memory stored first; something else under that key is a
-        ``Conflict``.
+        on. A ``key`` makes a repeated request safe: adding the same again returns the memory stored first, something
+        else under that key is a ``Conflict``. To change what a key stands for, use ``put``. References must name
+        memories that this view can see, unless ``dangling=True``.
+
+        What the owner has word for word already is one memory with both sources, and the answer's ``merged`` is true;
+        ``duplicates`` can be ``"keep"`` or ``"refuse"`` instead. Turns of a conversation, and memories that differ in
+        session, in the time they speak of or in other fields than tags and importance, are always kept.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -122,11 +138,21 @@ class View:
             key=key,
             **fields,
         )
-        return writing.add_all(self._engine, self._scope, [new], self.identity.session)[0]
+        how: dict[str, Any] = {"dangling": dangling, "duplicates": duplicates}
+        return writing.add_all(self._engine, self._scope, [new], self.identity.session, **how)[0]
 
     @long_term
-    def add_many(self, items: Iterable[str | types.NewMemory]) -> builtins.list[Memory]:
+    def add_many(
+        self,
+        items: Iterable[str | Mapping[str, Any] | types.NewMemory],
+        *,
+        dangling: bool = False,
+        duplicates: types.Duplicates | types.DuplicatesName = types.Duplicates.MERGE,
+    ) -> builtins.list[Memory]:
         """Remember many things: one batch of embeddings, one transaction, all or none.
+
+        References must name memories that are stored already and that this view can see, unless ``dangling=True``.
+        ``duplicates`` is that of ``add``; it holds within the batch as well.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -134,72 +160,50 @@ class View:
         ...     [m.content for m in view.add_many(["Likes tea", recollect.NewMemory(content="Lives in Rome")])]
         ['Likes tea', 'Lives in Rome']
         """
-        given = validation.several("items", items)
-        news = [types.NewMemory(content=item) if isinstance(item, str) else item for item in given]
-        return writing.add_all(self._engine, self._scope, news, self.identity.session)
+        given = validation.batch("items", items)
+        news = [types.NewMemory(content=item) if isinstance(item, str | Mapping) else item for item in given]
+        how: dict[str, Any] = {"dangling": dangling, "duplicates": duplicates}
+        return writing.add_all(self._engine, self._scope, news, self.identity.session, **how)
+
+    @long_term
+    def put(
+        self,
+        key: str,
+        content: str | Mapping[str, Any],
+        *,
+        layer: Layer | LayerName | None = None,
+        type: MemoryType | MemoryTypeName | None = None,
+        importance: float | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        dangling: bool = False,
+        **fields: Unpack[types.NewFields],
+    ) -> Memory:
+        """Make a key stand for a content: the memory that has the key gets a new version, or is added.
+
+        The versions before stay in its history. Fields that are left out keep their values; ``metadata`` is merged, as
+        ``update`` does it. What was forgotten or has expired lives again as a new version with the fields given now. A
+        key belongs to one owner: without ``layer``, that of the most specific layer. The same again writes nothing.
+
+        >>> import recollect
+        >>> with recollect.open("ram:") as memories:
+        ...     view = memories.view(user="ada")
+        ...     _ = view.put("home", "Lives in Rome", tags=["personal"])
+        ...     memory = view.put("home", "Lives in Berlin")
+        ...     memory.version, view.get(key="home").content, [v.memory.content for v in view.history(memory.id)]
+        (2, 'Lives in Berlin', ['Lives in Rome', 'Lives in Berlin'])
+        """
+        drafts.check_known(fields, types.NewFields.__annotations__.keys() - _NOT_PUT, "put")
+        named = {"type": type, "importance": importance, "tags": tags, "metadata": metadata}
+        given: dict[str, Any] = {
+            "content": content,
+            **{name: value for name, value in named.items() if value is not None},
+            **fields,
+        }
+        new = types.NewMemory(key=key, layer=layer, **given)
+        return upserts.put(self._engine, self._scope, new, given, self.identity.session, dangling=dangling)
 
     # -- reading ----------------------------------------------------------------------------------------------
-
-    @long_term
-    def get(
-        self,
-        id: str,
-        *,
-        as_of: Moment | None = None,
-        include_forgotten: bool = False,
-        include_vector: bool = False,
-    ) -> Memory | None:
-        """A memory by its id; ``None`` if it is missing, forgotten, expired or somebody else's.
-
-        ``as_of`` (a time, or a position) gives the memory as it was then. Reading the present counts
-        as an access.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     view = memories.view(user="ada")
-        ...     memory = view.add("Lives in Paris")
-        ...     before = view.position()
-        ...     _ = view.update(memory.id, content="Lives in Rome")
-        ...     view.get(memory.id).content, view.get(memory.id, as_of=before).content
-        ('Lives in Rome', 'Lives in Paris')
-        """
-        found = reading.get(
-            self._engine,
-            self._owners,
-            (id,),
-            as_of=as_of,
-            include_forgotten=include_forgotten,
-            include_vector=include_vector,
-        )
-        return found.get(id)
-
-    @long_term
-    def get_many(
-        self,
-        ids: Iterable[str],
-        *,
-        as_of: Moment | None = None,
-        include_forgotten: bool = False,
-        include_vector: bool = False,
-    ) -> dict[str, Memory]:
-        """Memories by their ids; what is missing, forgotten or somebody else's is left out.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     view = memories.view(user="ada")
-        ...     memory = view.add("Likes tea")
-        ...     list(view.get_many([memory.id, "unknown"])) == [memory.id]
-        True
-        """
-        given = (ids,) if isinstance(ids, str) else validation.several("ids", ids)
-        return reading.get(
-            self._engine,
-            self._owners,
-            builtins.list(dict.fromkeys(map(validation.text_id, given))),
-            as_of=as_of,
-            include_forgotten=include_forgotten,
-            include_vector=include_vector,
-        )
 
     @long_term
     def list(
@@ -209,11 +213,12 @@ class View:
         cursor: str | None = None,
         offset: int = 0,
         filter: types.Filter | Mapping[str, Any] | None = None,
+        keys: Iterable[str] | None = None,
         layers: Layers | None = None,
         sort_by: Sort | SortName = Sort.NEWEST,
         as_of: Moment | None = None,
     ) -> types.Page:
-        """One page of the memories that match a filter.
+        """One page of the memories that match a filter; ``keys`` is short for its condition ``keyed``.
 
         Going on with ``page.next_cursor`` shows every memory that was there from the start exactly once, whatever is
         written meanwhile: ``newest`` and ``oldest`` are orders of recording, which never change. In the other orders
@@ -230,6 +235,8 @@ class View:
         ...     [m.content for m in view.list(filter=recollect.Filter(tags=["security"]))]
         ['Use OAuth']
         """
+        if keys is not None:
+            filter = replace(types.Filter() if filter is None else reading.to_filter(filter), keyed=keys)
         size = reading.usual_limit(self._engine, filter, sort_by) if limit is None else limit
         query = reading.page_of(self._query(filter, layers, as_of), sort=sort_by, limit=size, offset=offset)
         policies = self._policies() if query.sort is Sort.RELEVANCE else {}
@@ -249,7 +256,7 @@ class View:
         """What a filter means to the journal: for these owners, at that moment."""
         owners = self._scope.owners_in(wanted)
         at, now = reading.moment(self._engine, owners, as_of)
-        return Query(owners=owners, where=reading.resolve(self._engine, owners, filter, now), at=at)
+        return Query(owners=owners, where=reading.resolve(self._engine, owners, filter, now, at), at=at)
 
     @long_term
     def count(
@@ -290,22 +297,6 @@ class View:
         counted = None if limit is None else quotas.fullest(self._engine, owners)[0]
         found = replace(found, bytes_limit=limit, bytes_counted=counted)
         return replace(found, embeddings_made=made, average_embedding_ms=average)
-
-    @long_term
-    def history(self, id: str) -> builtins.list[types.Version]:
-        """Every version of a memory, the oldest first; of an erased one, only that it was erased.
-
-        >>> import recollect
-        >>> with recollect.open("ram:") as memories:
-        ...     view = memories.view(user="ada")
-        ...     memory = view.add("Likes tea")
-        ...     _ = view.forget(memory.id, reason="changed her mind")
-        ...     [(v.version, v.operation.value, v.reason) for v in view.history(memory.id)]
-        [(1, 'added', None), (2, 'forgotten', 'changed her mind')]
-        """
-        validation.text_id(id)
-        found = (self._engine.journal.history(owner, id) for owner in self._owners)
-        return next(([version_of(one) for one in versions] for versions in found if versions), [])
 
     @long_term
     def changes(
@@ -354,20 +345,30 @@ class View:
         query: str,
         *,
         limit: int = 10,
+        limit_per_layer: int | None = None,
         min_score: float | None = None,
+        min_trust: float | None = None,
         ranking: Ranking | RankingName = Ranking.BEST,
         layers: Layers | None = None,
         filter: types.Filter | Mapping[str, Any] | None = None,
         as_of: Moment | None = None,
         asked_at: datetime | None = None,
+        precedence: Layers | None = None,
+        overridden: bool = False,
         explain: bool = False,
     ) -> types.Results:
         """The memories that answer a query best, with scores from 0 to 1.
 
         Without ``min_score`` the answer is empty when nothing here seems to be about the question; ``min_score=0``
-        gives whatever comes nearest. ``"Quoted words"`` must stand so in the text, ``secur*`` finds every word that
-        begins so. ``asked_at`` is when the question was asked, for dates such as "last week"; now, if it is left out.
-        ``as_of`` searches the memories as they were; what was changed since is then found by its words alone.
+        gives whatever comes nearest. What has ``"quoted words"`` one behind the other comes first, ``secur*`` finds
+        every word that begins so, ``gr?y`` any letter in that place. ``asked_at`` is when the question was asked, for
+        dates such as "last week"; now, if it is left out.
+        ``as_of`` searches the memories as they were; what was changed since is then found by its words alone. At most
+        ``limit_per_layer`` hits are of one layer, so that a large layer leaves room for the others.
+        What a more specific layer says overrides what a less specific one answers to the same question: a hit's
+        ``overrides`` names what was left out, ``overridden=True`` shows it. ``precedence`` reorders the layers;
+        without it, the setting `recall.precedence` does.
+        ``min_trust`` is short for that condition of the filter.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -376,17 +377,22 @@ class View:
         ...     [hit.memory.content for hit in view.search("What theme does the user prefer?", limit=1)]
         ['The user prefers dark mode']
         """
-        from recollect.engine import search  # lazy: numpy takes 100 ms, and many processes never search
+        from recollect.engine import search, search_request  # lazy: numpy takes 100 ms, and many never search
 
+        if min_trust is not None:
+            filter = replace(types.Filter() if filter is None else reading.to_filter(filter), min_trust=min_trust)
         wanted = self._query(filter, layers, as_of)
-        asked = search.checked(
+        asked = search_request.checked(
             query,
             limit=limit,
+            per_layer=limit_per_layer,
             min_score=min_score,
             mode=ranking,
             explain=explain,
             asked_at=asked_at,
             now=wanted.where.now,
+            precedence=self._engine.settings.recall.layers if precedence is None else precedence,
+            overridden=overridden,
         )
         if asked.ranking is Ranking.RELEVANCE:
             asked = replace(asked, policies=self._policies())
@@ -401,13 +407,15 @@ class View:
         *,
         if_version: int | None = None,
         vector: types.Vector | Iterable[float] | None = None,
+        dangling: bool = False,
         **changes: Unpack[types.ChangedFields],
     ) -> Memory:
         """Change a memory and return its new version.
 
         ``metadata`` is merged into what is there, ``add_tags`` and ``remove_tags`` change the tags, new ``content`` is
         embedded anew. With ``if_version`` the change is made only if the memory is still at that version, otherwise
-        it is a ``Conflict``. A change that changes nothing writes nothing.
+        it is a ``Conflict``. A change that changes nothing writes nothing. References that are new must name memories
+        that this view can see, unless ``dangling=True``.
 
         >>> import recollect
         >>> with recollect.open("ram:") as memories:
@@ -417,7 +425,9 @@ class View:
         ...     memory.version, memory.content, dict(memory.metadata)
         (2, 'Lives in Rome', {'sure': True, 'since': 2026})
         """
-        return writing.update(self._engine, self._owners, id, changes, if_version=if_version, vector=vector)
+        return writing.update(
+            self._engine, self._owners, id, changes, if_version=if_version, vector=vector, dangling=dangling
+        )
 
     @long_term
     def forget(
@@ -441,14 +451,17 @@ class View:
     @long_term
     def forget_many(
         self,
+        ids: Iterable[str] | None = None,
         *,
-        filter: types.Filter | Mapping[str, Any],
+        filter: types.Filter | Mapping[str, Any] | None = None,
         layers: Layers | None = None,
         reason: str | None = None,
         permanent: bool = False,
         dry_run: bool = False,
     ) -> types.Removal:
-        """Forget all memories that match a filter, in one transaction: all or none.
+        """Forget memories by their ids, or all that match a filter, in one transaction.
+
+        With ``ids``, those for which there is nothing to forget are told as ``failed`` and do not stop the rest.
 
         ``dry_run=True`` changes nothing and tells what would go. ``permanent=True`` erases, and then also takes what
         matches and was forgotten or has expired. An empty filter takes everything in view, so it must be given.
@@ -461,8 +474,12 @@ class View:
         ...     view.forget_many(filter={"tags": ["personal"]}, reason="asked to").count, view.count()
         (1, 1)
         """
-        query = self._query(writing.required(filter), layers, None)
-        return writing.forget_many(self._engine, query, permanent=permanent, reason=reason, dry_run=dry_run)
+        how: dict[str, Any] = {"permanent": permanent, "reason": reason, "dry_run": dry_run}
+        if ids is not None:
+            writing.check_alone(filter)
+            given = (ids,) if isinstance(ids, str) else validation.batch("ids", ids)
+            return writing.forget_ids(self._engine, self._scope.owners_in(layers), given, **how)
+        return writing.forget_many(self._engine, self._query(writing.required(filter), layers, None), **how)
 
     @long_term
     def restore(self, id: str, *, if_version: int | None = None) -> bool:

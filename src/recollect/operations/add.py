@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect import fields
-from recollect.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, InvalidLayer, RateLimited
+from recollect.errors import (
+    Conflict,
+    ContentTooLong,
+    EmbeddingFailed,
+    InvalidInput,
+    InvalidLayer,
+    NotFound,
+    RateLimited,
+)
 from recollect.operations.conditions import MANY
 from recollect.operations.memory_fields import OptionalFields
 from recollect.operations.verb import Caller, Example, Takes, Verb, argument, memory_field, option, result
-from recollect.types import Layer, Memory, MemoryType, Need, NewMemory
+from recollect.types import Duplicates, Fact, Layer, Memory, MemoryType, Need, NewMemory
 from recollect.types.bounds import Bounds
 
 _MOST = 100_000
@@ -28,8 +36,8 @@ class Added:
 class Add(OptionalFields):
     """What to remember; the other fields apply to every content."""
 
-    content: tuple[str, ...] = argument(
-        "The texts to remember, one memory each.",
+    content: tuple[str | Mapping[str, Any], ...] = argument(
+        "What to remember, one memory each: texts, or JSON objects, which are searched by their text.",
         takes=Takes.WORDS,
         bounds=Bounds(max_length=_MOST, each=fields.CONTENT),
     )
@@ -42,21 +50,30 @@ class Add(OptionalFields):
     metadata: Mapping[str, Any] = memory_field("metadata", {})
     references: tuple[str, ...] = memory_field("references", ())
     key: str | None = memory_field("key")
+    fact: Fact | None = memory_field("fact")
+    supersedes: tuple[str, ...] = memory_field("supersedes", ())
+    derived_from: tuple[str, ...] = memory_field("derived_from", ())
+    duplicates: Duplicates = option(
+        "What to do if the owner has the same, word for word: one memory with both sources, another one, or an error.",
+        Duplicates.MERGE,
+    )
 
 
 def _add(caller: Caller, given: Add) -> Added:
-    if given.key is not None and len(given.content) > 1:
+    alone = next((name for name in ("key", "fact") if getattr(given, name)), None)
+    if alone is not None and len(given.content) > 1:
         raise InvalidInput(
-            f"one key was given for {len(given.content)} contents",
+            f"one {alone} was given for {len(given.content)} contents",
             operation="add",
-            details={"field": "key"},
-            hint="a key identifies one memory: add them one by one, or without a key",
+            details={"field": alone},
+            hint=f"a {alone} belongs to one memory: add them one by one, or without it",
         )
-    rest = {one.name: getattr(given, one.name) for one in dataclasses.fields(given) if one.name != "content"}
+    names = [one.name for one in dataclasses.fields(given) if one.name not in ("content", "dangling", "duplicates")]
+    rest = {name: getattr(given, name) for name in names}
     news = [NewMemory(content=content, **rest) for content in given.content]
     if caller.progress is not None and len(news) >= _MANY:
         caller.progress(0, len(news))  # all are stored at once, so there are no steps to tell
-    return Added(memories=tuple(caller.view.add_many(news)))
+    return Added(memories=tuple(caller.view.add_many(news, dangling=given.dangling, duplicates=given.duplicates)))
 
 
 ADD = Verb(
@@ -65,7 +82,7 @@ ADD = Verb(
     output=Added,
     run=_add,
     needs=Need.WRITE,
-    errors=(InvalidLayer, ContentTooLong, Conflict, EmbeddingFailed, RateLimited),
+    errors=(InvalidLayer, ContentTooLong, Conflict, NotFound, EmbeddingFailed, RateLimited),
     creates=True,
     description="Several contents are stored together: all of them, or none. On a command line, quoted texts are one"
     " memory each, and words without quotes are one memory together.",
@@ -74,6 +91,7 @@ ADD = Verb(
         Example(line="recollect add 'Likes tea' 'Lives in Rome'", says="quoted texts are one memory each"),
         Example(line="cat notes.txt | recollect add -", says="one memory for each line"),
         Example(line="recollect add - --whole --title Minutes < notes.txt", says="the whole text as one memory"),
+        Example(line="""recollect add --structured '{"decision": "Use tabs"}'""", says="a JSON object is kept as data"),
         Example(line="recollect add 'Use tabs' --project api --layer project", says="for everybody in the project"),
     ),
 )

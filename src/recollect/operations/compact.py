@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from recollect.errors import NotFound
+from recollect import fields
+from recollect.errors import NotFound, UpkeepRefused
+from recollect.lifecycle.breaker import MAX_SHARE
 from recollect.operations.sessions import SESSION_ID
 from recollect.operations.verb import Caller, Example, Verb, argument, option
 from recollect.types import CompactionReport, Need
@@ -17,10 +19,15 @@ class Compact:
         "Erase what was forgotten, has expired or was archived before; this cannot be undone.", False, needs=Need.ERASE
     )
     dry_run: bool = option("Only report what would go; change nothing.", False, short="n")
+    max_share: float = option(
+        "The largest share of the session's memories that may be archived at once, from 0 to 1.",
+        MAX_SHARE,
+        bounds=fields.UNIT,
+    )
 
 
 def _compact(caller: Caller, given: Compact) -> CompactionReport:
-    return caller.view.sessions.compact(given.id, purge=given.purge, dry_run=given.dry_run)
+    return caller.view.sessions.compact(given.id, purge=given.purge, dry_run=given.dry_run, max_share=given.max_share)
 
 
 def _taken_away(caller: Caller, given: Compact) -> str:
@@ -37,11 +44,12 @@ COMPACT = Verb(
     output=CompactionReport,
     run=_compact,
     needs=Need.WRITE,
-    errors=(NotFound,),
+    errors=(NotFound, UpkeepRefused),
     asks=_taken_away,
-    description="Archives expired memories, and the least relevant ones if the session is full: they are left out of"
-    " everything, count for nothing, and restore brings one back. With purge, what was forgotten, has expired or was"
-    " archived before is erased. Pinned memories stay.",
+    description="Archives expired memories and, if the session is full, verbose metadata of old ones, then the least"
+    " relevant ones: they are left out of everything and count for nothing; restore brings one back, upkeep undo all of"
+    " them. With purge, what was forgotten, has expired or was archived before is erased. Pinned and held memories"
+    " stay.",
     examples=(
         Example(line="recollect compact monday --dry-run", says="what would be archived, and how much space it frees"),
         Example(line="recollect compact monday --purge --yes", says="erases, without being asked"),

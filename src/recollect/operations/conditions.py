@@ -60,6 +60,7 @@ class Conditions:
         "Only memories that have none of these tags.", (), bounds=fields.TAGS, flag="no-tag"
     )
     min_importance: float | None = option("Only memories of at least this importance.", bounds=fields.UNIT)
+    min_trust: float | None = option("Only memories whose source is trusted at least so far.", bounds=fields.UNIT)
     created_after: datetime | None = option("Only memories recorded at this time or later.", flag="after")
     created_before: datetime | None = option("Only memories recorded before this time.", flag="before")
     occurred_after: datetime | None = option("Only what happened at this time or later.")
@@ -71,7 +72,7 @@ class Conditions:
         "Only memories whose content contains this text, in any case.", bounds=fields.CONTENT, flag="contains"
     )
     text: str | None = option(
-        "Only memories whose content has all of these words, in any order; secur* matches every word that begins so.",
+        "Only memories whose content has all of these words, in any order; * and ? in them are wildcards.",
         bounds=fields.LINE,
     )
     authors: tuple[str, ...] = option("Only memories by one of these authors.", (), bounds=_AUTHORS, flag="author")
@@ -79,6 +80,12 @@ class Conditions:
     has_pointer: bool | None = option("Only memories with a pointer to a document, or only those without.")
     metadata: Mapping[str, Any] = option(
         "Only memories whose custom fields have these values.", {}, bounds=fields.METADATA, flag="meta", short="m"
+    )
+    keyed: tuple[str, ...] = option(
+        "Only memories that have one of these keys.",
+        (),
+        bounds=Bounds(max_length=1_000, each=fields.LINE),
+        flag="key",
     )
     references: tuple[str, ...] = option(
         "Only memories that are reached from these ids by following references.",
@@ -107,6 +114,9 @@ class Selection(Conditions):
     """What must hold of a memory, and whether forgotten memories count."""
 
     include_forgotten: bool = option("Include forgotten memories.", False, flag="forgotten")
+    include_archived: bool = option("Include archived memories.", False, flag="archived")
+    include_superseded: bool = option("Include memories that others replaced.", False, flag="superseded")
+    include_quarantined: bool = option("Include memories in quarantine.", False, flag="quarantined")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +129,8 @@ class Scope:
     def arguments(self) -> dict[str, Any]:
         """The fields as methods of the engine take them: all but the query, which they take by position."""
         given = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name != "query"}
-        if "layers" in given:
-            given["layers"] = given["layers"] or None
+        for name in {"layers", "precedence"} & given.keys():
+            given[name] = given[name] or None
         return {**given, "filter": self.filter.to_filter()}
 
 
@@ -142,7 +152,12 @@ class ScopedSearch(Scope):
 class ScopedPage(Scope):
     """Which page of which memories, and in which order."""
 
-    limit: int = option("The largest number of memories on the page, up to 100.", 50, bounds=PAGE, short="n")
+    limit: int | None = option(
+        "The largest number of memories on the page, up to 100; by default 50, 100 with a filter, and 10 in the orders"
+        " important and recently_accessed.",
+        bounds=PAGE,
+        short="n",
+    )
     cursor: str | None = option("Continue after the page that returned this cursor.", bounds=_CURSOR)
     offset: int = option("How many memories to skip first.", 0, bounds=OFFSET)
     sort_by: Sort = option("The order of the memories.", Sort.NEWEST, flag="sort", short="s")

@@ -10,9 +10,9 @@ from copy import deepcopy
 from typing import Any, Generic, NamedTuple
 
 from recollect.codec import strict
+from recollect.engine.granted import authorize
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations import payloads, schemas
-from recollect.operations.authorization import authorize
 from recollect.operations.table import VERBS
 from recollect.operations.verb import Caller, Input, Output, Verb
 
@@ -57,7 +57,7 @@ def request(name: str, caller: Caller, payload: object) -> Request[Any, Any]:
     verb = find(name)
     given = payloads.decoded(verb, payload)
     with _errors_named(name):
-        authorize(caller.grant, caller.identity, verb.needed(given), caller.now)
+        authorize(caller.memories._engine, caller.grant, caller.identity, verb.needed(given))
     return Request(verb, caller, given)
 
 

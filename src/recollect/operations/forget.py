@@ -25,7 +25,8 @@ class Forgotten:
     """The ids that were forgotten (or would be, in a dry run), and those for which there was nothing to forget."""
 
     ids: tuple[str, ...] = result("Ids of the memories that were forgotten, or would be.", bounds=MANY_IDS)
-    missing: tuple[str, ...] = result("Ids for which there was nothing to forget.", bounds=MANY_IDS)
+    deleted: int = result("How many memories were forgotten; 0 in a dry run.", bounds=fields.COUNT)
+    failed: tuple[str, ...] = result("Ids for which there was nothing to forget.", bounds=MANY_IDS)
     permanent: bool = result("Whether the memories were erased.")
     dry_run: bool = result("Whether nothing was changed.")
     excerpts: Mapping[str, str] = result(
@@ -64,10 +65,11 @@ class Forget:
 
 def _forget(caller: Caller, given: Forget) -> Forgotten:
     _check(given)
-    gone, missing = _by_ids(caller.view, given) if given.ids else _by_conditions(caller.view, given)
+    gone, failed = _by_ids(caller.view, given) if given.ids else _by_conditions(caller.view, given)
     return Forgotten(
         ids=tuple(gone),
-        missing=tuple(missing),
+        deleted=0 if given.dry_run else len(gone),
+        failed=tuple(failed),
         permanent=given.permanent,
         dry_run=given.dry_run,
         excerpts=_excerpts(caller.view, gone[:_SHOWN]) if given.dry_run else {},
@@ -105,15 +107,16 @@ def _check_single(verb: str, ids: tuple[str, ...], if_version: int | None) -> No
 
 
 def _by_ids(view: "View", given: Forget) -> tuple[list[str], list[str]]:
-    gone: list[str] = []
-    missing: list[str] = []
-    for id in dict.fromkeys(given.ids):
-        if given.dry_run:
-            done = _forgettable(view, id, given)
-        else:
-            done = view.forget(id, permanent=given.permanent, reason=given.reason, if_version=given.if_version)
-        (gone if done else missing).append(id)
-    return gone, missing
+    if given.if_version is None:
+        how: dict[str, Any] = {"permanent": given.permanent, "reason": given.reason, "dry_run": given.dry_run}
+        removal = view.forget_many(given.ids, **how)
+        return list(removal.ids), list(removal.failed)
+    [id] = set(given.ids)
+    if given.dry_run:
+        done = _forgettable(view, id, given)
+    else:
+        done = view.forget(id, permanent=given.permanent, reason=given.reason, if_version=given.if_version)
+    return ([id], []) if done else ([], [id])
 
 
 def _by_conditions(view: "View", given: Forget, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
@@ -147,8 +150,8 @@ def _taken_away(caller: Caller, given: Forget) -> str:
     return how if count else ""
 
 
-def _none_missing(answer: "Forgotten | Restored") -> bool:
-    return not answer.missing
+def _none_failed(answer: Forgotten) -> bool:
+    return not answer.failed
 
 
 FORGET = Verb(
@@ -159,7 +162,7 @@ FORGET = Verb(
     needs=Need.WRITE,
     errors=(InvalidLayer, Conflict),
     asks=_taken_away,
-    agrees=_none_missing,
+    agrees=_none_failed,
     description="A forgotten memory is left out of everything and can be restored; with permanent it is erased."
     " Memories selected by conditions are forgotten together: all of them, or none.",
     examples=(
@@ -178,6 +181,9 @@ class Restored:
 
     ids: tuple[str, ...] = result("Ids of the memories that were restored.", bounds=MANY_IDS)
     missing: tuple[str, ...] = result("Ids for which there was nothing to restore.", bounds=MANY_IDS)
+    erased: Mapping[str, str] = result(
+        "Of these, the ones that were erased and cannot be restored, each with the reason.", {}, bounds=_EXCERPTS
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,10 +198,17 @@ def _restore(caller: Caller, given: Restore) -> Restored:
     _check_single("restore", given.ids, given.if_version)
     view = caller.view
     found = {id: view.restore(id, if_version=given.if_version) for id in given.ids}
+    missing = tuple(id for id, back in found.items() if not back)
+    last = {id: versions[-1] for id in missing[:_SHOWN] if (versions := view.history(id))}
     return Restored(
         ids=tuple(id for id, back in found.items() if back),
-        missing=tuple(id for id, back in found.items() if not back),
+        missing=missing,
+        erased={id: (one.reason or "")[:_EXCERPT] for id, one in last.items() if one.operation is Operation.ERASED},
     )
+
+
+def _none_missing(answer: Restored) -> bool:
+    return not answer.missing
 
 
 RESTORE = Verb(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.operations.verb import group, memory_field
-from recollect.types import KnowledgePointer, Source
+from recollect.operations.verb import group, memory_field, option
+from recollect.types import AccessPolicy, KnowledgePointer, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,5 +22,9 @@ class OptionalFields:
     confidence: float | None = memory_field("confidence")
     relevance: float | None = memory_field("relevance")
     decay_factor: float | None = memory_field("decay_factor")
+    sensitive: bool | None = memory_field("sensitive")
     source: Source | None = group("Where the memory came from.")
     pointer: KnowledgePointer | None = memory_field("pointer")
+    trust: float | None = memory_field("trust")
+    access_policy: AccessPolicy | None = memory_field("access_policy")
+    dangling: bool = option("Accept references to memories that do not exist or are not visible.", False)

@@ -38,8 +38,8 @@ MIGRATE = Verb(
     errors=(Unsupported,),
     standalone=True,
     asks=_lost,
-    description="A copy is made beside the database first. Opening a database brings it up by itself; this is for the"
-    " way down, before an older release is used again.",
+    description="A copy of a file is made beside it first. Opening a database brings it up by itself; this is for the"
+    " way down, before an older release is used again, and for a PostgreSQL database whose user may not create tables.",
     examples=(
         Example(line="recollect migrate memory.db --to 5 --dry-run", says="what schema 5 cannot hold"),
         Example(line="recollect migrate memory.db", says="to the newest schema"),

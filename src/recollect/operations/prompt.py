@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from recollect import fields
 from recollect.errors import EmbeddingFailed, QueryTooLong, RateLimited
-from recollect.operations.conditions import MANY, MANY_IDS, QUERY, RESULTS, TEXT
+from recollect.operations.conditions import LAYERS, MANY, MANY_IDS, QUERY, RESULTS, TEXT
 from recollect.operations.verb import Caller, Example, Takes, Verb, argument, option, result
-from recollect.types import Need
+from recollect.types import Layer, Need
 from recollect.types.bounds import Bounds
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -58,9 +58,13 @@ class Context:
         "The largest number of tokens that the prompt may take.", 2_000, bounds=_BUDGET, flag="budget", short="b"
     )
     limit: int = option("The largest number of memories.", 20, bounds=RESULTS, short="n")
+    min_trust: float = option("Only memories whose source is trusted at least so far.", 0.0, bounds=fields.UNIT)
     message_tokens: int = option("The tokens that a message takes in addition to its content.", 4, bounds=_TOKENS)
     recalled_role: str = option(
         "The role of the message that holds the memories.", "user", bounds=Bounds(words=_ROLES), flag="role"
+    )
+    precedence: tuple[Layer, ...] = option(
+        "The order in which layers override each other, the strongest first.", (), bounds=LAYERS
     )
     encoding: str | None = option(
         "Count tokens by this vocabulary, such as o200k_base; needs recollect[tokens].", bounds=fields.ID
@@ -76,11 +80,17 @@ def _context(caller: Caller, given: Context) -> Prompt:
         given.budget_tokens,
         counter=by_characters if given.encoding is None else bpe_counter(given.encoding),
         clock=lambda: datetime.now(UTC),
-        recall=lambda query: [RecalledMemory.of(hit) for hit in view.search(query, limit=given.limit)],
+        recall=lambda query, trust: [
+            RecalledMemory.of(hit)
+            for hit in view.search(
+                query, limit=given.limit, min_trust=trust or None, precedence=given.precedence or None
+            )
+        ],
     )
     composed = window.compose(
         given.query,
         budget_tokens=given.budget_tokens,
+        min_trust=given.min_trust,
         message_tokens=given.message_tokens,
         recalled_role=given.recalled_role,  # type: ignore[arg-type]  # checked there
     )

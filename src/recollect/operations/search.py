@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from recollect.errors import EmbeddingFailed, InvalidLayer, QueryTooLong, RateLimited
-from recollect.operations.conditions import ScopedSearch, layers_field
-from recollect.operations.verb import Caller, Example, Verb
+from recollect.operations.conditions import LAYERS, RESULTS, ScopedSearch, layers_field
+from recollect.operations.verb import Caller, Example, Verb, option
 from recollect.types import Layer, Need, Results
 
 
@@ -13,6 +13,11 @@ class Search(ScopedSearch):
     """What to search for, and where."""
 
     layers: tuple[Layer, ...] = layers_field()
+    limit_per_layer: int | None = option("The largest number of results of one layer.", bounds=RESULTS)
+    precedence: tuple[Layer, ...] = option(
+        "The order in which layers override each other, the strongest first.", (), bounds=LAYERS
+    )
+    overridden: bool = option("Show what more specific layers override as well.", False)
 
 
 def _search(caller: Caller, given: Search) -> Results:

@@ -1,4 +1,4 @@
-"""Verbs of sessions: list, create, show, configure, close, delete, restore, export."""
+"""Verbs of sessions: list, create, show, configure, close, delete, restore, export, import."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from recollect import fields
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, NotFound
 from recollect.operations.conditions import MANY, MANY_IDS, TEXT
 from recollect.operations.verb import Caller, Example, Takes, Verb, argument, option, result
-from recollect.types import MemoryType, Need, Removal, SessionConfig, SessionStats
+from recollect.types import DecayPolicy, ImportReport, MemoryType, Need, Removal, SessionConfig, SessionStats
 from recollect.types.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _PREFERRED = "The preferences of the user in the session."
 SESSION_ID = Bounds(max_length=64)
 _PREFERENCES = Bounds(max_length=1_000)
 _NAMES = Bounds(max_length=1_000, each=fields.ID)
+_EXPORT = Bounds(max_length=256 * 1024 * 1024)
 _HOURS = Bounds(minimum=0, maximum=1e9)
 _CLEARABLE = ("limit_bytes", "half_life_hours")
 
@@ -95,6 +96,10 @@ class Configuring:
         bounds=Bounds(minimum=1, maximum=fields.COUNT_MAX),
     )
     half_life_hours: float | None = option("The hours in which any memory fades by half.", bounds=_HOURS)
+    daily_rate: float | None = option(
+        "The share of any memory that fades each day: another way to say a half-life.",
+        bounds=Bounds(minimum=1e-6, maximum=1 - 1e-6),
+    )
     min_decay_factor: float | None = option(
         "How much of a faded memory remains at least, from 0 to 1.", bounds=fields.UNIT
     )
@@ -118,6 +123,14 @@ class Configuring:
         faded = {"half_life_hours": self.half_life_hours, "min_decay_factor": self.min_decay_factor}
         given = {**faded, "enabled": self.decay}
         changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.daily_rate is not None:
+            if self.half_life_hours is not None:
+                raise InvalidInput(
+                    "a daily rate and a half-life were given",
+                    details={"field": "daily_rate"},
+                    hint="give one of them",
+                )
+            changed["half_life_hours"] = DecayPolicy.from_daily_rate(self.daily_rate).half_life_hours
         if self.by_type_hours:
             changed["by_type_hours"] = {**before.decay.by_type_hours, **self.by_type_hours}
         limit = before.limit_bytes if self.limit_bytes is None else self.limit_bytes
@@ -376,10 +389,11 @@ SESSIONS_RESTORE = Verb(
 
 
 class Form(StrEnum):
-    """The formats of an export: one JSON object, or one for each line. The engine has the same ones."""
+    """The formats of an export: one JSON object, one for each line, or plain entries. The engine has the same ones."""
 
     JSON = "json"
     JSONL = "jsonl"
+    ENTRIES = "entries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,7 +410,9 @@ class Export:
     """Which session, and in which format."""
 
     id: str = argument(_ID, bounds=SESSION_ID)
-    form: Form = option("One JSON object, or one JSON object for each line.", Form.JSON, flag="format", short="f")
+    form: Form = option(
+        "One JSON object, one for each line, or active memories as plain entries.", Form.JSON, flag="format", short="f"
+    )
     history: bool = option("Include every version of every memory.", False)
 
 
@@ -416,5 +432,35 @@ SESSIONS_EXPORT = Verb(
     examples=(
         Example(line="recollect sessions export monday --output monday.json", says="a file that only you can read"),
         Example(line="recollect sessions export monday --format jsonl --history | wc -l", says="a line for each"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What to import, and into which session."""
+
+    text: str = argument("The text of an export, in any of its formats.", bounds=_EXPORT, takes=Takes.FILE)
+    id: str | None = option("The session to import into; by default, the one that was exported.", bounds=SESSION_ID)
+    dry_run: bool = option("Only check everything and count; change nothing.", False, short="n")
+
+
+def _import(caller: Caller, given: Import) -> ImportReport:
+    return caller.view.sessions.import_session(given.text, given.id, dry_run=given.dry_run)
+
+
+SESSIONS_IMPORT = Verb(
+    name="sessions.import",
+    input=Import,
+    output=ImportReport,
+    run=_import,
+    needs=Need.WRITE,
+    errors=(Conflict, ContentTooLong, EmbeddingFailed),
+    creates=True,
+    description="All memories are stored or none; those that are here already are left as they are, so an import can"
+    " be repeated.",
+    examples=(
+        Example(line="recollect sessions import tuesday.jsonl", says="an export of any format; - reads a pipe"),
+        Example(line="recollect sessions import tuesday.jsonl --id copy --dry-run", says="what would be imported"),
     ),
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect import fields
-from recollect.errors import NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.operations.conditions import Position, as_of_field
 from recollect.operations.verb import Caller, Example, Verb, argument, option
 from recollect.types import Memory, Need
@@ -14,25 +14,32 @@ from recollect.types import Memory, Need
 class Show:
     """Which memory to show."""
 
-    id: str = argument("The id of the memory.", bounds=fields.ID)
+    id: str | None = argument("The id of the memory.", None, bounds=fields.ID)
+    key: str | None = option("The key of the memory, instead of its id.", bounds=fields.LINE)
     as_of: datetime | Position | None = as_of_field()
     include_forgotten: bool = option("Show it even if it is forgotten.", False, flag="forgotten")
     include_vector: bool = option("Include its embedding.", False, flag="vector")
 
 
 def _show(caller: Caller, given: Show) -> Memory:
+    if given.id is None and given.key is None:
+        raise InvalidInput(
+            "neither an id nor a key was given", operation="show", details={"field": "id"}, hint="pass one of the two"
+        )
     found = caller.view.get(
         given.id,
+        key=given.key,
         as_of=given.as_of,
         include_forgotten=given.include_forgotten,
         include_vector=given.include_vector,
     )
     if found is None:
+        name = str(given.key if given.id is None else given.id)[:64]
         raise NotFound(
-            f"no memory {given.id[:64]!r} is visible here",
+            f"no memory {name!r} is visible here",
             operation="show",
-            details={"memory_id": given.id[:64]},
-            hint="check the id and the identity; include_forgotten shows a forgotten one",
+            details={"memory_id": name},
+            hint="check the id or key and the identity; include_forgotten shows a forgotten one",
         )
     return found
 
@@ -46,6 +53,7 @@ SHOW = Verb(
     errors=(NotFound,),
     examples=(
         Example(line="recollect show $ID", says="as it is"),
+        Example(line="recollect show --key style", says="the memory that has this key"),
         Example(line="recollect show $ID --as-of 2030-01-07", says="as it was on that day"),
     ),
 )

@@ -19,7 +19,9 @@ class Update(OptionalFields):
     """What to change; fields that are left out keep their values."""
 
     id: str = argument("The id of the memory.", bounds=fields.ID)
-    content: str | None = memory_field("content", description="The new content; it is embedded again.")
+    content: str | Mapping[str, Any] | None = memory_field(
+        "content", description="The new content; it is embedded again."
+    )
     type: MemoryType | None = memory_field("type")
     importance: float | None = memory_field("importance")
     tags: tuple[str, ...] | None = memory_field("tags", description="Tags that replace all tags of the memory.")
@@ -31,6 +33,9 @@ class Update(OptionalFields):
     )
     references: tuple[str, ...] | None = memory_field(
         "references", description="Ids that replace all references of the memory."
+    )
+    derived_from: tuple[str, ...] = memory_field(
+        "derived_from", (), description="Ids of memories that this one was made from as well."
     )
     clear: tuple[str, ...] = option(
         "Fields to empty, such as title or expires_at.",
@@ -64,7 +69,7 @@ def _update(caller: Caller, given: Update) -> Memory:
             details={"field": "id", "memory_id": given.id},
             hint="pass what to change, such as content or importance",
         )
-    return caller.view.update(given.id, if_version=given.if_version, **changes)
+    return caller.view.update(given.id, if_version=given.if_version, dangling=given.dangling, **changes)
 
 
 UPDATE = Verb(

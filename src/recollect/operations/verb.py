@@ -64,14 +64,15 @@ class Takes(StrEnum):
     """How a field is given on a command line: as an option, by its position, or as a group of options.
 
     ``ONE`` takes one word, ``EACH`` any number of them, ``WORDS`` joins them; where a field takes several texts,
-    ``WORDS`` joins only words without spaces, and quoted texts stay texts of their own. The fields of a
-    ``GROUP``, which is a dataclass, are options of their own.
+    ``WORDS`` joins only words without spaces, and quoted texts stay texts of their own. ``FILE`` takes the name of a
+    file, whose text is the value. The fields of a ``GROUP``, which is a dataclass, are options of their own.
     """
 
     OPTION = "option"
     ONE = "one"
     EACH = "each"
     WORDS = "words"
+    FILE = "file"
     GROUP = "group"
 
 
@@ -159,7 +160,7 @@ class Caller(NamedTuple):
     @property
     def view(self) -> "View":
         """The memories that the caller may see."""
-        return self.memories._view(self.identity)
+        return self.memories._view(self.identity, None if self.grant == Grant() else self.grant)
 
     @property
     def now(self) -> datetime:

@@ -1,4 +1,4 @@
-"""The seams: what a store, an embedder and a clock must be.
+"""The seams: what a store, a keyring, an embedder and a clock must be.
 
 A store is a bundle of a :class:`Journal` (the truth), :class:`Records` (documents) and, if it brings one, an
 :class:`Index` (derived). A store author subclasses them, implements the abstract methods, calls :func:`plan` inside the
@@ -7,6 +7,7 @@ journal's lock, and runs the kit in ``recollect.testing``.
 
 from recollect.ports.index import Corpus, Images, Index, Near, Nearest
 from recollect.ports.journal import Journal, Query
+from recollect.ports.keyring import Keyring, OwnerKey
 from recollect.ports.models import Clock, Embedder, Lexicon, Reranker
 from recollect.ports.plan import Counters, Head, Plan, Standing, Step, check_record, check_vector, plan
 from recollect.ports.records import Lease, Record, Records
@@ -25,6 +26,8 @@ __all__ = [  # noqa: RUF022  # the order of the reference
     "Records",
     "Record",
     "Lease",
+    "Keyring",
+    "OwnerKey",
     "plan",
     "Standing",
     "Head",

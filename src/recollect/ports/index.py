@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from recollect.filters import Where
-from recollect.types import Mark, Owner, Owners, Stored, Vector
+from recollect.types import Component, Mark, Owner, Owners, Stored, Vector
 
 if TYPE_CHECKING:
     from recollect.recall.candidates import Candidates  # numpy takes 100 ms, and only a search needs it
@@ -105,6 +105,10 @@ class Index(ABC):
         """
 
     @abstractmethod
+    def dated(self, owners: Owners, where: Where, start: float, end: float, limit: int) -> Sequence[Key]:
+        """The memories that occurred in a stretch of time or tell of it (``Entry.told``), in seconds since 1970."""
+
+    @abstractmethod
     def candidates(self, *keys: Sequence[Key | Near], beside: Sequence[Key | Near] = ()) -> Candidates:
         """What ranking reads of memories, in arrays: those asked for that are there, then their neighbours in the same
         conversation. The neighbours of those ``beside`` are candidates as well. An answer of this index may be passed
@@ -114,6 +118,11 @@ class Index(ABC):
     @abstractmethod
     def drop(self, owners: Iterable[Owner] | None = None) -> None:
         """Forget what was loaded of some owners, or of all."""
+
+    def health(self) -> Component:
+        """Whether it can answer now, and as fast as it should."""
+        self.corpus(frozenset(), ())
+        return Component()
 
 
 class Images(ABC):

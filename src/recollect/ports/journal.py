@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect import filters, statistics
+from recollect.errors import StoreCorrupt, Unsupported
 from recollect.filters import Where
 from recollect.types import (
     Access,
@@ -85,6 +86,19 @@ class Journal(ABC):
     @abstractmethod
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change settings, all or none."""
+
+    def rewrite(self, versions: Sequence[Stored]) -> None:  # noqa: ARG002  # not every store can
+        """Put other facets, payloads and reasons in the place of those of stored versions, all or none: the engine
+        encrypts what is there already.
+
+        A version is named by owner, id, version and stamp; one that is not there is passed over. Where it has a
+        ``vector``, and is the newest, that takes the place of the memory's vector. Nothing else changes: the facets
+        that every memory has are the same, and positions hold. What was there before is gone as after an erasure: from
+        the files, from images and from other derived copies.
+        """
+        raise Unsupported(
+            "the store cannot encrypt in place", details={"capability": "rewrite"}, hint="convert it to another store"
+        )
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -172,6 +186,21 @@ class Journal(ABC):
     def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
         """How many memories match."""
         return len(self.ids(owners, where, at=at))
+
+    def dimension(self) -> int:
+        """The dimension of the vectors, by the settings; 0 before there were any."""
+        try:
+            return int(self.settings().get("dimension", 0))
+        except (TypeError, ValueError) as error:
+            raise StoreCorrupt(
+                "the setting 'dimension' is damaged",
+                details={"field": "dimension"},
+                hint="run doctor with repair=True, or embed the memories anew: memories.reembed()",
+            ) from error
+
+    def page(self, query: Query) -> tuple[Sequence[Stored], int]:
+        """What ``select`` gives, and how many memories match on all pages. For a journal that finds both at once."""
+        return self.select(query), self.count(query.owners, query.where, at=query.at)
 
     def ids(self, owners: Owners, where: Where, *, at: Position | None = None) -> Sequence[tuple[Owner, str]]:
         """All memories that match, by owner and id, in no order."""

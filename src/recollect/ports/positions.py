@@ -53,6 +53,11 @@ def decode(position: object, epoch: str, field: str = "after") -> dict[Owner, Re
         raise nonsense(field) from error
 
 
+def epoch_of(position: object, field: str = "after") -> str:
+    """The epoch that a position was made in."""
+    return _parsed(position, field)[0]
+
+
 def along(after: Position | None, page: JournalPage[Stored]) -> list[Position]:
     """The position right behind each version of a page that began behind a position."""
     epoch, _ = _parsed(page.next, "after")

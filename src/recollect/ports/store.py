@@ -12,7 +12,7 @@ from recollect.errors import RecollectError, Unsupported
 from recollect.ports.index import Images, Index
 from recollect.ports.journal import Journal
 from recollect.ports.records import Records
-from recollect.types import Component, Diagnosis, Health, MigrationReport, Owners, SessionConfig, Status
+from recollect.types import Component, Diagnosis, Health, MigrationReport, Owners, Scrubbed, SessionConfig, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,12 @@ class Store(ABC):
 
     journal: Journal
     records: Records
-    index: Index | None = None
     images: Images | None = None
+
+    @property
+    def index(self) -> Index | None:
+        """An index of its own; without one the engine makes one in RAM."""
+        return None
 
     @classmethod
     @abstractmethod
@@ -83,8 +87,8 @@ class Store(ABC):
             return Health(status=Status.UNHEALTHY, latency_ms=0.0, components={"store": failed})
         return Health(status=Status.HEALTHY, latency_ms=0.0, components={"store": Component()})
 
-    def damaged(self) -> int:
-        """How many stored lines or rows were found damaged and are skipped, as far as they were read."""
+    def damaged(self, owners: Owners | None = None) -> int:  # noqa: ARG002  # nothing is skipped by default
+        """How many lines or rows, of some owners or of all, were found damaged and are skipped, as far as read."""
         return 0
 
     def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to repair by default
@@ -99,6 +103,13 @@ class Store(ABC):
     def compact(self, owners: Owners) -> None:  # noqa: ARG002  # nothing to give back by default
         """Give back the bytes that the owners' memories take without need. What can be read does not change."""
         self.journal.settings()
+
+    def scrub(self) -> Scrubbed:
+        """Remove the bytes of what was erased, as far as the store can, and tell where some may remain. A store that
+        ``erases`` has nothing left to do.
+        """
+        self.journal.settings()
+        return Scrubbed()
 
     def accept(self, at: datetime) -> list[str]:  # noqa: ARG002  # nobody edits what is not plain text
         """Take what people changed in the files themselves over as new versions, recorded at a time; the ids."""

@@ -20,7 +20,8 @@ class Candidates:
     ``terms`` and ``pieces`` are those of all rows one behind the other, ``length`` of them each. ``codes`` are those of
     the candidates' passages alone, ``passages`` of them each. ``conversation`` is different for different owners,
     ``size`` how many memories it has. ``before`` and ``after`` are rows of this value; they are not known of neighbours
-    that are no candidates. Times are seconds since 1970, ``born_at`` is microseconds.
+    that are no candidates. Times are seconds since 1970, ``born_at`` is microseconds;
+    ``told_from`` and ``told_to`` are those that a text tells of, not numbers where it tells of none.
     """
 
     count: int
@@ -34,6 +35,8 @@ class Candidates:
     marks: Array
     occurred: Array
     expires: Array
+    told_from: Array
+    told_to: Array
     importance: Array
     length: Array
     conversation: Array
@@ -63,9 +66,11 @@ OF_ROWS: dict[str, type] = {
     "born": np.int64,
     "born_at": np.int64,
     "author": np.int32,
-    "marks": np.uint8,
+    "marks": np.uint16,
     "occurred": np.float64,
     "expires": np.float64,
+    "told_from": np.float64,
+    "told_to": np.float64,
     "importance": np.float32,
     "length": np.int32,
     "conversation": np.int64,

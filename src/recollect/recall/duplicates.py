@@ -1,16 +1,19 @@
-"""What hits have to do with each other: those that say the same, and those that stand before others."""
+"""Hits that say the same: in the same words, or in others that mean the same."""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from recollect.recall import sameness
 from recollect.text import words
-from recollect.types import Memory
+from recollect.types import Layer, Memory
 
 DUPLICATE = 0.95
 """Contents whose words agree to this share say the same."""
 
+_NOTHING: Mapping[tuple[int, int], float] = MappingProxyType({})
 _FAR = 3  # a third of the length is too much
 _LONG = 60  # letters: in longer texts, the first word and the last one's full stop matter little
 _SOME = 0.4
@@ -18,9 +21,6 @@ _ALIKE = 0.6  # of the words as they stand: less cannot agree so far by their st
 
 # Texts that differ in one of these words, or in a number, say different things however long they are.
 _TELLING = frozenset("no not never none nothing nobody neither nor without cannot t before after more less".split())
-
-CONFLICT = 0.5
-"""Contents of different layers whose words agree to this share are about the same thing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class Found:
     score: float = 0.0
     reasons: dict[str, float] = field(default_factory=dict)
     passage: int = -1
+    row: int = -1
     duplicates: list[str] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
 
@@ -82,13 +83,22 @@ def agreement(left: Said, right: Said) -> float:
     return round(sum(times * theirs[term] for term, times in ours.items()) / (length * other), 9)
 
 
-def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = None) -> list[Found]:
+def without_duplicates(
+    found: Sequence[Found],
+    limit: int,
+    spare: int | None = None,
+    *,
+    per_layer: int | None = None,
+    near: Mapping[tuple[int, int], float] = _NOTHING,
+) -> list[Found]:
     """The first hits, of those that say the same only the first; it names the others.
 
     The same words of two speakers are two things said. Once there are enough hits, only so many more are looked at as
-    ``spare`` says.
+    ``spare`` says. At most ``per_layer`` hits are of one layer. ``near`` has the nearness in meaning of pairs of rows
+    that are very near.
     """
     kept: list[Found] = []
+    of_layer: Counter[Layer] = Counter()
     before: list[tuple[int, frozenset[str], str | None, Said, Found]] = []
     left = len(found) if spare is None else spare
     for one in found:
@@ -102,6 +112,9 @@ def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = N
         shortest, longest = length - length // _FAR, length + length // _FAR
         least = _SOME * len(parts) if length > _LONG else 0
         for other_length, other_parts, other_author, other, first in before:
+            if near and author == other_author and _means_same(one, first, near):
+                first.duplicates.append(one.memory.id)
+                break
             # Texts that differ much in length or in what stands between their spaces cannot agree so far. These two
             # looks tell nearly all pairs apart, and there are many pairs.
             if not shortest <= other_length <= longest or len(parts & other_parts) < least:
@@ -110,10 +123,19 @@ def without_duplicates(found: Sequence[Found], limit: int, spare: int | None = N
                 first.duplicates.append(one.memory.id)
                 break
         else:
-            if len(kept) < limit:
+            if len(kept) < limit and (per_layer is None or of_layer[one.memory.layer] < per_layer):
                 kept.append(one)
+                of_layer[one.memory.layer] += 1
                 before.append((length, parts, author, said, one))
     return kept
+
+
+def _means_same(one: Found, first: Found, near: Mapping[tuple[int, int], float]) -> bool:
+    """Whether two hits are very near in meaning, and differ in nothing that says otherwise."""
+    nearness = near.get((first.row, one.row))
+    if nearness is None:
+        return False
+    return sameness.same(sameness.read(one.memory.content), sameness.read(first.memory.content), nearness)
 
 
 def _same(left: Said, right: Said) -> bool:
@@ -122,31 +144,3 @@ def _same(left: Said, right: Said) -> bool:
     if len(left.raw & right.raw) < _ALIKE * len(left.raw) or agreement(left, right) < DUPLICATE:
         return False
     return not any(word in _TELLING or not word.isalpha() for word in left.raw ^ right.raw)
-
-
-def overriding(found: Sequence[Found], rank: Sequence[object]) -> list[Found]:
-    """Let the hits of more specific layers stand before those of less specific ones that are about the same thing.
-
-    ``rank`` lists the layers, the most specific first. What is overridden is taken out, and named by what overrides it.
-    """
-    place = {layer: index for index, layer in enumerate(rank)}
-    for one in found:
-        one.overrides.clear()
-    ordered = sorted(found, key=lambda one: place[one.memory.layer])
-    said = [Said(one.memory.content) for one in ordered]
-    gone: set[str] = set()
-    for index, one in enumerate(ordered):
-        if one.memory.id in gone:
-            continue
-        for below in range(index + 1, len(ordered)):
-            lesser = ordered[below]
-            if place[lesser.memory.layer] == place[one.memory.layer] or lesser.memory.id in gone:
-                continue
-            if _same_key(one, lesser) or agreement(said[index], said[below]) >= CONFLICT:
-                one.overrides.append(lesser.memory.id)
-                gone.add(lesser.memory.id)
-    return [one for one in found if one.memory.id not in gone]
-
-
-def _same_key(left: Found, right: Found) -> bool:
-    return left.memory.key is not None and left.memory.key == right.memory.key

@@ -1,12 +1,14 @@
 """What an index knows of one memory."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
 
 from recollect import codec
-from recollect.text import dates, words
+from recollect.text import answer_types, dates, periods, words
 from recollect.types import Facets, Layer, Owner, Stored
 
 ASKS = 1
@@ -27,15 +29,40 @@ TELLS_CHANGE = 32
 SAYS_NOTHING = 64
 """The text has no word of its own: "OK.", "Great, thanks!"."""
 
+STATED = 128
+"""A fact, an event, a decision or the like, kept by itself: nobody just said it."""
+
+HAS_NUMBER = 256
+HAS_NAME = 512
+
+ONLY_ASKS = 1024
+"""The text is a question and states nothing beside it."""
+
+_FIELD_CHARACTERS = 2_000  # of metadata that are searched
 _CHANGES = frozenset(
-    b"""moved switched changed replaced upgraded downgraded migrated traded instead longer anymore now stopped renamed
-    cancelled canceled postponed rescheduled updated corrected correction""".split()
+    """moved switched changed replaced upgraded downgraded migrated traded swapped instead longer anymore now nowadays
+    stopped renamed cancelled canceled postponed rescheduled delayed updated corrected correction sold quit retired
+    dropped raised lowered increased reduced doubled halved left gone became ended closed resigned abandoned extended
+    shortened shifted transferred relocated converted discontinued superseded expired stolen died
+    jetzt gewechselt wechselte verkauft umgezogen stattdessen kunftig geandert ersetzt gekundigt
+    maintenant desormais demenage vendu remplace
+    ahora cambiamos cambio cambiado mudo vendio vendimos vendido subio dejo
+    теперь продали продал переехал переехала сменил сменила стал стала ушел ушла перешел перешла
+    现在 不再 改成 换成 卖掉 涨到 搬到 改为 换了 改用""".encode().split()
 )
+_CHANGES_IN_TWO = frozenset(
+    tuple(pair.encode().split())
+    for pair in (
+        *("took over", "taken over", "takes over", "gave up", "given up", "put off", "put up", "put down", "went up"),
+        *("went down", "took back", "gave back", "nicht mehr", "ya no", "ne plus", "больше не"),
+    )
+)
+_BRIEF_CHANGE = 40  # words: in a longer text, a word for a change says little
 _ACKNOWLEDGES = frozenset(
     b"""ok okay k thanks thank thx great cool nice good fine sure perfect alright right welcome hi hello hey bye goodbye
     wow oh ah hm hmm haha lol well very much got see""".split()
 )
-_PIECE_BYTES = 2  # tags are found by their words alone, so their pieces are zeros
+_PIECE_BYTES = 2  # tags and fields are found by their words alone, so their pieces are zeros
 _BRIEF = 8  # words: longer texts say something
 _IN_FIELDS = ("session", "session_id")  # where a session is often kept by callers who know no facet for it
 _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSISTANT, "ai": SAID_BY_ASSISTANT}
@@ -43,7 +70,8 @@ _ROLES = {"user": SAID_BY_USER, "human": SAID_BY_USER, "assistant": SAID_BY_ASSI
 
 @dataclass(slots=True)
 class Entry:
-    """A memory as an index takes it in. Times are seconds since 1970; ``session`` is 0 where none is known.
+    """A memory as an index takes it in. Times are seconds since 1970; ``session`` is 0 where none is known, and
+    ``told`` the stretch of time that the text tells of.
 
     ``born`` orders the memories of one owner by their recording, ``born_at`` (microseconds) those of several owners.
     Nobody changes one; a frozen one would take three times as long to make, and loading makes one for every memory.
@@ -59,6 +87,7 @@ class Entry:
     occurred: float
     expires: float | None
     importance: float
+    told: tuple[float, float] | None = None
     vector: bytes | None = None
     dimension: int = 0
     pieces: bytes | None = None
@@ -76,27 +105,29 @@ def entries_of(memories: Iterable[Stored]) -> list[Entry]:
 
 
 def entry_of(stored: Stored) -> Entry:
-    """The entry of a stored memory. Its terms are those of title, content, author and last the tags, so that phrases of
-    the content stand.
+    """The entry of a stored memory. Its terms are those of title, content, author, and last the tags and the texts in
+    its metadata, so that phrases of the content stand.
     """
     facets, vector = stored.facets, stored.vector
     content, author, title = facets.get("text") or "", facets.get("author"), facets.get("title")
     said = words.folded(content)
     before = words.folded(title) if title else ()
     behind = words.folded(author) if author else ()
-    tagged = words.folded(" ".join(facets.get("tags") or ()))
+    tagged = words.folded("\n".join((*(facets.get("tags") or ()), *_in_fields(facets.get("fields")))))
     expires_at = facets.get("expires_at")
+    marks = _marks(content, facets, said)
     return Entry(
         id=stored.id,
         born=stored.born,
         born_at=stored.born_at,
-        terms=words.pack(words.numbered((*before, *said, *behind, *tagged))),
+        terms=words.pack(words.numbered((*before, *said, *behind, *tagged), words.language_of(said))),
         session=session_of(facets, stored.owner),
-        marks=_marks(content, facets, said),
+        marks=marks,
         author=author,
         occurred=facets["occurred_at"] / 1e6,
         expires=None if expires_at is None else expires_at / 1e6,
         importance=facets["importance"],
+        told=periods.told(content, at=codec.from_micros(facets["occurred_at"])) if marks & TELLS_TIME else None,
         vector=None if vector is None else vector.data,
         dimension=0 if vector is None else vector.dimension,
         pieces=None if vector is None or not vector.pieces else vector.pieces + bytes(_PIECE_BYTES * len(tagged)),
@@ -127,14 +158,41 @@ def session_of(facets: Facets, owner: Owner) -> int:
 def _marks(content: str, facets: Facets, said: Sequence[bytes]) -> int:
     """What is said of the text and its speaker in a few bits. ``said`` are its words, folded."""
     marks = ASKS if content.rstrip().endswith("?") else 0
+    if answer_types.only_asks(content):
+        marks |= ONLY_ASKS
     if dates.tell_time(said):
         marks |= TELLS_TIME
-    if not _CHANGES.isdisjoint(said):
+    if len(said) <= _BRIEF_CHANGE and (not _CHANGES.isdisjoint(said) or not _CHANGES_IN_TWO.isdisjoint(pairwise(said))):
         marks |= TELLS_CHANGE
     if len(said) <= _BRIEF and said and all(word in _ACKNOWLEDGES or words.is_stop(word.decode()) for word in said):
         marks |= SAYS_NOTHING
+    if any(map(_ends_in_digits, said)):
+        marks |= HAS_NUMBER
+    if answer_types.has_name(content):
+        marks |= HAS_NAME
     role, author = facets.get("role"), facets.get("author")
     for name in (role, author):
         if name is not None and (known := _ROLES.get(name.casefold())):
             return marks | known | SPOKEN
-    return marks | SPOKEN if author or role else marks
+    if author or role:
+        return marks | SPOKEN
+    return marks | STATED if facets["type"] != "conversation" and facets.get("session") is None else marks
+
+
+def _ends_in_digits(word: bytes) -> bool:
+    return word[-1:].isdigit()
+
+
+def _in_fields(fields: Mapping[str, Any] | None) -> list[str]:
+    """The texts of custom fields, those in lists too; not the names of sessions, which are no words."""
+    if not fields:
+        return []
+    found = list(chain.from_iterable(_texts(value) for name, value in fields.items() if name not in _IN_FIELDS))
+    return ["\n".join(found)[:_FIELD_CHARACTERS]]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        yield from (one for one in value if isinstance(one, str))

@@ -3,16 +3,12 @@
 Judged per memory. A turn of a conversation is judged beside other turns, whose scores contain the signals of their
 conversation; a memory that stands alone has none of these, and a store may hold both. The best of each kind is weighed
 by a logistic of its own, together with the size of the store: among many memories, one is always a little similar. When
-in doubt, hits are shown. The weights are fitted by benchmarks/fit_gate.py: see docs/decisions/032-gate-per-memory.md.
+in doubt, hits are shown. The weights are fitted by benchmarks/fit.py: see docs/decisions/032-gate-per-memory.md.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from recollect.recall import ranking
 from recollect.recall.arrays import Array
 
 _FEWEST, _MOST = 60, 5_000  # smaller stores are judged as one of 60: otherwise everything is an answer there
@@ -22,7 +18,7 @@ _FEWEST, _MOST = 60, 5_000  # smaller stores are judged as one of 60: otherwise 
 class Evidence:
     """What speaks for an answer among memories of one kind.
 
-    ``best`` is the highest sum of signals, in log-odds above the base; ``similarity`` the highest calibrated one;
+    ``best`` is the highest sum of signals, in log-odds; ``similarity`` the highest calibrated one;
     ``size`` the logarithm of the number of memories in sight; ``unseen_name`` is 1 if the question names somebody or
     something unheard of.
     """
@@ -67,30 +63,10 @@ class Gate:
     least: float
 
 
-WITH_VECTORS = Gate(
-    alone=Logistic(base=-0.62, best=0.47, similarity=3.01, size=-0.38, unseen_name=-2.68),
-    linked=Logistic(base=-2.89, best=0.93, similarity=1.77, size=-0.54, unseen_name=-2.36),
-    least=0.2,
-)
-WORDS_ALONE = Gate(
-    alone=Logistic(base=-3.04, best=1.29, similarity=0.0, size=-0.11, unseen_name=-2.69),
-    linked=Logistic(base=-5.3, best=1.77, similarity=0.0, size=-0.56, unseen_name=-0.73),
-    least=0.05,
-)
-
-
 def evidence(
-    scores: ranking.Scores,
-    signals: Mapping[str, Array],
-    linked: Array,
-    *,
-    memories: int,
-    unseen_name: bool,
+    sums: Array, similar: Array, linked: Array, *, memories: int, unseen_name: bool
 ) -> tuple[Evidence | None, Evidence | None]:
     """The evidence among memories that stand alone, and among ``linked`` ones; none where there are none."""
-    if not len(scores.values):
-        return None, None
-    sums, similar = ranking.total(scores.parts) - scores.parts["base"], signals.get("similarity", np.zeros(len(linked)))
     size = math.log(min(_MOST, max(_FEWEST, memories)))
 
     def among(those: Array) -> Evidence | None:
@@ -109,11 +85,11 @@ def evidence(
 def known(seen: tuple[Evidence | None, Evidence | None], gate: Gate) -> float:
     """How likely it is that the memories hold an answer, from 0 to 1: the better of the two kinds decides.
 
-    >>> weak = Evidence(best=0.2, similarity=0.0, size=5.0, unseen_name=0.0)
-    >>> strong = Evidence(best=7.0, similarity=0.9, size=5.0, unseen_name=0.0)
-    >>> known((weak, None), WITH_VECTORS) < WITH_VECTORS.least < known((weak, strong), WITH_VECTORS)
+    >>> steep = Logistic(base=-5.0, best=1.0, similarity=0.0, size=0.0, unseen_name=0.0)
+    >>> weak, strong = (Evidence(best=best, similarity=0.0, size=5.0, unseen_name=0.0) for best in (0.2, 7.0))
+    >>> known((weak, strong), Gate(alone=steep, linked=steep, least=0.2)) > 0.8
     True
-    >>> known((None, None), WITH_VECTORS)
+    >>> known((None, None), Gate(alone=steep, linked=steep, least=0.2))
     0.0
     """
     alone, linked = seen

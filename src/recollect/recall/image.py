@@ -15,11 +15,24 @@ from recollect.recall.entries import SPOKEN
 from recollect.recall.owner_index import OwnerIndex
 from recollect.types import Owner
 
-FORMAT = 4
+FORMAT = 9
 """Of images; raised whenever what is in one changes. One of another format is not read."""
 
 _HEADER = "header"
-_KEPT = ("born", "born_at", "session", "author", "marks", "occurred", "expires", "importance", "length", "passages")
+_KEPT = (
+    "born",
+    "born_at",
+    "session",
+    "author",
+    "marks",
+    "occurred",
+    "expires",
+    "told_from",
+    "told_to",
+    "importance",
+    "length",
+    "passages",
+)
 """The columns that an image keeps; the others follow from them."""
 
 

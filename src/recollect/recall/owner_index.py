@@ -23,9 +23,11 @@ COLUMNS: Mapping[str, type] = {
     "born_at": np.int64,
     "session": np.int64,
     "author": np.int32,
-    "marks": np.uint8,
+    "marks": np.uint16,
     "occurred": np.float64,
     "expires": np.float64,
+    "told_from": np.float64,
+    "told_to": np.float64,
     "importance": np.float32,
     "length": np.int32,
     "alive": np.bool_,
@@ -44,7 +46,18 @@ EXACT = 20_000
 _FEW = 256
 _PART = 8  # an eighth of all rows is many
 _NARROW = 4  # a filter that lets less than one in so many through is worth comparing only those
-_GATHERED = ("born", "born_at", "author", "marks", "occurred", "expires", "importance", "length")
+_GATHERED = (
+    "born",
+    "born_at",
+    "author",
+    "marks",
+    "occurred",
+    "expires",
+    "told_from",
+    "told_to",
+    "importance",
+    "length",
+)
 
 
 class Scored(NamedTuple):
@@ -132,6 +145,8 @@ class OwnerIndex:
         values: dict[str, Any] = {
             "author": [self.author(entry.author) for entry in taken],
             "expires": [np.inf if entry.expires is None else entry.expires for entry in taken],
+            "told_from": [np.nan if entry.told is None else entry.told[0] for entry in taken],
+            "told_to": [np.nan if entry.told is None else entry.told[1] for entry in taken],
             "length": lengths,
             "alive": [True] * len(taken),
             "first": self.codes.size - sum(counts) + np.cumsum([0, *counts])[:-1],
@@ -289,7 +304,7 @@ class OwnerIndex:
         may, rows = self.eligible(where), None
         if may is not None and np.count_nonzero(may) * _NARROW < len(may):
             rows = np.flatnonzero(may)
-        elif may is None and self.codes.size >= quantized.MANY:
+        elif may is None and quantized.by_signs(self.codes.rows):
             rows = self._owning(quantized.likely(self.signs, question.unit))
         products = self._products(question, rows)
         if rows is None and may is not None:
@@ -327,6 +342,15 @@ class OwnerIndex:
         if len(cosines) == len(rows):
             return cosines
         return np.maximum.reduceat(cosines, np.cumsum(counts) - counts)
+
+    def dated(self, where: Where, start: float, end: float, limit: int) -> Array:
+        """Rows that occurred in a stretch of time or tell of it: those nearest to its middle."""
+        middle, may = (start + end) / 2, self.eligible(where)
+        occurred, told_from, told_to = self["occurred"], self["told_from"], self["told_to"]
+        those = ((occurred >= start) & (occurred <= end)) | ((told_to >= start) & (told_from <= end))
+        rows = np.flatnonzero(those if may is None else those & may)
+        away = np.fmin(np.abs(occurred[rows] - middle), np.abs((told_from[rows] + told_to[rows]) / 2 - middle))
+        return rows[best(-away, limit)]
 
     def having(self, terms: Sequence[int]) -> list[tuple[Array, Array]]:
         """For each term the rows that have it, in their order, and how often each."""

@@ -18,6 +18,9 @@ ZERO = 128
 MANY = 250_000
 """Codes: from here on, signs alone choose what is compared in 8 bits."""
 
+WIDE = 256
+"""Columns: the signs of fewer tell too little. See docs/decisions/035-codes-by-measurement.md."""
+
 _SHARE = 100  # of very many codes, the best hundredth by sign
 _FEWEST = 4_000
 _SAMPLE = 60_000  # are enough to tell how far apart the best hundredth is
@@ -91,6 +94,11 @@ def between(left: Array, right: Array) -> npt.NDArray[np.float32]:
     cosines = dots.astype(np.float32)
     cosines *= np.float32(1 / SCALE**2)
     return cosines
+
+
+def by_signs(codes: Array) -> bool:
+    """Whether signs choose what is compared in 8 bits: only among very many codes, and only if these are wide."""
+    return len(codes) >= MANY and codes.shape[1] >= WIDE
 
 
 def likely(marks: Array, query: Array) -> Array:

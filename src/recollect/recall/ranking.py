@@ -1,13 +1,13 @@
 """Scores as pure functions: signals in, an order and its reasons out.
 
-The weights were fitted on questions about long conversations: see docs/decisions/010-ranking.md for how, and for what
-each signal is worth. Signals are values of the memory, its conversation and the question; none is about a benchmark.
+The weights stand in :mod:`recollect.recall.weights` and are fitted by benchmarks/fit.py on every kind of memory: see
+docs/decisions/043-weights-of-all-kinds.md. Signals are values of the memory, its conversation and the question; none
+is about a benchmark.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,85 +16,47 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+BASE, OTHERS, KNOWN = "base", "others", "known"
+"""The names of the parts of a score that are no signals."""
+
+Weights = Mapping[str, tuple[float, float]]
+"""What each signal counts, in log-odds: in a memory that stands alone, and in a turn of a conversation."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """What signals weigh, in log-odds, and how the quick ones are weighed for a first look."""
+    """What signals weigh, and how the quick ones are weighed for a first look. ``base`` is what everything has."""
+
+    weights: Weights
+    first: Weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """How the sum of a memory's signals becomes the chance that it answers: a logistic of its own sum, of what the
+    ``others`` have (the logarithm of the sum of their exponentials, beside ``nothing``, which is always there), of the
+    log-odds that there is an answer at all (``known``), and of how far the list is one of ``linked`` memories.
+    """
 
     base: float
-    weights: Mapping[str, float]
-    first: Mapping[str, float]
+    own: float
+    others: float
+    known: float
+    linked: float
+    nothing: float
 
 
-WITH_VECTORS = Model(
-    base=-5.52,
-    weights=MappingProxyType(
-        {
-            "similarity": 1.58,
-            "words": 5.97,
-            "conversation_similarity": 2.59,
-            "conversation_keyword": 0.94,
-            "author": 1.89,
-            "role": 1.54,
-            "opening": 1.44,
-            "question": -0.45,
-            "echo": -2.0,
-            "empty": -3.0,
-            "when": 1.22,
-            "date": 3.02,
-            "importance": 0.5,
-        }
-    ),
-    first=MappingProxyType(
-        {
-            "similarity": 2.1,
-            "keyword": 3.85,
-            "conversation_similarity": 2.6,
-            "conversation_keyword": 1.62,
-            "author": 2.43,
-            "role": 1.55,
-            "opening": 1.99,
-            "question": -0.69,
-            "when": 2.11,
-            "date": 3.70,
-        }
-    ),
-)
-WORDS_ALONE = Model(
-    base=-3.68,
-    weights=MappingProxyType(
-        {
-            "words": 5.67,
-            "conversation_keyword": 2.45,
-            "author": 1.90,
-            "role": 1.36,
-            "opening": 1.50,
-            "question": -0.38,
-            "echo": -2.0,
-            "empty": -3.0,
-            "when": 1.11,
-            "date": 2.63,
-            "importance": 0.5,
-        }
-    ),
-    first=MappingProxyType(
-        {
-            "keyword": 3.85,
-            "conversation_keyword": 1.62,
-            "author": 2.43,
-            "role": 1.55,
-            "opening": 1.99,
-            "question": -0.69,
-            "when": 2.11,
-            "date": 3.70,
-        }
-    ),
-)
-
-LEAST = 0.05
-"""The score below which a hit is none, unless the caller says otherwise, or no hit has more."""
+LEAST = 0.005
+"""The chance below which a memory is no hit, unless the caller says otherwise, or no hit has more."""
 
 FAINTER = 20.0
-"""Where the best score is low, hits are shown down to so small a part of it."""
+"""Where the best chance is low, hits are shown down to so small a part of it."""
+
+COMPETING = 50
+"""Memories that compete with each other for being the answer: fewer than are ever ranked, so that a score does not
+depend on how many hits are wanted."""
+
+_UNSURE = 4.0  # log-odds: what the gate says is never more certain than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +71,22 @@ class Scores:
         return {name: round(float(part[place]), 4) for name, part in self.parts.items() if part[place]}
 
 
-def best(signals: Mapping[str, Array], model: Model) -> Scores:
-    """Weigh every signal.
+def weighed(signals: Mapping[str, Array], linked: Array, weights: Weights) -> dict[str, Array]:
+    """What each signal counts, of those that are there. ``linked`` says which memories are turns of a conversation.
 
-    >>> scores = best({"words": np.array([1.0, 0.2])}, WORDS_ALONE)
-    >>> bool(scores.values[0] > 0.8 > 0.2 > scores.values[1]), sorted(scores.reasons(0))
-    (True, ['base', 'words'])
+    >>> weighed({"words": np.array([1.0, 1.0])}, np.array([False, True]), {"words": (5.0, 6.0)})["words"].tolist()
+    [5.0, 6.0]
     """
-    count = len(next(iter(signals.values()), ()))
-    parts = {"base": np.full(count, model.base)} | weighed(signals, model.weights)
-    return Scores(1 / (1 + np.exp(-total(parts))), parts)
-
-
-def weighed(signals: Mapping[str, Array], weights: Mapping[str, float]) -> dict[str, Array]:
-    """What each signal counts, of those that are there."""
-    return {name: weight * signals[name] for name, weight in weights.items() if name in signals}
+    mixed = linked.any() and not linked.all()
+    kind = int(len(linked) > 0 and linked[0])
+    parts = {}
+    for name, pair in weights.items():
+        weight = np.where(linked, pair[1], pair[0]) if mixed else pair[kind]
+        if name == BASE:
+            parts[name] = np.full(len(linked), 1.0) * weight
+        elif name in signals:
+            parts[name] = weight * signals[name]
+    return parts
 
 
 def total(parts: Mapping[str, Array]) -> Array:
@@ -133,6 +96,37 @@ def total(parts: Mapping[str, Array]) -> Array:
     [1.0, 3.0]
     """
     return np.asarray(sum(parts.values(), np.float64(0)))  # one by one: a third of the time of stacking them
+
+
+def chances(parts: Mapping[str, Array], linked: Array, known: float, chance: Chance) -> Scores:
+    """The chance of each memory to answer, with its parts in log-odds. The order is that of the sums.
+
+    >>> fair = Chance(base=0.0, own=1.0, others=1.0, known=1.0, linked=0.0, nothing=0.0)
+    >>> scores = chances({"words": np.array([3.0, 1.0])}, np.zeros(2, np.bool_), 0.5, fair)
+    >>> scores.values.round(2).tolist(), scores.reasons(0)
+    ([0.84, 0.11], {'words': 3.0, 'others': -1.3133})
+    """
+    sums = total(parts).astype(np.float64)
+    if not len(sums):
+        return Scores(sums, parts)
+    highest = max(float(sums.max()), chance.nothing)
+    masses = np.exp(sums - highest)
+    counted = masses if len(masses) <= COMPETING else np.partition(masses, -COMPETING)[-COMPETING:]
+    whole = counted.sum() + np.exp(chance.nothing - highest)
+    others = highest + np.log(np.maximum(whole - np.where(masses >= counted.min(), masses, 0), 1e-12))
+    told = _odds(known) * chance.known
+    base = chance.base + chance.linked * float(masses[linked].sum() / masses.sum())
+    made = {name: chance.own * part for name, part in parts.items() if name != BASE}
+    made[BASE] = base + chance.own * parts.get(BASE, np.zeros(len(sums)))
+    made[OTHERS] = -chance.others * others
+    made[KNOWN] = np.full(len(sums), told)
+    return Scores(1 / (1 + np.exp(-np.clip(total(made), -_SURE, _SURE))), made)
+
+
+def _odds(known: float) -> float:
+    """The log-odds of the gate's chance, within what it can be sure of."""
+    kept = min(1 - 1e-9, max(1e-9, known))
+    return max(-_UNSURE, min(_UNSURE, math.log(kept / (1 - kept))))
 
 
 def similarity(signals: Mapping[str, Array]) -> Scores:
@@ -145,7 +139,7 @@ def least(scores: Scores) -> float:
     """The score from which on a hit is shown, where the caller gives no minimum.
 
     >>> least(Scores(np.array([0.98, 0.2]), {})), least(Scores(np.array([0.04, 0.01]), {}))
-    (0.049, 0.002)
+    (0.005, 0.002)
     """
     return min(LEAST, float(scores.values.max(initial=0.0)) / FAINTER)
 

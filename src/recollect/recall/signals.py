@@ -5,6 +5,7 @@ Everything is computed from the candidates themselves, so that it is the same wh
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +15,18 @@ from recollect.recall.arrays import Array, best, spread
 from recollect.recall.calibration import PLAIN, Calibration
 from recollect.recall.candidates import Candidates
 from recollect.recall.conversations import NOBODY
-from recollect.recall.entries import ASKS, SAID_BY_ASSISTANT, SAID_BY_USER, SAYS_NOTHING, TELLS_TIME
+from recollect.recall.entries import (
+    ASKS,
+    HAS_NAME,
+    HAS_NUMBER,
+    SAID_BY_ASSISTANT,
+    SAID_BY_USER,
+    SAYS_NOTHING,
+    STATED,
+    TELLS_TIME,
+)
 from recollect.recall.owner_index import K1, B
-from recollect.text import words
+from recollect.text import periods, words
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
 from recollect.types import Vector
@@ -28,7 +38,11 @@ _PIECES = 65_536
 _LOW_BITS = 0xFFF
 _BEST_OF_CONVERSATION = 3
 _ECHO = 0.6  # a stored question with more of the words than this repeats the one that is asked
+_REPLIED = -0.25  # what the role counts where the question asks for what the assistant said
+_SETTLED = 0.3  # the share of the question's words that a fact must have to come before what was said
 _DAY_S = 86_400.0
+_TOLD = 0.6  # what the time of telling counts where a text tells of another
+_USER = words.term("user")  # where memories never say so they say "she" or a name, and it is as good as a pronoun
 
 DATED = 0.5
 """How near to a date that the question names a memory must be to be looked at for that alone."""
@@ -45,24 +59,31 @@ class Question:
     vector: Vector | None = None
     calibration: Calibration = PLAIN
     asks_when: bool = False
+    asks_number: bool = False
+    asks_person: bool = False
+    asks_reply: bool = False
     ranges: Sequence[DateRange] = ()
+    periods: Sequence[DateRange] = ()
     kin: Kin | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the words of a question weigh, as shares of 1: its terms, then its prefixes. ``memories`` were in sight, and
-    the question has a name that none of them has if ``unseen_name`` says so.
+    """What the words of a question weigh, as shares of 1: its terms, then its patterns. ``memories`` were in sight, and
+    the question has a name that none of them has if ``unseen_name`` says so; if ``unseen_word`` does, it is nothing but
+    one word that none of them has.
     """
 
     shares: Array
     mean_length: float
     memories: int
     unseen_name: bool
+    unseen_word: bool
 
-    def of_terms(self, terms: Sequence[int]) -> dict[int, float]:
-        """The weight of each term."""
-        return dict(zip(terms, self.shares.tolist(), strict=False))
+    def of_terms(self, asked: Asked) -> dict[int, float]:
+        """The weight of each term; one of another language weighs as much as its word."""
+        shares = self.shares.tolist()
+        return {term: shares[place] for place, term in asked.others} | dict(zip(asked.terms, shares, strict=False))
 
 
 class Signals(NamedTuple):
@@ -87,12 +108,14 @@ def weigh(asked: Asked, memories: int, total_words: int, having: Sequence[int]) 
     """
     counts = np.array(having, np.int64)
     weights = np.log(1 + (memories + _PSEUDO_MEMORIES - counts - 0.5) / (counts + 1.5)).astype(np.float32)
+    weights[[place for place, term in enumerate(asked.terms) if term == _USER and not having[place]]] = 0
     unseen = {term for term, times in zip(asked.terms, having, strict=False) if not times}
     return Weights(
         shares=weights / np.float32(weights.sum() or 1.0),
         mean_length=max(1.0, total_words / max(1, memories)),
         memories=memories,
         unseen_name=any(name in unseen for name in asked.names),
+        unseen_word=asked.lone and len(having) == len(unseen) == 1,
     )
 
 
@@ -101,42 +124,63 @@ def measure(
     question: Question,
     weights: Weights,
     *,
-    beginning: Array | None = None,
+    matching: Array | None = None,
     may: Array | None = None,
     pool: int,
     kept: int,
-    first: Mapping[str, float],
+    model: ranking.Model,
 ) -> Signals:
     """Every signal of the candidates that are worth it: the quick ones first, and the others of those that they leave.
 
-    ``beginning`` says which row has a word for which prefix, ``may`` which candidates may be hits. At most ``pool``
+    ``matching`` says which row has a word for which pattern, ``may`` which candidates may be hits. At most ``pool``
     come in for their vector, as many for their words, and half as many for their date; ``kept`` of them are left by the
-    quick signals, weighed by ``first``.
+    quick signals, weighed by the ``model``'s first look.
     """
-    times = _times(found, question.asked.terms, beginning)
+    times = _times(found, question.asked, matching)
     keyword = _keyword(found, times, weights)
     similar, embedded = _similarity(found, question)
-    near = _nearness(found.occurred[: found.count], question.ranges)
-    rows = _chosen(similar, embedded, keyword, near, may=may, pool=pool)
+    dated_by = (*question.ranges, *question.periods)
+    near = _nearness(found.occurred[: found.count], found.occurred[: found.count], question.ranges)
+    looked = _nearness(found.occurred[: found.count], found.occurred[: found.count], dated_by)
+    phrase = with_phrases(found, question.asked.phrases) if question.asked.phrases else None
+    rows = _chosen(similar, embedded, keyword, looked, phrase, may=may, pool=pool)
     signals = _quick(found, rows, question, similar=similar, keyword=keyword, near=near)
+    if phrase is not None:
+        signals["phrase"] = phrase[rows]
     if len(rows) > kept:
-        those = best(ranking.total(ranking.weighed(signals, first)), kept)
+        those = best(ranking.total(ranking.weighed(signals, found.size[rows] > 1, model.first)), kept)
         rows = rows[those]
         signals = {name: values[those] for name, values in signals.items()}
     signals["words"] = _coverage(found, rows, times, weights.shares, question)
+    signals["exact"] = weights.shares @ (times[:, rows] > 0)
     signals["echo"] = _echo(found.marks[rows], signals["words"])
+    told = _nearness(found.told_from[rows], found.told_to[rows], question.ranges)
+    signals["told"] = np.zeros(len(rows), np.float32) if told is None else told
+    signals["period"] = _in_periods(found, rows, question.periods)
+    signals["settled"] = _settled(found, rows, signals["words"])
     return Signals(rows, nearest_passages(found, rows, question.vector), signals)
 
 
 # -- words ----------------------------------------------------------------------------------------------------
 
 
-def _times(found: Candidates, terms: Sequence[int], beginning: Array | None) -> Array:
-    """How often each row, neighbours too, has each term, and whether a word for each prefix: a row for each."""
+def _times(found: Candidates, asked: Asked, matching: Array | None) -> Array:
+    """How often each row, neighbours too, has each word, in whichever language, and whether one for each prefix."""
+    every = asked.every
+    times = _occurrences(found, np.array(every, np.uint32))
+    if asked.others:
+        place_of = {term: place for place, term in enumerate(every)}
+        for place, other in asked.others:
+            times[place] += times[place_of[other]]
+        times = times[: len(asked.terms)]
+    return times if matching is None else np.concatenate([times, matching.astype(np.float32)])
+
+
+def _occurrences(found: Candidates, terms: Array) -> Array:
+    """How often each row has each of some distinct terms: a row for each term."""
     count, total = len(terms), len(found.names)
-    asked = np.array(terms, np.uint32)
-    order = np.argsort(asked)
-    wanted = asked[order]
+    order = np.argsort(terms)
+    wanted = terms[order]
     likely = np.zeros(_LOW_BITS + 1, np.bool_)
     likely[wanted & _LOW_BITS] = True
     places = np.flatnonzero(likely.take(found.terms & np.uint32(_LOW_BITS)))  # few are left to be looked up
@@ -145,8 +189,7 @@ def _times(found: Candidates, terms: Sequence[int], beginning: Array | None) -> 
     same = wanted.take(place, mode="clip") == flat if count else np.zeros(0, np.bool_)
     row = np.cumsum(found.length).searchsorted(places[same], side="right")
     counts = np.bincount(order[place[same]] * total + row, minlength=count * total)
-    times = counts.reshape(count, total).astype(np.float32)
-    return times if beginning is None else np.concatenate([times, beginning.astype(np.float32)])
+    return counts.reshape(count, total).astype(np.float32)
 
 
 def _keyword(found: Candidates, times: Array, weights: Weights) -> Array:
@@ -159,16 +202,16 @@ def _keyword(found: Candidates, times: Array, weights: Weights) -> Array:
 
 
 def with_phrases(found: Candidates, phrases: Sequence[Sequence[int]]) -> Array:
-    """Which candidates have the terms of every phrase one behind the other."""
+    """The share of the phrases that candidates have: their terms one behind the other."""
     ends = np.cumsum(found.length[: found.count]) * words.TERM_BYTES
     starts = ends - found.length[: found.count] * words.TERM_BYTES
     data, wanted = found.terms.astype("<u4").tobytes(), [words.pack(phrase) for phrase in phrases]
     return np.array(
         [
-            all(_stands_in(phrase, data, start, end) for phrase in wanted)
+            sum(_stands_in(phrase, data, start, end) for phrase in wanted) / len(wanted)
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ],
-        np.bool_,
+        np.float32,
     )
 
 
@@ -200,8 +243,10 @@ def _heard(found: Candidates, rows: Array, times: Array, question: Question) -> 
     """How far rows say each word of the question, or mean it: a row for each word."""
     heard: Array = (times[:, rows] > 0).astype(np.float32)
     if question.kin is not None:
-        worded = heard[: len(question.asked.terms)]  # the others are prefixes
-        np.maximum(worded, _meant(found, rows, question.kin), out=worded)
+        worded = heard[: len(question.asked.terms)]  # the others are patterns
+        meant = _meant(found, rows, question.kin)
+        meant[[place for place, word in enumerate(question.asked.words) if words.is_number(word)]] = 0
+        np.maximum(worded, meant, out=worded)
     return heard
 
 
@@ -271,27 +316,60 @@ def nearest_passages(found: Candidates, rows: Array, vector: Vector | None) -> A
 
 
 def _chosen(
-    similar: Array, embedded: Array, keyword: Array, near: Array | None, *, may: Array | None, pool: int
+    similar: Array,
+    embedded: Array,
+    keyword: Array,
+    near: Array | None,
+    phrase: Array | None,
+    *,
+    may: Array | None,
+    pool: int,
 ) -> Array:
-    """The candidates that are worth a second look: the nearest, those with most of the words, some of the dates."""
+    """The candidates that are worth a second look: the nearest, those with most of the words, some of the dates, and
+    those with a phrase.
+    """
     wanted = np.zeros(len(keyword), np.bool_)
     reasons = [(embedded, similar, pool), (keyword > 0, keyword, pool)]
     if near is not None:
         reasons.append((near > DATED, keyword + np.maximum(similar, 0), pool // 2))
+    if phrase is not None:
+        reasons.append((phrase > 0, keyword + phrase, pool))
     for those, values, count in reasons:
         some = np.flatnonzero(those if may is None else those & may)
         wanted[some[best(values[some], count)]] = True
     return np.flatnonzero(wanted)
 
 
-def _nearness(occurred: Array, ranges: Sequence[DateRange]) -> Array | None:
-    """How near the times of rows are to the dates that the question names: 1 inside, less outside."""
+def _nearness(start: Array, end: Array, ranges: Sequence[DateRange]) -> Array | None:
+    """How near stretches of time are to the dates that the question names: 1 inside, less outside, 0 for none."""
     near: Array | None = None
     for one in ranges:
-        outside = np.maximum(np.maximum(one.start - occurred, occurred - one.end), 0)
+        outside = np.nan_to_num(np.maximum(np.maximum(one.start - end, start - one.end), 0), nan=np.inf)
         this = np.float32(one.weight) * np.exp(-outside / _width(one)).astype(np.float32)
         near = this if near is None else np.maximum(near, this)
     return near
+
+
+def _in_periods(found: Candidates, rows: Array, ranges: Sequence[DateRange]) -> Array:
+    """How near memories are to the periods that the question names: what they tell of, or when they occurred."""
+    occurred = _nearness(found.occurred[rows], found.occurred[rows], ranges)
+    told = _nearness(found.told_from[rows], found.told_to[rows], ranges)
+    if occurred is None or told is None:
+        return np.zeros(len(rows), np.float32)
+    return np.maximum(occurred, told)
+
+
+def dated_near(found: Candidates, ranges: Sequence[DateRange], now: float) -> Array:
+    """How near candidates are to the times that a question of nothing else is about. What a text tells of counts more
+    than when it was told.
+    """
+    near = []
+    told = zip(found.occurred.tolist(), found.told_from.tolist(), found.told_to.tolist(), strict=True)
+    for occurred, start, end in islice(told, found.count):
+        own = periods.nearness(occurred, occurred, ranges, now)
+        tells = start <= end  # not a number, otherwise
+        near.append(max(_TOLD * own, periods.nearness(start, end, ranges, now)) if tells else own)
+    return np.array(near, np.float64)
 
 
 def _width(one: DateRange) -> float:
@@ -314,21 +392,31 @@ def _quick(
     found: Candidates, rows: Array, question: Question, *, similar: Array, keyword: Array, near: Array | None
 ) -> dict[str, Array]:
     marks, conversation, sizes = found.marks[rows], found.conversation[rows], found.size[rows]
-    by_user = (marks & SAID_BY_USER) > 0
+    by_user, linked = (marks & SAID_BY_USER) > 0, sizes > 1
+    of_user = _REPLIED if question.asks_reply else 1.0
     return {
         "similarity": similar[rows],
         "keyword": keyword[rows],
-        "conversation_similarity": _mean_of_best(conversation, sizes, similar[rows]),
-        "conversation_keyword": _mean_of_best(conversation, sizes, keyword[rows]),
+        "conversation_similarity": _mean_of_best(conversation, sizes, similar[rows]) * linked,
+        "conversation_keyword": _mean_of_best(conversation, sizes, keyword[rows]) * linked,
         "author": _named(found, rows, frozenset(question.asked.words)),
-        "role": 0.5 * by_user - 0.5 * ((marks & SAID_BY_ASSISTANT) > 0),
-        "opening": 1.0 * ((found.before[rows] == NOBODY) & by_user),
+        "role": of_user * (0.5 * by_user - 0.5 * ((marks & SAID_BY_ASSISTANT) > 0)),
+        "opening": max(0.0, of_user) * ((found.before[rows] == NOBODY) & by_user & linked),
         "question": 1.0 * ((marks & ASKS) > 0),
         "empty": 1.0 * ((marks & SAYS_NOTHING) > 0),
         "when": float(question.asks_when) * ((marks & TELLS_TIME) > 0),
+        "number": float(question.asks_number) * ((marks & HAS_NUMBER) > 0),
+        "person": float(question.asks_person) * ((marks & HAS_NAME) > 0),
         "date": np.zeros(len(rows), np.float32) if near is None else near[rows],
         "importance": found.importance[rows] - np.float32(0.5),
     }
+
+
+def _settled(found: Candidates, rows: Array, heard: Array) -> Array:
+    """Where turns of a conversation are candidates: which facts have as many of the question's words as any turn."""
+    turns, stated = found.size[rows] > 1, (found.marks[rows] & STATED) > 0
+    settled: Array = 1.0 * (stated & (heard >= max(_SETTLED, heard[turns].max(initial=0)))) * turns.any()
+    return settled
 
 
 def _echo(marks: Array, heard: Array) -> Array:
@@ -356,7 +444,8 @@ def _mean_of_best(conversation: Array, sizes: Array, values: Array) -> Array:
 
 
 def _named(found: Candidates, rows: Array, asked: frozenset[str]) -> Array:
-    """Whether the question names who said it: +0.5 if so, -0.5 if it names somebody else whom the owner knows."""
+    """Whether the question names who said it: +0.5 if so, -0.5 if it names somebody else whom the owner knows,
+    nothing if nobody said it."""
     signal = np.zeros(len(rows), np.float32)
     for place, names in enumerate(found.authors):
         named = [author for author, name in enumerate(names) if name and name <= asked]
@@ -364,4 +453,5 @@ def _named(found: Candidates, rows: Array, asked: frozenset[str]) -> Array:
             those = np.flatnonzero(found.owner[rows] == place)
             said = np.isin(found.author[rows[those]], named)
             signal[those] = np.where(said, np.float32(0.5), np.float32(-0.5))
+            signal[those[found.author[rows[those]] == 0]] = 0  # nobody said it
     return signal

@@ -135,7 +135,7 @@ def new_id(now: datetime, random: bytes) -> str:
 def config(value: object) -> SessionConfig:
     """A configuration, given as itself or as a mapping."""
     given = _made(SessionConfig, "config", value)
-    decay: DecayPolicy = _made(DecayPolicy, "config.decay", given.decay)
+    decay: DecayPolicy = _made(DecayPolicy, "config.decay", _by_half_life(given.decay))
     validation.flag("config.decay.enabled", decay.enabled)
     if decay.half_life_hours is not None:
         _hours(decay.half_life_hours)
@@ -147,6 +147,24 @@ def config(value: object) -> SessionConfig:
     validation.unit("config.compaction_threshold", given.compaction_threshold)
     made: SessionConfig = replace(given, decay=replace(decay, by_type_hours=by_type))
     return made
+
+
+def _by_half_life(value: object) -> object:
+    """A decay whose daily rate, if it has one, is said as a half-life."""
+    if not isinstance(value, Mapping) or "daily_rate" not in value:
+        return value
+    name = "config.decay.daily_rate"
+    if "half_life_hours" in value:
+        raise InvalidInput(
+            "a daily rate and a half-life were given", details={"field": name}, hint="pass one of the two"
+        )
+    rate = validation.unit(name, value["daily_rate"])
+    if not 0 < rate < 1:
+        raise InvalidInput(
+            f"{name} must be between 0 and 1", details={"field": name}, hint="to let nothing fade, use enabled=False"
+        )
+    rest = {name: one for name, one in value.items() if name != "daily_rate"}
+    return {**rest, "half_life_hours": DecayPolicy.from_daily_rate(rate).half_life_hours}
 
 
 def _filled(value: object, defaults: SessionConfig) -> object:

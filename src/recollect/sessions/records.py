@@ -1,7 +1,6 @@
 """The records of a user's sessions in the store: read, and changed only by who saw the newest version."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from recollect.engine.core import ATTEMPTS, Engine
@@ -35,10 +34,21 @@ class SessionRecords:
 
     def get(self, id: str) -> Description:
         """What is known of a session; ``NotFound`` if there is none, or it was deleted."""
-        found = self.find(id)
+        found = self.find(id) or self.implied(id)
         if found is None or found.deleted_at is not None:
             raise missing(id, "restore it with sessions.restore(id)" if found else "make it with sessions.create(id)")
         return found
+
+    def implied(self, id: str) -> Description | None:
+        """A session that nobody created, if it has memories: it behaves like one that was."""
+        owner, now = self.owner_of(id), self._engine.clock()
+        used = self._engine.journal.usage({owner}).get(owner)
+        if used is None or not used.memories:
+            return None
+        kept = self._engine.journal.stats({owner}, now)
+        return Description(
+            session_id=id, user_id=self.user, created_at=kept.oldest or now, last_accessed=kept.newest or now
+        )
 
     def all(self, *, deleted: bool = False) -> list[Description]:
         """The sessions that there are, in the order of their ids; the deleted ones only if asked for."""
@@ -65,15 +75,20 @@ class SessionRecords:
         """Write what ``decide`` makes of a session as it is now; decide anew if another writer was faster."""
         for _ in range(ATTEMPTS):
             record = self._engine.records.get(self._owner, KIND, id)
-            if record is None:
+            implied = self.implied(id) if record is None else None
+            if record is None and implied is None:
                 raise missing(id, "it was deleted for good")
-            before, now = descriptions.decode(record.body), self._engine.clock()
+            before = implied or descriptions.decode(record.body if record else b"{}")
+            now = self._engine.clock()
             after = decide(before, now)
             if after == before:
                 return before
-            body = descriptions.encode(after, record.body)
+            body = descriptions.encode(after, record.body if record else b"{}")
+            version = record.version + 1 if record else 1
             try:
-                self._engine.records.put(replace(record, body=body, version=record.version + 1, updated_at=now))
+                self._engine.records.put(
+                    Record(owner=self._owner, kind=KIND, name=id, body=body, version=version, updated_at=now)
+                )
             except Conflict:
                 continue
             return after

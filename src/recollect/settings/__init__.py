@@ -9,6 +9,7 @@ from recollect.settings.declarations import Problem, Section, Setting, built, de
 from recollect.settings.kinds import Flag, Kind, Number, Text, Word, Words
 from recollect.settings.schema import DEFAULT_ORIGIN, RetryPolicy, Settings
 from recollect.settings.sources import FILE, check, file_of, load, nearest_file
+from recollect.settings.urls import shown, with_options
 
 __all__ = [
     "DEFAULT_ORIGIN",
@@ -31,4 +32,6 @@ __all__ = [
     "load",
     "nearest_file",
     "setting",
+    "shown",
+    "with_options",
 ]

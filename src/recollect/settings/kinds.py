@@ -150,9 +150,9 @@ class Text(Kind):
         return f"{words}, but not {' or '.join(map(repr, self.reserved))}" if self.reserved else words
 
     def accepts(self, value: object) -> bool:
-        """Not empty, and without control characters."""
+        """Not empty or blank, and without control characters."""
         try:
-            validation.line("", value, self.characters)
+            validation.name("", value, self.characters)
         except InvalidInput:
             return False
         return value not in self.reserved

@@ -12,11 +12,54 @@ from recollect import validation
 from recollect.errors import RecollectError
 from recollect.settings.declarations import Section, setting
 from recollect.settings.kinds import Flag, Number, Text, Word, Words
-from recollect.types import DecayPolicy, MemoryType, SessionConfig
+from recollect.settings.urls import shown
+from recollect.types import DecayPolicy, Layer, MemoryType, SessionConfig
+from recollect.types.memory import DEFAULT_TRUST
 from recollect.types.owners import DEFAULT_USER
 from recollect.types.sessions import SESSION_BYTES
 
 DEFAULT_ORIGIN = "the default"
+
+
+_MILLISECONDS = Number(0, 86_400_000, whole=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings(Section, at="database.postgres"):
+    """How a `postgresql:` database is used; the same options in its URL override them."""
+
+    schema: str | None = setting(None, Text(63), "The schema whose tables are used; `recollect` by default.")
+    pool_size: int | None = setting(
+        None, Number(2, 1_000, whole=True), "Connections of one process at most; 10 by default."
+    )
+    statement_timeout_ms: int | None = setting(
+        None, _MILLISECONDS, "How long a statement may take, in milliseconds; 60,000 by default, 0 for ever."
+    )
+    idle_timeout_ms: int | None = setting(
+        None,
+        _MILLISECONDS,
+        "After how long a transaction whose client stalled is ended, in milliseconds; 60,000 by default, 0 never.",
+    )
+    lock_timeout_ms: int | None = setting(
+        None,
+        Number(1, 86_400_000, whole=True),
+        "How long a writer waits for other writers of its memories, in milliseconds; 30,000 by default.",
+    )
+    reconnect_ms: int | None = setting(
+        None,
+        Number(0, 3_600_000, whole=True),
+        "How long a server that went away is tried again, in milliseconds; 5,000 by default.",
+    )
+    ram_rows: int | None = setting(
+        None,
+        Number(0, 100_000_000, whole=True),
+        "How many memories of an owner a process holds in RAM for searches; 200,000 by default. The server searches"
+        " those of larger owners.",
+    )
+
+    def given(self) -> dict[str, object]:
+        """The options that were given, by name."""
+        return {name: value for name in type(self).__dataclass_fields__ if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +75,11 @@ class DatabaseSettings(Section, at="database"):
         "How durable the writes of a new database are; one that exists keeps its own.",
         "RECOLLECT_DURABILITY",
     )
+    postgres: PostgresSettings = field(default_factory=PostgresSettings)
+
+    def __repr__(self) -> str:
+        url = None if self.url is None else shown(self.url)
+        return f"DatabaseSettings(url={url!r}, durability={self.durability!r}, postgres={self.postgres!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +171,39 @@ class SessionSettings(Section, at="sessions"):
     half_life_hours: HalfLifeSettings = field(default_factory=HalfLifeSettings)
 
 
+def _trust(value: float, what: str) -> Any:
+    return setting(value, Number(0, 1), f"How far {what} is trusted.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustSettings(Section, at="trust"):
+    """How far memories are trusted, by where they came from. Memories that are stored keep the trust they got."""
+
+    user: float = _trust(1.0, "what the user said or entered by hand")
+    application: float = _trust(DEFAULT_TRUST, "what the application or the assistant added")
+    tool: float = _trust(0.5, "the result of a tool")
+    document: float = _trust(0.5, "what was taken from a document or imported")
+    web: float = _trust(0.2, "what was taken from the web")
+    unknown: float = _trust(0.2, "what came from an unknown source")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallSettings(Section, at="recall"):
+    """How memories are recalled, by searches and into prompts."""
+
+    precedence: tuple[str, ...] = setting(
+        (),
+        Words(tuple(layer.value for layer in Layer)),
+        "The order in which layers override each other, the strongest first; those that are not named come last, as"
+        " usual. `precedence=` of a search overrides it.",
+    )
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The order as layers."""
+        return tuple(map(Layer, self.precedence))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListSettings(Section, at="lists"):
     """How listings are paged."""
@@ -185,6 +266,77 @@ class PlanSettings(Section, at="plan"):
     )
 
 
+SENSITIVE_KINDS = ("secret", "card", "iban", "national_id", "email", "phone", "health")
+"""What the built-in detectors recognise as sensitive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncryptionSettings(Section, at="encryption"):
+    """What is encrypted, and where the keys are. The master key itself is no setting: it comes from a file, or from the
+    environment variable `RECOLLECT_MASTER_KEY`.
+    """
+
+    keyring: str | None = setting(
+        None,
+        Text(),
+        "The keyring: a path, or the URL of a plug-in. By default the file beside the database with `.keys` behind its"
+        " name, if it is there.",
+        "RECOLLECT_KEYRING",
+    )
+    master_key_file: str | None = setting(
+        None,
+        Text(),
+        "The file with the master key; by default `master.key` in the user's folder for data.",
+        "RECOLLECT_MASTER_KEY_FILE",
+    )
+    encrypt: str = setting(
+        "sensitive",
+        Word(("sensitive", "all")),
+        "Whether sensitive memories are encrypted or all. Both need a keyring.",
+        "RECOLLECT_ENCRYPT",
+    )
+    sensitive: str = setting(
+        "refuse",
+        Word(("refuse", "plain")),
+        "What becomes of a memory that is marked as sensitive while there is no keyring.",
+    )
+    recognize: tuple[str, ...] = setting(
+        SENSITIVE_KINDS,
+        Words(SENSITIVE_KINDS),
+        "What counts as sensitive without being marked, once there is a keyring.",
+    )
+    detectors: str | None = setting(
+        None, Text(), "The names of plug-ins that recognise more of it, separated by commas."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacySettings(Section, at="privacy"):
+    """Where the ledger of erasures is kept, so that a restored backup cannot bring back what was erased."""
+
+    ledger: str | None = setting(
+        None,
+        Text(),
+        "The file that the ledger is copied to; by default it stands beside a database that is a file or a folder.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings(Section, at="audit"):
+    """The log of who did what to which memories. It holds ids, never contents."""
+
+    file: str | None = setting(None, Text(), "The file of the audit log; without one, nothing is logged.")
+    reads: bool = setting(False, Flag(), "Whether reads and searches are logged as well, not only changes.")
+    sync: bool = setting(
+        False, Flag(), "Whether each entry is forced to the disk; otherwise a power loss may take the last second's."
+    )
+    retention_days: float | None = setting(
+        None,
+        Number(0.001, 100_000, none="never"),
+        "Days after which entries may be dropped by `recollect audit prune`.",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings, one attribute per section. ``origins`` says where those that were given come from.
@@ -197,13 +349,18 @@ class Settings:
 
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    encryption: EncryptionSettings = field(default_factory=EncryptionSettings)
     identity: IdentitySettings = field(default_factory=IdentitySettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     sessions: SessionSettings = field(default_factory=SessionSettings)
+    trust: TrustSettings = field(default_factory=TrustSettings)
+    recall: RecallSettings = field(default_factory=RecallSettings)
     lists: ListSettings = field(default_factory=ListSettings)
     logging: LoggingSettings = field(default_factory=LoggingSettings)
     plan: PlanSettings = field(default_factory=PlanSettings)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def get(self, name: str) -> Any:

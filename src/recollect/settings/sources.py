@@ -6,12 +6,13 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from recollect.errors import ConfigurationError
+from recollect.settings import trust
 from recollect.settings.declarations import Keys, Problem, built, declared, examined, misfit
 from recollect.settings.schema import Settings
 
@@ -28,18 +29,24 @@ def load(
     given: Settings | Mapping[str, Any] | None = None,
     *,
     config: str | Path | None = None,
+    folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """Settings as given, else from the environment, else from the file ``config``, else their defaults.
 
+    Instead of ``config``, ``folder`` reads the nearest ``recollect.toml`` from there upwards, as the command line does.
+    Such a file was found and not named: without the user's trust it may only name a database inside its own folder.
+
     >>> load(environment={"RECOLLECT_LIMITS_SCOPES": "7"}).limits.scopes
     7
     """
-    by_precedence = [
-        {} if config is None else _of_file(config),
-        _of_environment(os.environ if environment is None else environment),
-        _of_program(given),
-    ]
+    above = _of_environment(os.environ if environment is None else environment) | _of_program(given)
+    if config is not None:
+        file = _of_file(config)
+    else:
+        found = None if folder is None else nearest_file(folder)
+        file = {} if found is None else _of_file(found, overridden=above.keys())
+    by_precedence = [file, above]
     merged = {keys: one for values in by_precedence for keys, one in values.items()}
     settings = built(Settings, {keys: value for keys, (value, _) in merged.items()})
     return replace(settings, origins={".".join(keys): origin for keys, (_, origin) in merged.items()})
@@ -58,12 +65,12 @@ def nearest_file(start: Path) -> Path | None:
     """The nearest ``recollect.toml`` from a folder upwards. One that belongs to another user is ignored."""
     for folder in (start, *start.parents):
         file = folder / FILE
-        if file.is_file() and _is_trusted(file):
+        if file.is_file() and _is_ours(file):
             return file
     return None
 
 
-def _is_trusted(file: Path) -> bool:
+def _is_ours(file: Path) -> bool:
     """Whether the user or the administrator owns it: in a shared folder, others must not redirect commands."""
     return not hasattr(os, "getuid") or file.stat().st_uid in (os.getuid(), 0)
 
@@ -85,7 +92,8 @@ def file_of(url: str) -> Path | None:
 # --- the three sources ----------------------------------------------------------------------------
 
 
-def _of_file(config: object) -> Values:
+def _of_file(config: object, overridden: Collection[Keys] | None = None) -> Values:
+    """What a file says. One that was found and not named is checked for what it may say, but for what is overridden."""
     if not isinstance(config, str | Path):
         raise ConfigurationError(
             f"config is a {type(config).__name__}", details={"field": "config"}, hint="pass the path of a file"
@@ -99,10 +107,20 @@ def _of_file(config: object) -> Values:
     found, problems = examined_text(Settings, text, parsed_toml)
     for problem in problems:
         raise problem.error(str(file), file=str(file))
+    if overridden is not None:
+        trust.check(file, text, found, overridden)
     url = ("database", "url")
-    if url in found and (path := file_of(found[url])) is not None:  # a path is meant from where the file is
-        found[url] = str(file.parent / path.expanduser())
+    if url in found:
+        found[url] = _from_folder(file.parent, found[url])
     return {keys: (value, str(file)) for keys, value in found.items()}
+
+
+def _from_folder(folder: Path, url: str) -> str:
+    """A URL in a file: a path in it is meant from the file's folder."""
+    if (path := file_of(url)) is not None:
+        return str(folder / path.expanduser())
+    scheme, _, rest = url.partition(":")
+    return f"jsonl:{folder / Path(rest).expanduser()}" if scheme.lower() == "jsonl" and rest else url
 
 
 def _of_environment(environment: Mapping[str, str]) -> Values:

@@ -14,8 +14,8 @@ from heapq import merge
 from itertools import islice
 from operator import attrgetter
 
-from recollect import codec, ids
-from recollect.ports import Counters, Head, Journal, Plan, Standing, Step, check_vector, plan, positions
+from recollect import codec, filters, ids
+from recollect.ports import Counters, Head, Journal, Plan, Query, Standing, Step, check_vector, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.owner_log import Accesses, OwnerLog
 from recollect.types import (
@@ -175,6 +175,18 @@ class InMemoryJournal(Journal):
             else:
                 self._vectors[place] = write.vector
 
+    def rewrite(self, versions: Sequence[Stored]) -> None:
+        """Put versions in the place of those with their stamps."""
+        with self._writing("rewrite"):
+            for owner in {one.owner for one in versions} & self._logs.keys():
+                self._logs[owner].rewrite({(one.id, one.stamp): one for one in versions if one.owner == owner})
+            for one in versions:
+                place = (one.owner, one.id)
+                head = self._logs[one.owner].heads.get(one.id) if one.owner in self._logs else None
+                if one.vector is not None and head is not None and head.stamp == one.stamp:
+                    self._vectors[place] = one.vector
+                    self._renewed.pop(place, None)
+
     def embed(self, vectors: Sequence[Embedded]) -> None:
         """Check everything first, as ``append`` does."""
         with self._writing("embed"):
@@ -321,6 +333,12 @@ class InMemoryJournal(Journal):
         return (
             _dressed(one, accesses, kept, payload=payload) for one in heads if one.operation is not Operation.ERASED
         )
+
+    def page(self, query: Query) -> tuple[Sequence[Stored], int]:
+        """Both in one pass: looking through the texts is what takes the time."""
+        found = list(self._matching(query))
+        taken = filters.page(found, query.sort, after=query.after, offset=query.offset, limit=query.limit)
+        return taken, len(found)
 
     def _past(self, owners: Owners, at: Position, *, payload: bool, vectors: bool) -> list[Stored]:
         reached = self._reached(at, owners, "as_of")

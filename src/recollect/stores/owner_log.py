@@ -1,12 +1,12 @@
 """The versions of one owner in RAM, and what follows from them."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
 from recollect.ports import Counters
-from recollect.types import Operation, Stored
+from recollect.types import Operation, Stamp, Stored
 
 _SEQ = attrgetter("seq")
 
@@ -23,7 +23,7 @@ class OwnerLog:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.versions: list[Stored] = []  # by sequence; of an erased memory only the tombstone
+        self.versions: list[Stored] = []  # by sequence; of an erased memory only the last tombstone
         self.heads: dict[str, Stored] = {}  # tombstones too; in the order of recording
         self.keys: dict[str, str] = {}
         self.counters = Counters()
@@ -40,8 +40,15 @@ class OwnerLog:
         self.versions.append(one)
 
     def forget(self, erased: set[str]) -> None:
-        """Drop every version of erased memories but their tombstones."""
-        self.versions = [one for one in self.versions if one.id not in erased or one.operation is Operation.ERASED]
+        """Drop every version of erased memories but their last tombstones."""
+        self.versions = [one for one in self.versions if one.id not in erased or one is self.heads[one.id]]
+
+    def rewrite(self, others: Mapping[tuple[str, Stamp], Stored]) -> None:
+        """Put other facets, payloads and reasons in the place of those of versions with these stamps."""
+        self.versions = [_rewritten(one, others.get((one.id, one.stamp))) for one in self.versions]
+        self.heads = {name: _rewritten(one, others.get((one.id, one.stamp))) for name, one in self.heads.items()}
+        self.keys = {key: name for name, one in self.heads.items() if (key := one.facets.get("key")) is not None}
+        self.revision += 1
 
     def after(self, seq: int) -> Iterator[Stored]:
         """The versions behind a sequence."""
@@ -55,3 +62,9 @@ class OwnerLog:
         for one in past:
             newest[one.id] = one  # keeps the place of the first version
         return [one for one in newest.values() if one.operation is not Operation.ERASED]
+
+
+def _rewritten(one: Stored, other: Stored | None) -> Stored:
+    if other is None or other.version != one.version:
+        return one
+    return one._replace(facets=other.facets, payload=other.payload, reason=other.reason)

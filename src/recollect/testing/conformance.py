@@ -11,6 +11,7 @@ from recollect.testing.positions import Positions
 from recollect.testing.queries import Queries
 from recollect.testing.quotas import Guards, Quotas
 from recollect.testing.records import Leases, RecordsOfOwners
+from recollect.testing.rewriting import Rewriting
 
 
 class StoreConformance(
@@ -26,6 +27,7 @@ class StoreConformance(
     Concurrency,
     Capabilities,
     Erasure,
+    Rewriting,
     AnyOrder,
 ):
     """Everything that a store must do, as pytest tests: subclass it and say how to open yours.

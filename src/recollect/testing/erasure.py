@@ -49,6 +49,29 @@ class Erasure(Subject):
         store.journal.append([theirs])
         assert same(one_of(store, BOB, one.id), theirs)
 
+    @pytest.mark.req("N7")
+    def test_a_second_tombstone_takes_the_reason_of_the_first_away(
+        self, store: Store, writes: Writer, place: Path
+    ) -> None:
+        one, other, third = (writes.add(ADA, text) for text in ("one", "other", "third"))
+        store.journal.append([one, other, third])
+        first = writes.erase(one, reason="secretreasonmark")
+        store.journal.append([first, writes.erase(third, reason="another")])
+        second = writes.erase(first)
+        store.journal.append([second])
+        (tombstone,) = store.journal.history(ADA, one.id)
+        assert (tombstone.version, tombstone.reason, tombstone.stamp) == (3, None, second.stamp)
+        assert (tombstone.seq, tombstone.born, tombstone.replaced) == (6, 1, first.stamp)
+        assert [entry.seq for entry in store.journal.versions({ADA})] == [2, 5, 6]
+        assert list(store.journal.get({ADA}, [one.id])) == []
+        check_usage(store.journal, [ADA])
+        with pytest.raises(Conflict):
+            store.journal.append([writes.erase(first)])
+        if self.raw_bytes(place) is not None and store.capabilities.erases:
+            self._look(store, place, {"the reason": b"secretreasonmark"})
+        store.journal.append([writes.update(other, "changed")])
+        assert [entry.seq for entry in store.journal.versions({ADA})] == [2, 5, 6, 7]
+
     @pytest.mark.req("L7", "N7")
     def test_erases_means_that_no_byte_remains(self, store: Store, writes: Writer, place: Path) -> None:
         marks = [f"secret{number}mark" for number in range(9)]

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, Self
 
 from recollect.errors import ConfigurationError
-from recollect.ports import Capabilities, Journal, Records, Store
+from recollect.ports import Capabilities, Index, Journal, Records, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,12 @@ class FaultyStore(Store):
         self._faults = Faults()
         self.journal = _JOURNAL(store.journal, self._faults)
         self.records = _RECORDS(store.records, self._faults)
-        self.index, self.images = store.index, store.images
+        self.images = store.images
+
+    @property
+    def index(self) -> Index | None:
+        """The index of the wrapped store."""
+        return self.store.index
 
     @property
     def calls(self) -> Counter[str]:

@@ -5,8 +5,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from recollect import filters
 from recollect.filters import Where
 from recollect.ports import Index, Near
 from recollect.recall.conversations import NOBODY
+from recollect.recall.entries import entry_of
 from recollect.recall.owner_index import K1, B
 from recollect.testing.builders import START_US, Writer, moment, owner, vector, where
 from recollect.testing.strategies import WORDS
@@ -95,8 +98,7 @@ def memories(drafts: Drafts, whose: Owner = ADA) -> list[Stored]:
 
 def terms_of(one: Stored) -> list[int]:
     """The terms that a keyword search looks at."""
-    said = words.searchable(one.facets["text"], one.facets.get("title"), one.facets.get("author"))
-    return words.terms(f"{said}\n{' '.join(one.facets.get('tags') or ())}")
+    return list(map(int, np.frombuffer(entry_of(one).terms, "<u4")))
 
 
 def cosine(one: Vector, other: Vector) -> float:
@@ -245,6 +247,25 @@ class IndexConformance(ABC):
             assert found.occurred[row] == facets["occurred_at"] / 1e6
             assert found.expires[row] == facets.get("expires_at", math.inf) / 1e6
             assert (found.born[row], found.born_at[row]) == (by_key[key].born, by_key[key].born_at)
+
+    @given(drafts=DRAFTS, minutes=st.tuples(st.integers(-100, 100), st.integers(0, 60)))
+    @GENERATED
+    def test_what_occurred_in_a_stretch_of_time_is_found(self, drafts: Drafts, minutes: tuple[int, int]) -> None:
+        index, known = self.open_index(), memories(drafts)
+        index.load(ADA, known, 4, Mark(len(known)))
+        start = START_US / 1e6 + 60 * minutes[0]
+        end = start + 60 * minutes[1]
+        eligible = [one for one in known if filters.matches(one, where())]
+        expected = {one.id for one in eligible if start <= one.facets["occurred_at"] / 1e6 <= end}
+        found = index.dated(BOTH, where(), start, end, ALL)
+        assert expected <= {memory_id for _, memory_id in found} <= {one.id for one in eligible}
+        assert len(index.dated(BOTH, where(), start, end, 1)) == min(1, len(found))
+
+    def test_a_date_that_a_text_tells_of_is_found(self, index: Index) -> None:
+        index.load(ADA, memories([{"text": "The flight leaves on 27 March 2031"}, {"text": "tea"}]), 4, Mark(2))
+        day = datetime(2031, 3, 27, tzinfo=UTC).timestamp()
+        assert index.dated(BOTH, where(), day, day + 86_400, ALL) == [(ADA, "0")]
+        assert index.dated(BOTH, where(ids=frozenset({"1"})), day, day + 86_400, ALL) == []
 
     def test_neighbours_of_a_conversation_come_with_it(self, index: Index) -> None:
         known = memories([{"text": f"turn {number}", "session": "a b a a".split()[number]} for number in range(4)])

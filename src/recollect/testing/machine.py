@@ -27,6 +27,7 @@ from recollect.types import (
     Owners,
     Position,
     Sort,
+    Stamp,
     Stored,
     Usage,
     Vector,
@@ -69,12 +70,16 @@ class Model:
             dict(self.accesses),
             self.embedder,
         )
-        return after if all(after._take(write) for write in writes) else None
+        known = {one.stamp for one in self.journal}
+        return after if all(after._take(write, known) for write in writes) else None
 
-    def _take(self, write: Write) -> bool:
+    def _take(self, write: Write, known: set[Stamp]) -> bool:
         place = (write.owner, write.id)
         before = self.head(place)
-        if (before.version if before else 0) != write.expected or (before and before.operation is Operation.ERASED):
+        if (before.version if before else 0) != write.expected:
+            return False
+        follows = write.operation is Operation.ERASED and before is not None and before.stamp in known
+        if before and before.operation is Operation.ERASED and not follows:  # an earlier tombstone gets a successor
             return False
         key = write.facets.get("key")
         if key is not None and self.keys(write.owner).get(key, write.id) != write.id:

@@ -51,6 +51,8 @@ EXAMPLES: tuple[tuple[str, object, Draft, Draft], ...] = (
     ("any_tags", ("a", "b"), {"tags": ["b.c"]}, {"tags": ["bc", "A"]}),
     ("no_tags", ("a", "b"), {"tags": ["ab"]}, {"tags": ["x", "b.c"]}),
     ("min_importance", 0.3, {"importance": 0.3}, {"importance": 0.3 - 1e-16}),
+    ("min_trust", 0.5, {"trust": 0.5}, {"trust": 0.5 - 1e-16}),
+    ("min_trust", 0.8, {}, {"trust": 0.2}),
     ("created_after", START, {}, {"created_at": START_US - 1}),
     ("created_before", START, {"created_at": START_US - 1}, {}),
     ("occurred_after", START, {}, {"occurred_at": START_US - 1}),
@@ -88,8 +90,11 @@ def defined(journal: Journal, wanted: Query) -> list[Stored]:
 
 
 def check(journal: Journal, wanted: Query) -> None:
-    """``select``, ``count`` and ``ids`` agree with the definition."""
+    """``select``, ``page``, ``count`` and ``ids`` agree with the definition."""
     assert plain(journal.select(wanted)) == plain(defined(journal, wanted))
+    page, total = journal.page(wanted)
+    assert plain(page) == plain(defined(journal, wanted))
+    assert total == journal.count(wanted.owners, wanted.where, at=wanted.at)
     every = defined(journal, replace(wanted, limit=None, offset=0, after=None))
     assert journal.count(wanted.owners, wanted.where, at=wanted.at) == len(every)
     named = list(journal.ids(wanted.owners, wanted.where, at=wanted.at))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect import codec
 from recollect.testing.builders import START
-from recollect.types import Layer, MemoryType, Owner, SourceType, State
+from recollect.types import AccessPolicy, Layer, MemoryType, Owner, SourceType, State
 
 Draft = dict[str, Any]
 
@@ -18,6 +18,7 @@ Draft = dict[str, Any]
 TAGS = ("a", "a.b", "a.b.c", "ab", "A", "a%", "a_b", "axb", "a.", "*", "é", "e\u0301")
 AUTHORS = ("ada", "Ada", "ad", "a%", "bob")
 IMPORTANCES = (0.0, 0.1, 0.3, 0.1 + 0.2, 0.5, 1.0)
+TRUSTS = (0.0, 0.2, 0.5, 0.8, 1.0)
 WORDS = (
     "Straße",
     "STRASSE",
@@ -104,7 +105,9 @@ def drafts() -> st.SearchStrategy[Draft]:
             "title": texts(),
             "source_type": st.sampled_from(SourceType).map(lambda one: one.value),
             "has_pointer": st.just(True),
+            "access_policy": st.sampled_from(AccessPolicy).map(lambda one: one.value),
             "decay_factor": st.floats(0, 1),
+            "trust": st.sampled_from(TRUSTS),
             "tier": st.sampled_from(("semantic", "episodic")),
             "facet_of_a_newer_release": st.sampled_from([one for one in VALUES if one is not None]),
         },
@@ -121,6 +124,7 @@ CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "any_tags": _some(TAGS),
     "no_tags": _some(TAGS),
     "min_importance": st.sampled_from(IMPORTANCES),
+    "min_trust": st.sampled_from(TRUSTS),
     "created_after": moments(),
     "created_before": moments(),
     "occurred_after": moments(),
@@ -130,6 +134,7 @@ CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "authors": _some(AUTHORS).map(frozenset),
     "source_type": st.sampled_from(SourceType),
     "has_pointer": st.booleans(),
+    "has_access_policy": st.booleans(),
     "metadata": fields(),
     "states": st.none() | st.frozensets(st.sampled_from(State), max_size=2),
     "now": st.sampled_from(MOMENTS),

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from recollect.text import words
+from recollect.text import date_words, words
 
 RANGES = 64
 """The maximum number of ranges per question."""
@@ -22,7 +22,7 @@ _DAY = timedelta(days=1)
 _SLACK = 31 * _DAY
 _BLUR_SECONDS = 3 * 86_400
 _YEAR = r"((?:19|20)\d\d)\b"
-_MONTHS = MappingProxyType(
+MONTHS = MappingProxyType(
     {
         name: number
         for number, names in enumerate(
@@ -33,9 +33,14 @@ _MONTHS = MappingProxyType(
         for name in names.split()
     }
 )
+_THIRDS = MappingProxyType({"": 0, "early": 0, "mid": 10, "late": 20})
+_PARTS = MappingProxyType(
+    {name: name for name in ("early", "mid", "late")}
+    | {"beginning of": "early", "start of": "early", "middle of": "mid", "end of": "late"}
+)
 _ALSO_WORDS = frozenset({"may", "march", "mar"})
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_NUMBERS = MappingProxyType(
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+NUMBERS = MappingProxyType(
     {
         name: number
         for number, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
@@ -46,12 +51,12 @@ _TIME_WORDS = frozenset(
     word.encode()
     for word in (
         *"yesterday today tonight tomorrow ago last next week weekend month year morning recently since".split(),
-        *_WEEKDAYS,
-        *_MONTHS,
+        *WEEKDAYS,
+        *MONTHS,
     )
 )
-_DATE_WORDS = frozenset((*_MONTHS, *"ago before earlier last past previous this yesterday".split()))
-_UNITS = MappingProxyType({"day": _DAY, "week": 7 * _DAY, "month": 30.4 * _DAY, "year": 365 * _DAY})
+_DATE_WORDS = frozenset((*MONTHS, *"ago before earlier last past previous this yesterday".split()))
+UNITS = MappingProxyType({"day": _DAY, "week": 7 * _DAY, "month": 30.4 * _DAY, "year": 365 * _DAY})
 _LATELY = MappingProxyType({"weekend": 8 * _DAY, "week": 10 * _DAY, "month": 45 * _DAY, "year": 400 * _DAY})
 
 
@@ -82,6 +87,16 @@ def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: d
     >>> len(ranges("And two weeks ago?", asked_at=end, first=start, last=end))
     1
     """
+    return in_english(date_words.in_english(question), asked_at=asked_at, first=first, last=last)
+
+
+def in_english(question: str, *, asked_at: datetime | None, first: datetime, last: datetime) -> list[DateRange]:
+    """The same of a question whose dates are in English.
+
+    >>> start, end = datetime(2022, 1, 20, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC)
+    >>> len(in_english("And in March?", asked_at=None, first=start, last=end))
+    2
+    """
     if not _names_time(question):  # most questions name none, and the patterns are slow
         return []
     text = " ".join(question.lower().split())  # single spaces keep the patterns simple, and their time linear
@@ -99,6 +114,15 @@ def ranges(question: str, *, asked_at: datetime | None, first: datetime, last: d
 def _names_time(question: str) -> bool:
     """A fast pre-check: no date is found without a digit or one of these words."""
     return _digit().search(question) is not None or not _DATE_WORDS.isdisjoint(words.words(question))
+
+
+def words_of(text: str) -> list[str]:
+    """Whatever stands between word boundaries in a text: a pattern that needs a word finds nothing without it.
+
+    >>> words_of("last week's trip")
+    ['last', 'week', 's', 'trip']
+    """
+    return words.words(text) if text.isascii() else _word().findall(text)
 
 
 def nearness(moment: float, ranges: Iterable[DateRange]) -> float:
@@ -147,31 +171,37 @@ def _named(text: str, first: datetime, last: datetime) -> Iterator[tuple[datetim
     """The days and months that a text names; without a year, one range per possible year, newest first."""
     for year, month, day in dict.fromkeys(_iso_days().findall(text)):
         yield from _day_or_month(int(year), int(month), int(day))
-    early, late = _shift(first, -_SLACK), _shift(last, _SLACK)
-    for day, month, year in _mentions(text):
+    if MONTHS.keys().isdisjoint(words_of(text)):
+        return
+    early, late = shift(first, -_SLACK), shift(last, _SLACK)
+    for part, day, month, year in _mentions(text):
         if year:
-            yield from _day_or_month(year, month, day)
+            yield from _day_or_month(year, month, day, part)
         elif any(_day_or_month(2000, month, day)):  # 2000 is a leap year: a date invalid there is invalid in every year
             for guess in range(late.year, early.year - 1, -1):
-                yield from (span for span in _day_or_month(guess, month, day) if span[0] <= late and span[1] >= early)
+                spans = _day_or_month(guess, month, day, part)
+                yield from (span for span in spans if span[0] <= late and span[1] >= early)
 
 
-def _mentions(text: str) -> Iterable[tuple[int, int, int]]:
-    """Day, month and year of each date with a month name; 0 for a missing part."""
+def _mentions(text: str) -> Iterable[tuple[str, int, int, int]]:
+    """Part, day, month and year of each date with a month name; 0 or nothing for what is missing."""
     return dict.fromkeys(
-        (int(day or later_day or 0), _MONTHS[name], int(year or 0))
+        (_PARTS.get(evidence, ""), int(day or later_day or 0), MONTHS[name], int(year or 0))
         for day, evidence, name, later_day, year in _days_and_months().findall(text)
         if name not in _ALSO_WORDS or evidence or day or later_day or year
     )
 
 
-def _day_or_month(year: int, month: int, day: int) -> list[tuple[datetime, datetime]]:
-    """The range of a day, or of the whole month if ``day`` is 0; empty for an invalid date."""
+def _day_or_month(year: int, month: int, day: int, part: str = "") -> list[tuple[datetime, datetime]]:
+    """The range of a day, or of the whole month or a third of it if ``day`` is 0; empty for an invalid date."""
     try:
         start = datetime(year, month, day or 1, tzinfo=UTC)
     except ValueError:
         return []
-    return [(start, _shift(start, _DAY) if day else _shift(start, 31 * _DAY).replace(day=1))]
+    if day:
+        return [(start, shift(start, _DAY))]
+    first, end = shift(start, _THIRDS[part] * _DAY), shift(start, 31 * _DAY).replace(day=1)
+    return [(first, shift(first, 10 * _DAY) if part in ("early", "mid") else end)]
 
 
 def _years(text: str) -> list[tuple[datetime, datetime]]:
@@ -186,26 +216,35 @@ def _years(text: str) -> list[tuple[datetime, datetime]]:
 def _relative(text: str, asked_at: datetime) -> Iterator[tuple[datetime, datetime]]:
     """The ranges of relative dates, with generous margins."""
     for number, unit in dict.fromkeys(_ago().findall(text)):
-        middle, blur = _shift(asked_at, -_count(number) * _UNITS[unit]), max(_DAY, _UNITS[unit] / 2)
-        yield _shift(middle, -blur), _shift(middle, blur)
+        middle, blur = shift(asked_at, -count(number) * UNITS[unit]), max(_DAY, UNITS[unit] / 2)
+        yield shift(middle, -blur), shift(middle, blur)
     for number, unit in dict.fromkeys(_past_few().findall(text)):
-        yield _shift(asked_at, -_count(number) * _UNITS[unit]), asked_at
+        yield shift(asked_at, -count(number) * UNITS[unit]), asked_at
     if "yesterday" in text:
-        yield _shift(asked_at, -2 * _DAY), asked_at
+        yield shift(asked_at, -2 * _DAY), asked_at
     for unit in dict.fromkeys(_lately().findall(text)):
-        yield _shift(asked_at, -_LATELY[unit]), asked_at
+        yield shift(asked_at, -_LATELY[unit]), asked_at
     for name in dict.fromkeys(_last_weekday().findall(text)):
-        back = (asked_at.weekday() - _WEEKDAYS.index(name) - 1) % 7 + 1  # "last Tuesday" on a Tuesday is a week ago
-        start = _shift(asked_at.replace(hour=0, minute=0, second=0, microsecond=0), -back * _DAY)
-        yield start, _shift(start, _DAY)
+        back = (asked_at.weekday() - WEEKDAYS.index(name) - 1) % 7 + 1  # "last Tuesday" on a Tuesday is a week ago
+        start = shift(asked_at.replace(hour=0, minute=0, second=0, microsecond=0), -back * _DAY)
+        yield start, shift(start, _DAY)
 
 
-def _count(number: str) -> int:
-    return _NUMBERS[number] if number in _NUMBERS else int(number)
+def count(number: str) -> int:
+    """A number of units: "two", "a few", "3".
+
+    >>> count("two"), count("12")
+    (2, 12)
+    """
+    return NUMBERS[number] if number in NUMBERS else int(number)
 
 
-def _shift(moment: datetime, span: timedelta) -> datetime:
-    """``moment + span``, clamped to the calendar."""
+def shift(moment: datetime, span: timedelta) -> datetime:
+    """``moment + span``, clamped to the calendar.
+
+    >>> shift(datetime.max.replace(tzinfo=UTC), timedelta(days=1)).year
+    9999
+    """
     try:
         return moment + span
     except OverflowError:
@@ -218,11 +257,16 @@ def _shift(moment: datetime, span: timedelta) -> datetime:
 @cache
 def _days_and_months() -> re.Pattern[str]:
     """A month name with an optional day, year, and a word that shows that "may" is a month."""
-    shows = "in|during|of|since|on|last|this|next|early|late|mid|from|until|before|after|by"
+    shows = f"{'|'.join(_PARTS)}|in|during|of|since|on|last|this|next|from|until|before|after|by"
     return re.compile(
-        rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?|({shows})[ -])?({'|'.join(_MONTHS)})\b\.?"
+        rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?|({shows})[ -])?({'|'.join(MONTHS)})\b\.?"
         rf"(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?,?(?: (?:of )?{_YEAR})?"
     )
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(r"[^\W_]+")
 
 
 @cache
@@ -242,12 +286,12 @@ def _bare_years() -> re.Pattern[str]:
 
 @cache
 def _ago() -> re.Pattern[str]:
-    return re.compile(rf"\b(\d{{1,4}}|{'|'.join(_NUMBERS)}) (?:of )?({'|'.join(_UNITS)})s? (?:ago|before|earlier)\b")
+    return re.compile(rf"\b(\d{{1,4}}|{'|'.join(NUMBERS)}) (?:of )?({'|'.join(UNITS)})s? (?:ago|before|earlier)\b")
 
 
 @cache
 def _past_few() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:last|past|previous) (\d{{1,4}}|{'|'.join(_NUMBERS)}) (?:of )?({'|'.join(_UNITS)})s?\b")
+    return re.compile(rf"\b(?:last|past|previous) (\d{{1,4}}|{'|'.join(NUMBERS)}) (?:of )?({'|'.join(UNITS)})s?\b")
 
 
 @cache
@@ -257,7 +301,7 @@ def _lately() -> re.Pattern[str]:
 
 @cache
 def _last_weekday() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:last|past|previous) ({'|'.join(_WEEKDAYS)})\b")
+    return re.compile(rf"\b(?:last|past|previous) ({'|'.join(WEEKDAYS)})\b")
 
 
 @cache

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from recollect import codec
 from recollect.errors import NotACopy
@@ -63,8 +63,15 @@ def encoded(one: Stored) -> bytes:
     return codec.encode_sorted(told) + b"\0" + one.payload
 
 
-def compare(source: Journal, target: Journal, upto: Position | None, seen: Callable[[], None]) -> Sameness:
-    """What both hold: the source up to a position of its feed, the target all of it. ``NotACopy`` where they differ.
+def compare(
+    source: Journal,
+    target: Journal,
+    upto: Position | None,
+    seen: Callable[[], None],
+    is_erased: Callable[[Stored], bool] = lambda _: False,
+) -> Sameness:
+    """What both hold: the source up to a position of its feed, the target all of it, but for what is erased.
+    ``NotACopy`` where they differ.
 
     Only the order of each owner's versions is the same in all stores: how a feed puts owners together is the store's.
     """
@@ -72,16 +79,20 @@ def compare(source: Journal, target: Journal, upto: Position | None, seen: Calla
     counts: dict[Owner, int] = {}
     late = _Late(source, upto)
     for owner in sorted({*source.owners(), *target.owners()}, key=codec.encode_owner):
-        for told in _both(source, target, owner, late):
+        for told in _both(source, target, owner, late, is_erased):
             digest.update(len(told).to_bytes(8, "big") + told)
             counts[owner] = counts.get(owner, 0) + 1
             seen()
     return Sameness(versions=sum(counts.values()), owners=len(counts), checksum=digest.hexdigest())
 
 
-def _both(source: Journal, target: Journal, owner: Owner, late: "_Late") -> Iterator[bytes]:
+def _both(
+    source: Journal, target: Journal, owner: Owner, late: "_Late", is_erased: Callable[[Stored], bool]
+) -> Iterator[bytes]:
     """The versions of an owner, which both must have; but for those at the end that were written since."""
-    known, copied = (chain.from_iterable(pages_of(journal, owner)) for journal in (source, target))
+    known, copied = (
+        (one for page in pages_of(journal, owner) for one in page if not is_erased(one)) for journal in (source, target)
+    )
     for one, copy in zip_longest(known, copied):
         if one is None:
             raise _differs(copy, "only in the target")

@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Self
 
 from recollect import codec, plugins
+from recollect.engine import ledger
+from recollect.engine.ledger import Ledger
 from recollect.errors import ConfigurationError, Conflict, InvalidInput, NotACopy, PositionLost, RecollectError
-from recollect.ports import Journal, Store
+from recollect.ports import Journal, Record, Store
+from recollect.settings import shown
 from recollect.transfer import comparison
 from recollect.types import Access, ConversionReport, Embedded, Operation, Position, Stored, Vector, Write
+from recollect.types.owners import DATABASE
 
 CONVERSION = "conversion"
 """The setting in which a target remembers how far it is."""
@@ -25,7 +29,7 @@ _UNREADABLE = "the setting that says how far it is cannot be read"
 _OTHERS = "it was written to by others"
 _PATIENCE = 3  # rounds in which the source changed while it was copied
 # How a store writes is its own; which embedder it has is said with its vectors.
-_NOT_COPIED = frozenset({CONVERSION, "durability", "embedder", "dimension", "origin", "epoch"})
+_NOT_COPIED = frozenset({CONVERSION, "durability", "embedder", "dimension", "origin", "epoch", ledger.ERASING})
 
 Progress = Callable[[int, int], None]
 """Told how much is done, of how much."""
@@ -77,7 +81,7 @@ def _source(given: str | Path | Store, opened: ExitStack) -> Store:
         return given
     if not plugins.is_there(given):
         raise ConfigurationError(
-            f"there is no database at {str(given)[:100]!r}",
+            f"there is no database at {shown(given)[:100]!r}",
             details={"field": "source"},
             hint="check the path; what is kept in RAM is given as a store",
         )
@@ -98,7 +102,7 @@ def _target(given: str | Path | Store) -> Iterator[Store]:
     try:
         if not store.capabilities.durable:
             raise ConfigurationError(
-                f"nothing would be left of {str(given)[:100]!r} when it is closed",
+                f"nothing would be left of {shown(given)[:100]!r} when it is closed",
                 details={"field": "target"},
                 hint="pass a store that you opened yourself, or a path",
             )
@@ -143,6 +147,7 @@ class _Conversion:
     def __init__(self, source: Store, target: Store, progress: Progress | None) -> None:
         self._stores = source, target
         self._source, self._target = source.journal, target.journal
+        self._ledger = ledger.read(target.records)
         self._progress = progress
         self._done = 0
         self._copied = 0
@@ -170,12 +175,18 @@ class _Conversion:
 
     def _compare(self, place: _Place, *, last_try: bool) -> comparison.Sameness | None:
         try:
-            return comparison.compare(self._source, self._target, place.after, self._seen)
+            return comparison.compare(self._source, self._target, place.after, self._seen, self._is_erased)
         except NotACopy:
             # An erasure drops versions that were copied before; its tombstone comes next.
             if last_try or not self._source.feed(after=place.after, limit=1):
                 raise
             return None
+
+    def _is_erased(self, one: Stored) -> bool:
+        """Whether the ledger of the target says that a memory is erased: a source that still has it must not bring it
+        back.
+        """
+        return bool(self._ledger) and self._ledger.covers(one.owner, one.id, one.born_at)
 
     # -- beginning ------------------------------------------------------------------------------------------------
 
@@ -193,22 +204,24 @@ class _Conversion:
             raise _no_copy("it is a copy of another source")
         try:
             self._source.feed(after=place.after, limit=1)
-            more = self._target.feed(after=place.reached, limit=comparison.BATCH + 1)
+            more = self._target.feed(after=place.reached, limit=None if self._ledger else comparison.BATCH + 1)
         except PositionLost:
             raise _no_copy("one of the two was restored from an older copy") from None
         except InvalidInput:
             raise _no_copy(_UNREADABLE) from None
         # A conversion stopped between a batch and the note of it left one batch more than the note says.
-        if len(more) > comparison.BATCH or not all(self._has(one) for one in more):
+        others = [one for one in more if not (one.operation is Operation.ERASED and self._is_erased(one))]
+        if len(others) > comparison.BATCH or not all(self._has(one) for one in others):
             raise _no_copy(_OTHERS)
         if place.finished:
-            if place.records != _names(self._stores[1]):
+            # An erasure in the target takes records away; which, its ledger does not tell.
+            if place.records != _names(self._stores[1]) and not self._ledger:
                 raise _no_copy(_OTHERS)
             self._note(replace(place, finished=False))
         return replace(place, reached=more.next, finished=False)
 
     def _begun(self, origin: str) -> _Place:
-        if self._target.feed(limit=1) or self._stores[1].records.list(None, limit=1):
+        if self._target.feed(limit=1) or any(_is_copied(one) for one in self._stores[1].records.list(None)):
             raise _no_copy("it is not empty")
         self._adopt(self._source.settings())
         return self._note(_Place(source=origin))
@@ -261,17 +274,22 @@ class _Conversion:
         stored = {(one.owner, one.id): one.version for one in self._target.get(owners, ids, payload=False)}
         writes = []
         for one in page:
+            if self._is_erased(one) and one.operation is not Operation.ERASED:
+                continue
             before = stored.get((one.owner, one.id), 0)
-            if one.version <= before or (not before and self._is_buried(one)):
+            if not before and one.operation is Operation.ERASED:
+                before = self._buried(one)
+            if one.version <= before:
                 continue
             stored[one.owner, one.id] = one.version
             vector = _vector_of(one, heads.get((one.owner, one.id)))
-            writes.append(_copy_of(one, before, vector if vector and vector.embedder == embedder else None))
+            copy = _copy_of(one, before, vector if vector and vector.embedder == embedder else None)
+            writes.append(copy._replace(reason=None) if self._is_erased(one) else copy)
         return writes
 
-    def _is_buried(self, one: Stored) -> bool:
-        """Whether it is a tombstone that the target has already."""
-        return one.operation is Operation.ERASED and bool(self._target.history(one.owner, one.id))
+    def _buried(self, one: Stored) -> int:
+        """The version of the tombstone that the target has in the place of this one; 0 if it has none."""
+        return max((kept.version for kept in self._target.history(one.owner, one.id)), default=0)
 
     # -- what stands beside the journal ---------------------------------------------------------------------------
 
@@ -290,7 +308,7 @@ class _Conversion:
                     details={"embedder": settings.get("embedder")},
                     hint="run memories.reembed() on the source, so that no memory lacks its vector, and convert again",
                 )
-        copy_records(*self._stores)
+        copy_records(*self._stores, self._ledger)
         kept = self._target.settings()
         told = {name: value for name, value in settings.items() if name not in _NOT_COPIED and kept.get(name) != value}
         if told:
@@ -304,7 +322,7 @@ class _Conversion:
                 found = self._target.get({owner}, [one.id for one in batch], payload=False, vectors=True)
                 copies = {one.id: one for one in found}
                 # One that is at another version was changed since: its next version brings everything.
-                pairs = [(one, copies[one.id]) for one in batch if one.id in copies]
+                pairs = [(one, copies[one.id]) for one in batch if one.id in copies and not self._is_erased(one)]
                 pairs = [(one, copy) for one, copy in pairs if one.version == copy.version]
                 self._target.count_accesses(list(_accesses(pairs)))
                 vectors = [
@@ -343,14 +361,21 @@ def _length(journal: Journal) -> int:
 
 def _names(store: Store) -> str:
     """A checksum of which records there are. What they say is not part of it: loading a session changes that."""
-    names = sorted((codec.encode_owner(one.owner), one.kind, one.name) for one in store.records.list(None))
+    records = filter(_is_copied, store.records.list(None))
+    names = sorted((codec.encode_owner(one.owner), one.kind, one.name) for one in records)
     return codec.checksum(codec.encode_json(names).decode()).hex()
 
 
-def copy_records(source: Store, target: Store) -> None:
-    """Make the records of the target those of the source. A store takes them version by version."""
-    wanted = {(one.owner, one.kind, one.name): one for one in source.records.list(None)}
-    stored = {(one.owner, one.kind, one.name): one for one in target.records.list(None)}
+def copy_records(source: Store, target: Store, known: Ledger) -> None:
+    """Make the records of the target those of the source, but for those of erased owners. A store takes them version by
+    version. The target keeps its ledger of erasures, and gets the entries that it lacks.
+    """
+    wanted = {
+        (one.owner, one.kind, one.name): one
+        for one in filter(_is_copied, source.records.list(None))
+        if codec.to_micros(one.updated_at) > known.until(one.owner)
+    }
+    stored = {(one.owner, one.kind, one.name): one for one in filter(_is_copied, target.records.list(None))}
     for place, record in wanted.items():
         before = stored.get(place)
         if before is not None and before.version >= record.version and before != record:
@@ -361,6 +386,16 @@ def copy_records(source: Store, target: Store) -> None:
             target.records.put(replace(record, version=version))
     for place in stored.keys() - wanted.keys():
         target.records.drop(*place)
+    for entry in ledger.read(source.records).entries:
+        ledger.append(target.records, entry, entry.at)
+    for record in source.records.list({DATABASE}, ledger.RECEIPTS):
+        with suppress(Conflict):  # it has it
+            target.records.put(record)
+
+
+def _is_copied(record: Record) -> bool:
+    """Whether a record is made the same as the source's: what tells of erasures only grows."""
+    return record.owner != DATABASE or record.kind not in ledger.KINDS
 
 
 def _batches(found: Iterator[Stored]) -> Iterator[list[Stored]]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from recollect.types.memory import Memory
 from recollect.types.owners import Layer
 
-_EXCERPT = 40
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
@@ -17,7 +15,8 @@ class Hit:
     they are in log-odds: the score is ``1 / (1 + exp(-sum))``; with ``relevance`` they are the factors of the score.
     ``passage`` is the character span of the best-matching part of a long content. ``overrides`` has the ids of
     memories of less specific layers that this one takes precedence over, ``duplicates`` those of near-identical
-    memories that were left out.
+    memories that were left out. ``stale`` tells, of a memory that points to a local file, whether that has changed
+    since or is gone.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -35,6 +34,7 @@ class Hit:
     passage: tuple[int, int] | None = None
     overrides: tuple[str, ...] = ()
     duplicates: tuple[str, ...] = ()
+    stale: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Results:
     known: float = 1.0
 
     def __repr__(self) -> str:
-        best = f": {self.hits[0].score:.2f} {_excerpt(self.hits[0].memory.content)}" if self.hits else ""
+        best = f": {self.hits[0].score:.2f}" if self.hits else ""
         return f"<Results {len(self.hits)} of {self.total}{best}>"
 
     def __iter__(self) -> Iterator[Hit]:
@@ -67,8 +67,3 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.hits)
-
-
-def _excerpt(content: str) -> str:
-    """The beginning of a content in one line; never the whole content, because values end up in logs."""
-    return " ".join(content[: min(_EXCERPT, len(content) // 2)].split()) + "…"

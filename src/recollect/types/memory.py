@@ -7,10 +7,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from recollect.types.grants import AccessPolicy
 from recollect.types.owners import Layer, Owner
+from recollect.types.representation import hiding
 
 DEFAULT_IMPORTANCE = 0.5
 """The importance of a memory unless given."""
+
+DEFAULT_TRUST = 0.8
+"""The trust of a memory that the application added without naming a source."""
 
 
 class MemoryType(StrEnum):
@@ -40,6 +45,9 @@ class State(StrEnum):
     ACTIVE = "active"
     ARCHIVED = "archived"
     FORGOTTEN = "forgotten"
+    SUPERSEDED = "superseded"
+    QUARANTINED = "quarantined"
+    MOVED = "moved"
 
 
 class SourceType(StrEnum):
@@ -54,6 +62,9 @@ class SourceType(StrEnum):
     KNOWLEDGE_SYNC = "knowledge_sync"
     MANUAL = "manual"
     IMPORT = "import"
+    WEB = "web"
+    EXTRACTED = "extracted"
+    UNKNOWN = "unknown"
 
 
 class PointerType(StrEnum):
@@ -80,6 +91,8 @@ class Source:
     type: SourceType
     reference: str | None = None
 
+    __repr__ = hiding("reference")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgePointer:
@@ -100,6 +113,30 @@ class KnowledgePointer:
     content_hash: str
     synced_at: datetime
 
+    __repr__ = hiding("source_id", "content_hash")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What a memory states: an object for a subject and a predicate, and from when until when it holds.
+
+    Without ``valid_from`` it holds from ``occurred_at`` of its memory on. A subject and a predicate have one object at
+    a time, unless the fact says that there are ``multiple``.
+
+    >>> Fact(subject="Ada", predicate="lives in", object="Rome").object
+    'Rome'
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    kind: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    multiple: bool = False
+
+    __repr__ = hiding("subject", "predicate", "object")
+
 
 @dataclass(frozen=True, slots=True)
 class Vector:
@@ -119,6 +156,8 @@ class Vector:
     data: bytes
     spans: tuple[tuple[int, int], ...] = ()
     pieces: bytes = b""
+
+    __repr__ = hiding("data", "spans", "pieces")
 
     @classmethod
     def of(cls, embedder: str, values: Iterable[float]) -> "Vector":
@@ -157,10 +196,16 @@ class Vector:
 class Memory:
     """A memory: one immutable version.
 
+    ``data`` is the JSON object that was given as content, if it was one; ``content`` is then its text.
     ``created_at`` is when it was recorded, ``occurred_at`` when it was said or happened. ``session`` is the
     conversation, ``author`` the speaker and ``role`` the speaker's role (``user``, ``assistant``): recall uses all
     three. ``forgotten_at`` is set as long as it is forgotten, ``vector`` only on request. ``access_count`` and
-    ``last_accessed_at`` are bookkeeping, not part of the history.
+    ``last_accessed_at`` are bookkeeping, not part of the history. ``supersedes`` names the memories that it replaced,
+    ``superseded_by`` the one that replaced it, ``derived_from`` those that it was made from. ``trust`` says how far its
+    source can be trusted; what is derived is trusted no more than its sources. ``sources`` are all that were named, if
+    the same was added more than once. What is ``sensitive`` is encrypted by a key of its owner. ``embedded`` and
+    ``merged`` are told by the answers of writes alone: whether the call made an embedding or was given one, and
+    whether the same was stored already.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -179,6 +224,7 @@ class Memory:
     importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] | None = None
     title: str | None = None
     description: str | None = None
     language: str | None = None
@@ -189,10 +235,18 @@ class Memory:
     confidence: float | None = None
     relevance: float | None = None
     decay_factor: float | None = None
+    sensitive: bool | None = None
     source: Source | None = None
+    sources: tuple[Source, ...] = ()
     pointer: KnowledgePointer | None = None
+    access_policy: AccessPolicy | None = None
     references: tuple[str, ...] = ()
     key: str | None = None
+    fact: Fact | None = None
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str | None = None
+    derived_from: tuple[str, ...] = ()
+    trust: float = DEFAULT_TRUST
     expires_at: datetime | None = None
     state: State = State.ACTIVE
     forgotten_at: datetime | None = None
@@ -200,6 +254,8 @@ class Memory:
     access_count: int = 0
     last_accessed_at: datetime | None = None
     vector: Vector | None = None
+    embedded: bool | None = field(default=None, compare=False)
+    merged: bool | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """Without the content, because values end up in logs."""
@@ -223,4 +279,6 @@ class Operation(StrEnum):
     FORGOTTEN = "forgotten"
     ARCHIVED = "archived"
     RESTORED = "restored"
+    QUARANTINED = "quarantined"
+    MOVED = "moved"
     ERASED = "erased"

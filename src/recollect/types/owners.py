@@ -41,6 +41,12 @@ class Owner:
         return hash(self.ids)
 
 
+DATABASE = Owner(Layer.COMPANY, ("",))
+"""Whose the records of the whole database are. No caller can name this owner, and no grant covers it: ids are not
+empty.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """The ids that a caller presents. They determine the owners it may read and write.

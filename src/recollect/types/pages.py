@@ -32,3 +32,20 @@ class Page:
 
     def __len__(self) -> int:
         return len(self.memories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """What a memory replaced, the oldest first, and what replaced it since, the newest last.
+
+    >>> import recollect
+    >>> with recollect.open("ram:") as memories:
+    ...     view = memories.view(user="ada")
+    ...     rome = view.add("Lives in Rome")
+    ...     berlin = view.add("Lives in Berlin", supersedes=[rome.id])
+    ...     [memory.content for memory in view.lineage(berlin.id).replaced]
+    ['Lives in Rome']
+    """
+
+    replaced: tuple[Memory, ...] = ()
+    replaced_by: tuple[Memory, ...] = ()

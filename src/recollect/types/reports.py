@@ -25,11 +25,11 @@ class TagUsage:
 class Stats:
     """Statistics of the memories in a view.
 
-    ``forgotten`` counts expired memories as well. ``bytes_used`` counts encoded content and metadata, and vectors; what
-    is archived counts for nothing. ``bytes_limit`` is ``None`` without a plan. ``bytes_counted`` is what counts towards
-    the limit: an agent, its user and the user's sessions count together, each wider layer by itself; of several, the
-    fullest. The embedding figures count the memories in view, since the opening of the database; questions do not
-    count.
+    ``forgotten`` counts expired memories as well. ``bytes_used`` counts encoded content and metadata of all versions,
+    and vectors; what is archived counts for nothing. ``bytes_limit`` is ``None`` without a plan. ``bytes_counted`` is
+    what counts towards the limit: an agent, its user and the user's sessions count together, each wider layer by
+    itself; of several, the fullest. The embedding figures count the memories in view, since the opening of the
+    database; questions do not count.
 
     >>> import recollect
     >>> with recollect.open("ram:") as memories:
@@ -43,6 +43,8 @@ class Stats:
     active: int = 0
     forgotten: int = 0
     archived: int = 0
+    superseded: int = 0
+    quarantined: int = 0
     bytes_used: int = 0
     bytes_limit: int | None = None
     bytes_counted: int | None = None
@@ -62,15 +64,22 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """The memories that a bulk forget removed, or would remove (``dry_run``).
+    """The memories that a bulk forget removed, or would remove (``dry_run``), and the ids for which there was nothing.
 
-    >>> Removal(ids=("a", "b"), permanent=False).count
-    2
+    >>> removal = Removal(ids=("a", "b"), permanent=False, failed=("c",))
+    >>> removal.count, removal.deleted, removal.failed
+    (2, 2, ('c',))
     """
 
     ids: tuple[str, ...]
     permanent: bool
     dry_run: bool = False
+    failed: tuple[str, ...] = ()
+
+    @property
+    def deleted(self) -> int:
+        """How many memories were forgotten or erased: none in a dry run."""
+        return 0 if self.dry_run else len(self.ids)
 
     @property
     def count(self) -> int:
@@ -220,6 +229,44 @@ class ConversionReport:
     memories: int
     owners: int
     checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """The result of an import: into which session, from which form of an export, and what became of its memories.
+
+    ``known`` ones were here already, ``erased`` ones were erased here and stay so, ``omitted`` ones had been moved out
+    of the session before it was exported. ``created`` says that the session is new.
+
+    >>> import recollect
+    >>> with recollect.open("ram:", embedder=None) as memories:
+    ...     sessions = memories.view(user="ada").sessions
+    ...     exported = sessions.create("monday").export()
+    ...     sessions.import_session(exported, "tuesday").created
+    True
+    """
+
+    session_id: str
+    form: str
+    created: bool
+    added: int
+    known: int
+    erased: int = 0
+    omitted: int = 0
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scrubbed:
+    """The answer of ``scrub``: where bytes of erased memories may remain, as sentences; nowhere if there are none.
+
+    >>> import recollect
+    >>> with recollect.open("memory.db") as memories:
+    ...     memories.scrub().remains
+    ()
+    """
+
+    remains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ class SessionConfig:
 class SessionStats:
     """Statistics of a session: its memories, and when it was created, used and closed.
 
-    ``by_type`` counts active memories; ``bytes_used`` includes forgotten ones, but not archived ones.
+    ``by_type`` counts active memories; ``bytes_used`` includes forgotten ones, but not archived ones. ``damaged`` are
+    stored lines that cannot be read and are skipped.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -56,6 +57,7 @@ class SessionStats:
     bytes_limit: int | None = None
     oldest: datetime | None = None
     newest: datetime | None = None
+    damaged: int = 0
 
     @property
     def percent_used(self) -> float:
@@ -81,7 +83,8 @@ class DroppedMemory:
 class CompactionReport:
     """The memories that a session compaction archived and erased, or would (``dry_run``), each in its order.
 
-    Only a purge erases; ``restore`` brings back what was archived.
+    Only a purge erases; ``restore`` brings back what was archived, ``memories.upkeep.undo(run_id)`` all of it. Of
+    ``condensed`` memories, verbose metadata was archived: it stands in the version before.
 
     >>> import recollect
     >>> with recollect.open("ram:", embedder=None) as memories:
@@ -96,10 +99,12 @@ class CompactionReport:
     session_id: str
     archived: tuple[DroppedMemory, ...] = ()
     erased: tuple[DroppedMemory, ...] = ()
+    condensed: tuple[DroppedMemory, ...] = ()
     bytes_before: int = 0
     bytes_after: int = 0
     bytes_limit: int | None = None
     dry_run: bool = False
+    run_id: str | None = None
 
     @property
     def count(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, NewType, TypeVar
 from recollect.types.memory import Operation, Vector
 from recollect.types.orders import Sort
 from recollect.types.owners import Owner
+from recollect.types.representation import shown
 
 Position = NewType("Position", str)
 """An opaque, resumable place in the journals of some owners, or in the feed of all owners."""
@@ -24,9 +25,13 @@ Facets = Mapping[str, Any]
 
 Required: ``state``, ``type``, ``importance``, ``created_at``, ``occurred_at``, and ``bytes``, the size of the memory
 without its vector. Optional: ``key``, ``tags`` (a list), ``expires_at``, ``author``, ``role``, ``session``, ``title``,
-``source_type``, ``has_pointer``, ``decay_factor``, ``tier``, ``trust``, ``superseded_by``, ``fields`` (custom fields),
-and ``text``: the content, unless the memory is sensitive. Stores preserve facets that they do not know.
+``source_type``, ``has_pointer``, ``access_policy``, ``decay_factor``, ``tier``, ``trust`` (0.8 where it is
+missing), ``derived_from`` (a list), ``superseded_by``, ``fields`` (custom fields), and ``text``: the content, unless
+the memory is sensitive. Stores preserve facets that they do not know.
 """
+
+ACCESS_POLICY = "access_policy"
+"""The facet that says who may read a memory; without it, the layer decides."""
 
 ALWAYS_THERE = frozenset({"state", "type", "importance", "created_at", "occurred_at", "bytes"})
 """The facets that every memory has."""
@@ -69,6 +74,9 @@ class Stored(NamedTuple):
     last_accessed_at: int | None = None
     vector: Vector | None = None
 
+    def __repr__(self) -> str:
+        return shown(self, "reason", "facets", "payload")
+
 
 class Write(NamedTuple):
     """One version to append.
@@ -104,6 +112,9 @@ class Write(NamedTuple):
     digest: bytes | None = None
     terms: bytes | None = None
     given: bool = False
+
+    def __repr__(self) -> str:
+        return shown(self, "reason", "facets", "payload", "digest", "terms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +202,9 @@ class Embedded(NamedTuple):
     version: int
     vector: Vector
     digest: bytes | None = None
+
+    def __repr__(self) -> str:
+        return shown(self, "digest")
 
 
 class Access(NamedTuple):

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 
-from recollect.types.memory import KnowledgePointer, MemoryType, Source, Vector
-from recollect.types.words import MemoryTypeName
+from recollect.types.grants import AccessPolicy
+from recollect.types.memory import Fact, KnowledgePointer, MemoryType, Source, Vector
+from recollect.types.words import AccessPolicyName, MemoryTypeName
 
 
 class NewFields(TypedDict, total=False):
@@ -28,9 +29,15 @@ class NewFields(TypedDict, total=False):
     confidence: float | None
     relevance: float | None
     decay_factor: float | None
+    sensitive: bool | None
     source: Source | None
     pointer: KnowledgePointer | None
+    access_policy: AccessPolicy | AccessPolicyName | None
     references: Iterable[str]
+    fact: Fact | None
+    supersedes: Iterable[str]
+    derived_from: Iterable[str]
+    trust: float | None
     occurred_at: datetime | None
     expires_at: datetime | None
     vector: Vector | Iterable[float] | None
@@ -47,7 +54,7 @@ class ChangedFields(TypedDict, total=False):
     'Drinks'
     """
 
-    content: str
+    content: str | Mapping[str, Any]
     type: MemoryType | MemoryTypeName
     importance: float
     tags: Iterable[str]
@@ -65,8 +72,12 @@ class ChangedFields(TypedDict, total=False):
     confidence: float | None
     relevance: float | None
     decay_factor: float | None
+    sensitive: bool | None
     source: Source | None
     pointer: KnowledgePointer | None
+    access_policy: AccessPolicy | AccessPolicyName | None
     references: Iterable[str]
+    derived_from: Iterable[str]
+    trust: float
     occurred_at: datetime
     expires_at: datetime | None

@@ -13,16 +13,28 @@ LayerName = Literal["agent", "user", "session", "project", "team", "org", "compa
 """The value of a :class:`recollect.Layer`."""
 MemoryTypeName = Literal["fact", "event", "insight", "preference", "correction", "conversation", "decision", "finding"]
 """The value of a :class:`recollect.MemoryType`."""
-SourceTypeName = Literal["conversation", "tool_result", "knowledge_sync", "manual", "import"]
+SourceTypeName = Literal[
+    "conversation", "tool_result", "knowledge_sync", "manual", "import", "web", "extracted", "unknown"
+]
 """The value of a :class:`recollect.types.SourceType`."""
+DuplicatesName = Literal["merge", "keep", "refuse"]
+"""The value of a :class:`recollect.types.Duplicates`."""
+PointerTypeName = Literal["adr", "policy", "pattern", "spec"]
+"""The value of a :class:`recollect.types.PointerType`."""
 SortName = Literal["newest", "oldest", "important", "recently_accessed", "most_accessed", "relevance"]
 """The value of a :class:`recollect.types.Sort`."""
 RankingName = Literal["best", "similarity", "precedence", "relevance"]
 """The value of a :class:`recollect.types.Ranking`."""
+AccessPolicyName = Literal["private", "restricted", "shared", "organization", "public"]
+"""The value of a :class:`recollect.types.AccessPolicy`."""
 DurabilityName = Literal["full", "relaxed"]
 """What an acknowledged write survives: a power loss (``full``), or the end of the process (``relaxed``)."""
-ExportFormatName = Literal["json", "jsonl"]
+EncryptName = Literal["sensitive", "all"]
+"""What is encrypted where there is a keyring."""
+ExportFormatName = Literal["json", "jsonl", "entries"]
 """The format of an exported session."""
+UpkeepJobName = Literal["retention", "consolidation", "session_end", "compaction"]
+"""The value of a :class:`recollect.types.UpkeepJob`."""
 
 Layers = Iterable[Layer | LayerName] | Layer | LayerName
 """One or several layers, as members or values."""

@@ -351,7 +351,8 @@ class _SummaryPlan:
         )
 
     def _item(self, content: str) -> ContextItem:
-        """The summary as an item, with the highest priority and the latest time of the items it covers.
+        """The summary as an item, with the highest priority and the latest time of the items it covers; sensitive if
+        one of them is marked so.
 
         Its role is ``user``: as ``system`` it would give every quoted sentence the authority of the system prompt.
         """
@@ -364,4 +365,5 @@ class _SummaryPlan:
             tokens=self.meter(content),
             created_at=max(item.created_at for item in self.replaced),
             priority=max(item.priority for item in self.replaced),
+            sensitive=True if any(item.sensitive for item in self.replaced) else None,
         )

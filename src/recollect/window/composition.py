@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from recollect.types.representation import hiding
 from recollect.window.items import Role
 
 
@@ -20,7 +21,7 @@ class Part(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why something was left out: over budget, a duplicate, or too low a priority.
+    """Why something was left out: over budget, a duplicate, too low a priority, or too little trusted.
 
     >>> Reason("budget") is Reason.BUDGET
     True
@@ -29,6 +30,7 @@ class Reason(StrEnum):
     BUDGET = "budget"
     DUPLICATE = "duplicate"
     PRIORITY = "priority"
+    TRUST = "trust"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class Composition:
     text: str
     pairs: tuple[tuple[str, str], ...]
     receipt: Receipt
+
+    __repr__ = hiding("text", "pairs")
 
     def messages(self, *, system: bool = True) -> list[dict[str, str]]:
         """The prompt as a new list of messages in the form that LLM clients take.

@@ -9,6 +9,7 @@ from typing import Any
 from recollect import validation
 from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound
 from recollect.instrument import anamed, named
+from recollect.snapshot_cipher import NO_CIPHER, SnapshotCipher
 from recollect.text.recall_markers import own_words
 from recollect.text.tokens import Meter, TokenCounter, by_characters
 from recollect.window import compaction, offload, prompt_assembly, snapshot
@@ -32,9 +33,9 @@ class ContextWindow:
 
     Nothing is removed automatically: an item that does not fit raises ``LimitReached``, and ``compact`` frees tokens.
     The counter and the summariser run outside the lock. With a ``clock``, times are optional; with ``recall`` (a
-    function from a query to memories), ``compose`` takes a query. ``compact`` passes removed items to ``keep`` first,
-    which stores them; if it raises, nothing is removed. ``permit`` raises for strategies that are not allowed;
-    ``tell`` is called after each composition and compaction.
+    function from a query and the least trust to memories), ``compose`` takes a query. ``compact`` passes removed items
+    to ``keep`` first, which stores them; if it raises, nothing is removed. ``permit`` raises for strategies that are
+    not allowed; ``tell`` is called after each composition and compaction.
 
     >>> from datetime import UTC
     >>> window = ContextWindow(20)
@@ -49,10 +50,11 @@ class ContextWindow:
         *,
         counter: TokenCounter = by_characters,
         clock: Callable[[], datetime] | None = None,
-        recall: Callable[[str], Iterable[RecalledMemory]] | None = None,
+        recall: Callable[[str, float], Iterable[RecalledMemory]] | None = None,
         keep: Keep | None = None,
         tell: Callable[[Composition | Compaction], None] | None = None,
         permit: Callable[[Strategy], None] | None = None,
+        cipher: SnapshotCipher = NO_CIPHER,
     ) -> None:
         self._max_tokens = validation.integer("max_tokens", max_tokens, 1, TOKENS_MAX)
         Meter(counter)  # raises if it is not callable
@@ -62,6 +64,7 @@ class ContextWindow:
         self._keep = keep
         self._tell = tell
         self._permit = permit
+        self._cipher = cipher
         self._lock = threading.Lock()
         self._items: dict[str, ContextItem] = {}
         self._used = 0
@@ -102,8 +105,10 @@ class ContextWindow:
         priority: float = DEFAULT_PRIORITY,
         pinned: bool = False,
         source: str | None = None,
+        sensitive: bool | None = None,
     ) -> ContextItem:
-        """Append an item. Without an ``id`` it gets the next number.
+        """Append an item. Without an ``id`` it gets the next number. What is ``sensitive`` is encrypted in snapshots,
+        and as a memory once it leaves the window; without a key it is refused.
 
         Recalled memories within the content are stripped: ``compose`` adds them when needed. Raises ``LimitReached``
         if the item does not fit, ``Conflict`` if the id exists.
@@ -117,8 +122,11 @@ class ContextWindow:
             priority=priority,
             pinned=pinned,
             source=source,
+            sensitive=sensitive,
         )
         item = checked_item(draft)
+        if item.sensitive:
+            self._cipher.check()
         item = replace(item, tokens=Meter(self._counter)(item.content))
         with self._lock:
             if id is None:
@@ -221,6 +229,7 @@ class ContextWindow:
         budget_tokens: int | None = None,
         recalled_share: float = prompt_assembly.RECALLED_SHARE,
         min_priority: float = 0.0,
+        min_trust: float = 0.0,
         message_tokens: int = prompt_assembly.MESSAGE_TOKENS,
         recalled_role: Role | RoleName = Role.USER,
     ) -> Composition:
@@ -233,10 +242,11 @@ class ContextWindow:
             budget_tokens=self._max_tokens if budget_tokens is None else budget_tokens,
             now=moment,
             recent=items,
-            recalled=[*recalled, *self._recalled(query)],
+            recalled=[*recalled, *self._recalled(query, min_trust)],
             counter=Meter(self._counter, known={item.content: item.tokens for item in items}),
             recalled_share=recalled_share,
             min_priority=min_priority,
+            min_trust=min_trust,
             message_tokens=message_tokens,
             recalled_role=recalled_role,
         )
@@ -244,7 +254,7 @@ class ContextWindow:
             self._tell(composed)
         return composed
 
-    def _recalled(self, query: str | None) -> Iterable[RecalledMemory]:
+    def _recalled(self, query: str | None, min_trust: float) -> Iterable[RecalledMemory]:
         if query is None:
             return ()
         if self._recall is None:
@@ -253,27 +263,29 @@ class ContextWindow:
                 details={"field": "query"},
                 hint="pass recalled=, or use the context of memories.agent(...)",
             )
-        return self._recall(query)
+        return self._recall(query, validation.unit("min_trust", min_trust))
 
     def snapshot(self) -> WindowSnapshot:
-        """The current items, as a value."""
+        """The current items, as a value. What is sensitive is encrypted in it."""
         with self._lock:
-            return WindowSnapshot(
+            taken = WindowSnapshot(
                 max_tokens=self._max_tokens, items=tuple(self._items.values()), numbered=self._numbered
             )
+        return snapshot.encrypted(taken, self._cipher)
 
     @named
     def restore(self, state: WindowSnapshot | Mapping[str, Any]) -> None:
         """Replace all items by those of a snapshot.
 
         The window keeps its own limit and recounts the tokens, since its counter may differ. If the snapshot is
-        invalid or does not fit, an error is raised and nothing is changed.
+        invalid, does not fit or cannot be decrypted, an error is raised and nothing is changed.
         """
         self._hold(self._recounted(state))
 
     def _recounted(self, state: WindowSnapshot | Mapping[str, Any]) -> WindowSnapshot:
         """The snapshot, validated and recounted by this window's counter and limit; changes nothing."""
-        wanted = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
+        found = WindowSnapshot.of_plain(state) if isinstance(state, Mapping) else snapshot.checked(state)
+        wanted = snapshot.checked(snapshot.opened(found, self._cipher))
         meter = Meter(self._counter)
         items = tuple(replace(item, tokens=meter(item.content)) for item in wanted.items)
         needed = sum(item.tokens for item in items)
@@ -294,7 +306,7 @@ class ContextWindow:
             return item
 
     def _found(self, id: str) -> ContextItem:
-        item = self._items.get(validation.text_id(id))
+        item = self._items.get(validation.text_id(id, hint="pass item.id; see window.items"))
         if item is None:
             raise NotFound(f"the window has no item {id[:40]!r}", details={"id": id[:40]}, hint="see window.items")
         return item

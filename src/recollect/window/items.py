@@ -9,7 +9,8 @@ from typing import Any, Literal
 from recollect import validation
 from recollect.errors import InvalidInput
 from recollect.types import Hit, Layer
-from recollect.types.memory import DEFAULT_IMPORTANCE
+from recollect.types.memory import DEFAULT_IMPORTANCE, DEFAULT_TRUST
+from recollect.types.representation import hiding
 
 DEFAULT_PRIORITY = DEFAULT_IMPORTANCE
 TOKENS_MAX = 2**53
@@ -39,7 +40,8 @@ class ContextItem:
 
     ``tokens`` is counted once, when the item is created. ``priority`` is from 0 to 1. ``source`` is the id of the
     memory with the same content, if any: that memory is not recalled as well, and not stored again when the item is
-    dropped. ``summary_of`` of a summary has the ids of the memories that hold the summarised originals.
+    dropped. ``summary_of`` of a summary has the ids of the memories that hold the summarised originals. What is
+    ``sensitive`` is encrypted in snapshots, and as a memory; unless a caller says so or not, its text decides.
 
     >>> from datetime import UTC
     >>> ContextItem(
@@ -57,6 +59,9 @@ class ContextItem:
     pinned: bool = False
     source: str | None = None
     summary_of: tuple[str, ...] = ()
+    sensitive: bool | None = None
+
+    __repr__ = hiding("content")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,9 @@ class RecalledMemory:
     layer: Layer
     author: str | None = None
     score: float = 0.0
+    trust: float = DEFAULT_TRUST
+
+    __repr__ = hiding("content", "author")
 
     @classmethod
     def of(cls, hit: Hit) -> "RecalledMemory":
@@ -96,6 +104,7 @@ class RecalledMemory:
             layer=memory.layer,
             author=memory.author,
             score=hit.score,
+            trust=memory.trust,
         )
 
 
@@ -116,6 +125,8 @@ def checked_item(value: object, field: str = "item") -> ContextItem:
     priority = validation.unit(f"{field}.priority", value.priority)
     validation.flag(f"{field}.pinned", value.pinned)
     validation.optional_line(f"{field}.source", value.source, validation.ID_CHARACTERS)
+    if value.sensitive is not None:
+        validation.flag(f"{field}.sensitive", value.sensitive)
     sources: object = value.summary_of
     if not isinstance(sources, tuple) or not all(isinstance(id, str) for id in sources):
         raise _wrong_kind(f"{field}.summary_of", tuple, sources, "pass the ids of memories")
@@ -130,7 +141,7 @@ def checked_items(field: str, values: object) -> list[ContextItem]:
     >>> checked_items("recent", [])
     []
     """
-    return [checked_item(value, field) for value in validation.several(field, values)]
+    return [checked_item(value, field) for value in validation.batch(field, values)]
 
 
 def checked_memories(values: object) -> list[RecalledMemory]:
@@ -142,7 +153,7 @@ def checked_memories(values: object) -> list[RecalledMemory]:
     >>> checked_memories([])
     []
     """
-    return [_checked_memory(value) for value in validation.several("recalled", values)]
+    return [_checked_memory(value) for value in validation.batch("recalled", values)]
 
 
 def _checked_memory(value: object) -> RecalledMemory:
@@ -157,6 +168,7 @@ def _checked_memory(value: object) -> RecalledMemory:
     occurred_at = validation.moment("recalled.occurred_at", value.occurred_at)
     layer = validation.choice("recalled.layer", Layer, value.layer)
     score = _finite("recalled.score", value.score)
+    validation.unit("recalled.trust", value.trust)
     if occurred_at is value.occurred_at and layer is value.layer and score is value.score:
         return value
     return replace(value, occurred_at=occurred_at, layer=layer, score=score)

@@ -41,6 +41,7 @@ def compose(
     counter: TokenCounter = by_characters,
     recalled_share: float = RECALLED_SHARE,
     min_priority: float = 0.0,
+    min_trust: float = 0.0,
     message_tokens: int = MESSAGE_TOKENS,
     recalled_role: Role | RoleName = Role.USER,
 ) -> Composition:
@@ -50,7 +51,7 @@ def compose(
     ``InvalidInput`` is raised. Then come the recalled memories in one block, best first, and last the recent turns.
     Turns are taken newest first, up to the first that does not fit, so that the conversation has no gaps. Tokens that
     one part leaves of its share are available to the other. Turns below ``min_priority`` are left out, and so are
-    memories that duplicate an item: the same text, or the item's ``source``.
+    memories below ``min_trust`` and those that duplicate an item: the same text, or the item's ``source``.
 
     The budget holds for both forms, text and messages, with ``message_tokens`` per message for the client's format.
 
@@ -78,6 +79,7 @@ def compose(
     budget = validation.integer("budget_tokens", budget_tokens, 1, TOKENS_MAX)
     share = validation.unit("recalled_share", recalled_share)
     least = validation.unit("min_priority", min_priority)
+    trusted = validation.unit("min_trust", min_trust)
     layout = Layout(
         Meter(counter),
         validation.moment("now", now),
@@ -86,7 +88,7 @@ def compose(
     )
     out: list[LeftOut] = []
     held, turns = _items(checked_items("pinned", pinned), checked_items("recent", recent), least, out)
-    memories = _memories(checked_memories(recalled), out)
+    memories = _memories(checked_memories(recalled), trusted, out)
     draft = Draft(layout, held, [], [])
     _check_pinned(draft, budget)
     _fill(draft, turns, memories, budget, share)
@@ -123,11 +125,13 @@ def _take(item: ContextItem, part: Part, seen: set[str], taken: list[ContextItem
         taken.append(item)
 
 
-def _memories(given: list[RecalledMemory], out: list[LeftOut]) -> list[RecalledMemory]:
-    """The memories without duplicates, best first; the sort is stable."""
+def _memories(given: list[RecalledMemory], trusted: float, out: list[LeftOut]) -> list[RecalledMemory]:
+    """The memories without duplicates and those that are trusted too little, best first; the sort is stable."""
     once: dict[str, RecalledMemory] = {}
     for memory in sorted(given, key=lambda one: -one.score):
-        if memory.id in once:
+        if memory.trust < trusted:
+            out.append(LeftOut(memory.id, Part.RECALLED, Reason.TRUST))
+        elif memory.id in once:
             out.append(LeftOut(memory.id, Part.RECALLED, Reason.DUPLICATE))
         else:
             once[memory.id] = memory

@@ -27,7 +27,7 @@ class Sentence:
     @cached_property
     def terms(self) -> frozenset[int]:
         """Its terms without stop words."""
-        return frozenset(words.term(word) for word in words.words(self.text) if not words.is_stop(word))
+        return frozenset(words.term(word) for word in words.tokens(self.text) if not words.is_stop(word))
 
     @property
     def line(self) -> str:

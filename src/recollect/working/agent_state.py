@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect import codec, ids, instrument
-from recollect.events import EventBus
-from recollect.working.entry import Limits
+from recollect.events import EventBus, WorkingMemoryRemoved, WorkingMemorySet
+from recollect.snapshot_cipher import SnapshotCipher
+from recollect.working.entry import Limits, Slot
 from recollect.working.single_flight import SingleFlight
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ class AgentState:
         bus: EventBus | None,
         limits: Limits,
         entropy: Callable[[int], bytes],
+        cipher: SnapshotCipher,
     ) -> None:
         self.id = agent_id
         self.user_id = user_id
         self.clock = clock
         self.limits = limits
+        self.cipher = cipher
         self.lock = threading.RLock()
         self.single_flight = SingleFlight()
         self.scopes: dict[str, Level] = {}  # without the root level: no reference cycle keeps it alive
@@ -62,3 +65,33 @@ class AgentState:
         """Time the operations of a level, if any watcher is registered."""
         if self.bus.watchers:
             instrument.watch_over(level, self.bus, self.id)
+
+    def emit_set(self, level: "Level", key: str, slot: Slot, is_update: bool, now: datetime) -> None:
+        """Tell that a key was set. Never called with the lock held."""
+        if self.bus.wants(WorkingMemorySet):
+            self.bus.emit(
+                WorkingMemorySet(
+                    at=now,
+                    agent_id=self.id,
+                    user_id=self.user_id,
+                    key=key,
+                    type_name=slot.type_name,
+                    is_update=is_update,
+                    scope_id=level._id,
+                    scope_name=level._name,
+                )
+            )
+
+    def emit_removed(self, level: "Level", key: str, now: datetime) -> None:
+        """Tell that a key was removed. Never called with the lock held."""
+        if self.bus.wants(WorkingMemoryRemoved):
+            self.bus.emit(
+                WorkingMemoryRemoved(
+                    at=now,
+                    agent_id=self.id,
+                    user_id=self.user_id,
+                    key=key,
+                    scope_id=level._id,
+                    scope_name=level._name,
+                )
+            )

@@ -11,6 +11,7 @@ from recollect import codec, ids, logs, validation
 from recollect.errors import ContentTooLong, InvalidInput
 from recollect.types import MemoryType
 from recollect.types.memory import DEFAULT_IMPORTANCE
+from recollect.types.representation import hiding
 
 NO_METADATA = b""
 _PLACE = re.compile(r"`(\$[\w.\[\]]*)`$")
@@ -44,7 +45,8 @@ DEFAULT_LIMITS = Limits()
 class Entry:
     """An immutable copy of an entry: ``content`` is JSON, ``type_name`` the Python type of the original value.
 
-    ``timestamp`` is when the key was last set. ``id`` and ``access_count`` survive when the key is set again.
+    ``timestamp`` is when the key was last set. ``id``, ``access_count`` and ``sensitive`` survive when the key is set
+    again. What is ``sensitive`` is encrypted in snapshots; unless a caller says so or not, its text decides there.
 
     >>> from datetime import UTC
     >>> entry = Entry(key="step", id="1", content="3", type_name="int", timestamp=datetime(2026, 1, 7, tzinfo=UTC))
@@ -64,6 +66,9 @@ class Entry:
     access_count: int = 0
     last_accessed_at: datetime | None = None
     expires_at: datetime | None = None
+    sensitive: bool | None = None
+
+    __repr__ = hiding("content", "tags", "metadata")
 
     @property
     def value(self) -> Any:
@@ -78,6 +83,13 @@ class Attributes(NamedTuple):
     importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     metadata: bytes = NO_METADATA
+    sensitive: bool | None = None
+
+    def after(self, before: "Attributes") -> "Attributes":
+        """These attributes where there were others before: a mark stays until a caller takes it away."""
+        if self.sensitive is not None or before.sensitive is None:
+            return self
+        return self._replace(sensitive=before.sensitive)
 
 
 DEFAULT_ATTRIBUTES = Attributes()
@@ -152,6 +164,7 @@ class Slot:
             access_count=key_state.access_count,
             last_accessed_at=key_state.last_accessed_at,
             expires_at=self.expires_at,
+            sensitive=attributes.sensitive,
         )
 
 

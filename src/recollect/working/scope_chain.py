@@ -8,7 +8,6 @@ from typing import Any, TypeVar, overload
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached, RecollectError, ScopeDisposed
-from recollect.events import WorkingMemoryRemoved, WorkingMemorySet
 from recollect.instrument import anamed, named
 from recollect.types import MemoryType, MemoryTypeName
 from recollect.types.memory import DEFAULT_IMPORTANCE
@@ -80,8 +79,10 @@ class Level:
         metadata: Mapping[str, Any] | None = None,
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
+        sensitive: bool | None = None,
     ) -> None:
-        """Set a key on this level, replacing its value and attributes; the id and the access count stay.
+        """Set a key on this level, replacing its value and attributes; the id and the access count stay, and so does
+        the mark ``sensitive`` unless it is given. What is sensitive is encrypted in snapshots.
 
         The value is stored as JSON: later changes to the object do not affect the entry. Raises ``ContentTooLong`` or
         ``LimitReached`` beyond the limits, ``InvalidInput`` for a value that is not JSON.
@@ -93,7 +94,13 @@ class Level:
             limit = agent.limits.entry_bytes
             content = encode(key, value, limit)
             ends = None if expires_at is None and ttl is None else expiry(now, expires_at, ttl)
-            if type is None and metadata is None and tags == () and importance is DEFAULT_IMPORTANCE:
+            if (
+                type is None
+                and metadata is None
+                and sensitive is None
+                and tags == ()
+                and importance is DEFAULT_IMPORTANCE
+            ):
                 attributes = DEFAULT_ATTRIBUTES
             else:
                 attributes = Attributes(
@@ -101,6 +108,7 @@ class Level:
                     validation.unit("importance", importance),
                     validation.tags(tags),
                     NO_METADATA if metadata is None else encode_metadata(metadata),
+                    self._marked(sensitive, metadata),
                 )
             slot = checked_size(key, Slot(content, type_name(value), now, ends, attributes), limit)
             with self._lock:
@@ -111,7 +119,7 @@ class Level:
             error.operation = error.operation or "set"
             raise
         if agent.bus.handlers:
-            self._emit_set(key, slot, is_update, now)
+            agent.emit_set(self, key, slot, is_update, now)
 
     @named
     def remove(self, key: str) -> bool:
@@ -123,7 +131,7 @@ class Level:
             if found:
                 self._drop(key)
         if found:
-            self._emit_removed(key, now)
+            self._agent.emit_removed(self, key, now)
         return found
 
     @overload
@@ -135,6 +143,7 @@ class Level:
         type: type[T],
         expires_at: datetime | None = ...,
         ttl: timedelta | None = ...,
+        sensitive: bool | None = ...,
     ) -> T: ...
     @overload
     def get_or_set(
@@ -145,6 +154,7 @@ class Level:
         type: Any = ...,
         expires_at: datetime | None = ...,
         ttl: timedelta | None = ...,
+        sensitive: bool | None = ...,
     ) -> Any: ...
     @named
     def get_or_set(
@@ -155,6 +165,7 @@ class Level:
         type: Any = None,
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
+        sensitive: bool | None = None,
     ) -> Any:
         """The visible value of a key, or the factory's result, stored on this level.
 
@@ -163,13 +174,14 @@ class Level:
         set while the factory runs, that value wins and is returned.
         """
         key = self._checked_call(key, factory, expires_at, ttl)
+        attributes = DEFAULT_ATTRIBUTES if sensitive is None else Attributes(sensitive=self._marked(sensitive))
         while True:
             found = self._look(key, ThreadWaiter)
             if isinstance(found, Slot):
                 return decode(key, found.content, type)
             if isinstance(found, Call):
                 with self._running(key, found):
-                    result, new = self._store_result(key, factory(), type, expires_at, ttl)
+                    result, new = self._store_result(key, factory(), type, attributes, expires_at=expires_at, ttl=ttl)
                 return self._announced(key, result, new)
             try:
                 found.wait()
@@ -185,6 +197,7 @@ class Level:
         type: type[T],
         expires_at: datetime | None = ...,
         ttl: timedelta | None = ...,
+        sensitive: bool | None = ...,
     ) -> T: ...
     @overload
     async def aget_or_set(
@@ -195,6 +208,7 @@ class Level:
         type: Any = ...,
         expires_at: datetime | None = ...,
         ttl: timedelta | None = ...,
+        sensitive: bool | None = ...,
     ) -> Any: ...
     @anamed
     async def aget_or_set(
@@ -205,6 +219,7 @@ class Level:
         type: Any = None,
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
+        sensitive: bool | None = None,
     ) -> Any:
         """``get_or_set`` for tasks: an awaitable result of the factory is awaited; the event loop is never blocked.
 
@@ -212,6 +227,7 @@ class Level:
         cancelled, one of the waiting tasks runs its own.
         """
         key = self._checked_call(key, factory, expires_at, ttl)
+        attributes = DEFAULT_ATTRIBUTES if sensitive is None else Attributes(sensitive=self._marked(sensitive))
         while True:
             found = self._look(key, TaskWaiter)
             if isinstance(found, Slot):
@@ -220,7 +236,7 @@ class Level:
                 with self._running(key, found):
                     made = factory()
                     value = await made if isawaitable(made) else made
-                    result, new = self._store_result(key, value, type, expires_at, ttl)
+                    result, new = self._store_result(key, value, type, attributes, expires_at=expires_at, ttl=ttl)
                 return self._announced(key, result, new)
             try:
                 await found.finished
@@ -234,6 +250,15 @@ class Level:
             raise InvalidInput("factory must be callable", details={"field": "factory"}, hint="pass a function")
         expiry(self._clock(), expires_at, ttl)
         return wanted
+
+    def _marked(self, sensitive: bool | None, metadata: Mapping[str, Any] | None = None) -> bool | None:
+        """Whether a value is marked, by the argument or by its metadata; refused if it could not be encrypted."""
+        if sensitive is None:
+            own = None if metadata is None else metadata.get("sensitive")
+            sensitive = own if isinstance(own, bool) else None
+        if sensitive is not None and validation.flag("sensitive", sensitive):
+            self._agent.cipher.check()
+        return sensitive
 
     def _look(self, key: str, waiting: Callable[[], W]) -> Slot | Call | W:
         """The visible slot, or a call for the caller to run, or a waiter on the call in progress."""
@@ -258,12 +283,12 @@ class Level:
             self._agent.single_flight.withdraw(waiter)
 
     def _store_result(
-        self, key: str, value: object, kind: Any, expires_at: object, ttl: object
+        self, key: str, value: object, kind: Any, attributes: Attributes, *, expires_at: object, ttl: object
     ) -> tuple[Any, Slot | None]:
         """Store a factory's result unless the key was set meanwhile: the value to return, and the slot if stored."""
         now, limit = self._clock(), self._agent.limits.entry_bytes
-        slot = Slot(encode(key, value, limit), type_name(value), now, expiry(now, expires_at, ttl, checked=True))
-        checked_size(key, slot, limit)
+        ends = expiry(now, expires_at, ttl, checked=True)
+        slot = checked_size(key, Slot(encode(key, value, limit), type_name(value), now, ends, attributes), limit)
         result = decode(key, slot.content, kind)  # before storing: a value that does not fit the type is refused
         with self._lock:
             self._check()
@@ -275,7 +300,7 @@ class Level:
     def _announced(self, key: str, result: Any, new: Slot | None) -> Any:
         """The result, after emitting ``WorkingMemorySet`` if it was stored."""
         if new is not None:
-            self._emit_set(key, new, is_update=False, now=new.timestamp)
+            self._agent.emit_set(self, key, new, is_update=False, now=new.timestamp)
         return result
 
     # --- reading
@@ -344,7 +369,7 @@ class Level:
         """All visible keys."""
         return tuple(self._visible())
 
-    # --- for the package: called with the lock held, except _emit_*
+    # --- for the package: called with the lock held
 
     def _check(self) -> None:
         """Raise ``ScopeDisposed`` after disposal."""
@@ -431,6 +456,8 @@ class Level:
             agent.entries += 1
         else:
             slot.key_state = previous.key_state
+            if slot.attributes is not previous.attributes:  # most have none
+                slot.attributes = slot.attributes.after(previous.attributes)
         self._slots[key] = slot
         if slot.expires_at is not None:
             self._may_expire = True
@@ -469,31 +496,3 @@ class Level:
             for level in chain:
                 level._sweep(now)
             return {key: slot for level in reversed(chain) for key, slot in level._slots.items()}
-
-    def _emit_set(self, key: str, slot: Slot, is_update: bool, now: datetime) -> None:
-        if self._agent.bus.wants(WorkingMemorySet):
-            self._agent.bus.emit(
-                WorkingMemorySet(
-                    at=now,
-                    agent_id=self._agent.id,
-                    user_id=self._agent.user_id,
-                    key=key,
-                    type_name=slot.type_name,
-                    is_update=is_update,
-                    scope_id=self._id,
-                    scope_name=self._name,
-                )
-            )
-
-    def _emit_removed(self, key: str, now: datetime) -> None:
-        if self._agent.bus.wants(WorkingMemoryRemoved):
-            self._agent.bus.emit(
-                WorkingMemoryRemoved(
-                    at=now,
-                    agent_id=self._agent.id,
-                    user_id=self._agent.user_id,
-                    key=key,
-                    scope_id=self._id,
-                    scope_name=self._name,
-                )
-            )

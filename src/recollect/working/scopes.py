@@ -124,8 +124,8 @@ class WorkingScope(Searchable):
                         parent._take_over(key, slot)
                         moved.append((key, slot, is_update))
         for key, slot, is_update in moved:
-            self._emit_removed(key, now)
-            parent._emit_set(key, slot, is_update, now)
+            self._agent.emit_removed(self, key, now)
+            self._agent.emit_set(parent, key, slot, is_update, now)
         return len(moved)
 
     def dispose(self) -> int:

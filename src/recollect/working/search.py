@@ -102,7 +102,7 @@ class Searchable(Level):
                 for term in set(words.terms(_text(key, slot))):
                     entries_of.setdefault(term, []).append(at)
             kept = self._postings = (slots, entries_of)
-        asked = {words.term(word) for word in words.words(query[:TEXT_CHARACTERS]) if not words.is_stop(word)}
+        asked = {words.term(word) for word in words.tokens(query[:TEXT_CHARACTERS]) if not words.is_stop(word)}
         counts = Counter(at for term in asked for at in kept[1].get(term, ()))
         return [(at, count / len(asked)) for at, count in counts.items()]
 

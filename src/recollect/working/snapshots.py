@@ -1,11 +1,13 @@
 """Snapshots of working memory: values with a JSON form, and their validation."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from recollect import codec, validation
 from recollect.errors import InvalidInput, LimitReached
+from recollect.snapshot_cipher import MARK, SnapshotCipher
 from recollect.types import MemoryType
 from recollect.working.entry import (
     Attributes,
@@ -21,7 +23,10 @@ from recollect.working.entry import (
 )
 
 FORMAT_VERSION = 1
-"""Incremented when older releases cannot read the new form."""
+"""The version of a snapshot in which nothing is encrypted, so that every release reads it."""
+
+ENCRYPTED_VERSION = 2
+"""The version of one with something encrypted. A release reads its own version and all earlier ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,20 +81,93 @@ def _wrong(what: str, hint: str) -> InvalidInput:
 
 Slots = dict[str, Slot]
 
+_CONCEALED = ("key", "content", "type_name", "tags", "metadata")
 
-def checked(snapshot: object, subject: tuple[str, str], limits: Limits, now: datetime) -> dict[str | None, Slots]:
-    """The slots of each level by scope id, ``None`` for the root level, without expired entries. The ``subject`` is the
-    agent and the user to which the snapshot must belong.
 
-    Raises ``InvalidInput`` for a malformed snapshot and ``LimitReached`` for one above the limits.
+def encrypted(snapshot: WorkingSnapshot, cipher: SnapshotCipher) -> WorkingSnapshot:
+    """The snapshot with what is sensitive encrypted: of such an entry, the key, value, tags and metadata. Its id stands
+    for its key. If everything is encrypted, the names of scopes are too.
+    """
+    cipher = cipher.batch()
+    entries = _encrypted(snapshot.entries, "", cipher)
+    scopes = tuple(
+        replace(
+            scope,
+            name=cipher.encrypt({"name": scope.name}, "scope", scope.id) if cipher.everything else scope.name,
+            entries=_encrypted(scope.entries, scope.id, cipher),
+        )
+        for scope in snapshot.scopes
+    )
+    if (entries, scopes) == (snapshot.entries, snapshot.scopes):
+        return snapshot
+    return replace(snapshot, entries=entries, scopes=scopes, version=ENCRYPTED_VERSION)
+
+
+def _encrypted(entries: Iterable[Entry], scope_id: str, cipher: SnapshotCipher) -> tuple[Entry, ...]:
+    return tuple(
+        _concealed(entry, scope_id, cipher) if cipher.covers(entry.sensitive, partial(_texts, entry)) else entry
+        for entry in entries
+    )
+
+
+def _concealed(entry: Entry, scope_id: str, cipher: SnapshotCipher) -> Entry:
+    told = {name: getattr(entry, name) for name in _CONCEALED}
+    content = cipher.encrypt(told, "entry", scope_id, entry.id)
+    return replace(entry, key=entry.id, content=content, type_name="", tags=(), metadata={})
+
+
+def _texts(entry: Entry) -> object:
+    """What a person could read of an entry."""
+    return [{entry.key: entry.value}, entry.tags, entry.metadata]
+
+
+def opened(snapshot: object, subject: tuple[str, str], cipher: SnapshotCipher) -> WorkingSnapshot:
+    """The snapshot as it was before anything was encrypted. The ``subject`` is the agent and the user to which it must
+    belong; another one, or no snapshot, raises ``InvalidInput``.
     """
     if not isinstance(snapshot, WorkingSnapshot):
         raise _wrong(f"must be a WorkingSnapshot, not {type(snapshot).__name__}", "read it with from_json")
-    if snapshot.version != FORMAT_VERSION:
-        raise _wrong(f"has version {snapshot.version}, this release reads {FORMAT_VERSION}", "upgrade")
+    if snapshot.version not in (FORMAT_VERSION, ENCRYPTED_VERSION):
+        raise _wrong(f"has version {snapshot.version}, this release reads up to {ENCRYPTED_VERSION}", "upgrade")
     if (snapshot.agent_id, snapshot.user_id or subject[1]) != subject:
         hint = "restore it into the working memory of the same agent and user"
         raise _wrong("belongs to another agent or to another user", hint)
+    if snapshot.version == FORMAT_VERSION:
+        return snapshot
+    cipher = cipher.batch()
+    return replace(
+        snapshot,
+        entries=_opened(snapshot.entries, "", cipher),
+        scopes=tuple(
+            replace(
+                scope,
+                name=cipher.decrypt(scope.name, "scope", scope.id)["name"] if _is_encrypted(scope.name) else scope.name,
+                entries=_opened(scope.entries, scope.id, cipher),
+            )
+            for scope in snapshot.scopes
+        ),
+        version=FORMAT_VERSION,
+    )
+
+
+def _opened(entries: Iterable[Entry], scope_id: str, cipher: SnapshotCipher) -> tuple[Entry, ...]:
+    return tuple(_revealed(entry, scope_id, cipher) if _is_encrypted(entry.content) else entry for entry in entries)
+
+
+def _revealed(entry: Entry, scope_id: str, cipher: SnapshotCipher) -> Entry:
+    told = cipher.decrypt(entry.content, "entry", scope_id, entry.id)
+    return replace(entry, **{**told, "tags": tuple(told["tags"])})
+
+
+def _is_encrypted(text: object) -> bool:
+    return isinstance(text, str) and text.startswith(MARK)
+
+
+def checked(snapshot: WorkingSnapshot, limits: Limits, now: datetime) -> dict[str | None, Slots]:
+    """The slots of each level by scope id, ``None`` for the root level, without expired entries.
+
+    Raises ``InvalidInput`` for a malformed snapshot and ``LimitReached`` for one above the limits.
+    """
     levels: dict[str | None, Slots] = {None: _slots(snapshot.entries, limits, now)}
     for scope in snapshot.scopes:
         validation.line("snapshot.scopes.id", scope.id)
@@ -141,6 +219,7 @@ def _slot(key: str, entry: Entry) -> Slot:
             validation.unit("snapshot.importance", entry.importance),
             validation.tags(entry.tags, "snapshot.tags"),
             encode_metadata(entry.metadata, "snapshot.metadata"),
+            None if entry.sensitive is None else validation.flag("snapshot.sensitive", entry.sensitive),
         ),
     )
     key_state = slot.key_state = KeyState(slot.timestamp, validation.line("snapshot.id", entry.id))

@@ -9,13 +9,14 @@ from recollect import logs, validation
 from recollect.errors import InvalidInput
 from recollect.events import EventBus, WorkingMemoryCleared
 from recollect.instrument import named, unwatch
+from recollect.snapshot_cipher import NO_CIPHER, SnapshotCipher
 from recollect.types.owners import DEFAULT_USER
 from recollect.working.agent_state import AgentState
 from recollect.working.entry import DEFAULT_LIMITS, Entry, Limits, Slot
 from recollect.working.scope_chain import Level, atomic
 from recollect.working.scopes import WorkingScope, dispose_scopes, new_scope, scopes_of
 from recollect.working.search import Meaning, Searchable
-from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked
+from recollect.working.snapshots import ScopeSnapshot, WorkingSnapshot, checked, encrypted, opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +61,17 @@ class WorkingMemory(Searchable):
         limits: Limits = DEFAULT_LIMITS,
         entropy: Callable[[int], bytes] = os.urandom,
         meaning: Meaning | None = None,
+        cipher: SnapshotCipher = NO_CIPHER,
     ) -> None:
         validation.line("agent_id", agent_id, validation.ID_CHARACTERS)
         validation.line("user_id", user_id, validation.ID_CHARACTERS)
         if not isinstance(limits, Limits):
             raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
         super().__init__(
-            AgentState(agent_id, user_id, clock=clock, bus=bus, limits=limits, entropy=entropy), None, None, None
+            AgentState(agent_id, user_id, clock=clock, bus=bus, limits=limits, entropy=entropy, cipher=cipher),
+            None,
+            None,
+            None,
         )
         self._agent.meaning = meaning
 
@@ -149,10 +154,10 @@ class WorkingMemory(Searchable):
 
     @named
     def snapshot(self) -> WorkingSnapshot:
-        """A consistent snapshot of all levels."""
+        """A consistent snapshot of all levels. What is sensitive is encrypted in it."""
         now = self._clock()
         (_, own), *scopes = self._levels()
-        return WorkingSnapshot(
+        taken = WorkingSnapshot(
             agent_id=self._agent.id,
             user_id=self._agent.user_id,
             taken_at=now,
@@ -163,16 +168,20 @@ class WorkingMemory(Searchable):
                 if isinstance(scope, WorkingScope)
             ),
         )
+        return encrypted(taken, self._agent.cipher)
 
     @named
     def restore(self, snapshot: WorkingSnapshot) -> None:
-        """Replace everything by a snapshot. An invalid snapshot raises ``InvalidInput`` and changes nothing.
+        """Replace everything by a snapshot. An invalid snapshot raises ``InvalidInput`` and changes nothing; nor does
+        one that cannot be decrypted, which raises ``KeyUnavailable`` or ``Tampered``.
 
         A scope that is in the snapshot and still active keeps its handle. One that was disposed since gets a new
         handle, see ``active_scopes``; one that was created since is disposed. No events are emitted.
         """
         agent, now = self._agent, self._clock()
-        restored = checked(snapshot, (agent.id, agent.user_id), agent.limits, now)
+        subject = (agent.id, agent.user_id)
+        snapshot = opened(snapshot, subject, agent.cipher)
+        restored = checked(snapshot, agent.limits, now)
         with agent.lock:
             self._check()
             levels: dict[str | None, Level] = {None: self}

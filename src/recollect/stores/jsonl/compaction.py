@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from recollect.stores.jsonl import derived, lines, writing
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.lines import Flaw
-from recollect.stores.jsonl.owner_folder import ARCHIVE, MEMORY, OwnerFolder, vector_line
+from recollect.stores.jsonl.lines import Flaw, Line
+from recollect.stores.jsonl.owner_folder import ARCHIVE, MEMORY, OwnerFolder, entries, vector_line
 from recollect.stores.owner_log import OwnerLog
 from recollect.types import Operation, Owner, State
 
@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 
 
 def compact(journal: "JsonlJournal", owner: Owner) -> None:
-    """Write each version once, move those of archived memories to ``archive.jsonl``, and keep one vector and one count
-    of accesses for each memory.
+    """Write each version once, move former versions and those of archived memories to ``archive.jsonl``, and keep one
+    vector and one count of accesses for each memory.
 
     The archive is written first: a crash in between leaves lines in both files, and a stamp counts once.
     """
+    journal.migrate({owner})
     folder, log, disk = journal.folder_of(owner), journal.log_of(owner), journal.disk
     if log is None:
         return
-    archived = {head.id for head in log.heads.values() if head.facets.get("state") == State.ARCHIVED.value}
+    folder.sweep(disk)
+    staying = {head.stamp for head in log.heads.values() if head.facets.get("state") != State.ARCHIVED.value}
+    waiting = {one.stored.stamp for _, one in entries(disk, folder, MEMORY) if isinstance(one, Line)}
+    staying |= waiting - {one.stamp for one in log.versions}  # of a batch that is not all here
     writing.end_of(disk, folder, MEMORY)  # half a line that a crash left is set aside
     memory, _ = disk.read(folder.memory)
     archive, _ = disk.read(f"{folder.name}/{ARCHIVE}")
@@ -34,7 +38,7 @@ def compact(journal: "JsonlJournal", owner: Owner) -> None:
             if one.stored.stamp in seen:
                 continue
             seen.add(one.stored.stamp)
-        target = moved if not isinstance(one, Flaw) and one.stored.id in archived else kept
+        target = kept if isinstance(one, Flaw) or one.stored.stamp in staying else moved
         target += data + b"\n"
     if moved:
         disk.replace(f"{folder.name}/{ARCHIVE}", archive + bytes(moved))

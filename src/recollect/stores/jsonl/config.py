@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.settings import Flag, Kind, Number, Section, Text, Word, built, setting
+from recollect.settings import Flag, Kind, Number, Section, Word, built, setting
 from recollect.settings.schema import HalfLifeSettings
 from recollect.settings.sources import examined_text, parsed_json, read_text
 from recollect.stores.jsonl.locks import LockSettings
@@ -17,11 +17,32 @@ _USUAL = HalfLifeSettings()
 _HOURS = Number(0.001, 10_000_000)
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed(Kind):
+    """A setting that has one value here, which other software may have others for; any other is refused, with why."""
+
+    usual: Any
+    why: str
+
+    @property
+    def allowed(self) -> str:
+        """The value and the reason."""
+        return f"{json.dumps(self.usual)} or left out ({self.why})"
+
+    def accepts(self, value: object) -> bool:
+        """The value itself; true is no number."""
+        return value == self.usual and isinstance(value, bool) == isinstance(self.usual, bool)
+
+
+def _fixed(usual: Any, why: str) -> Any:
+    return setting(usual, Fixed(usual, why))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageConfig(Section, at="storage"):
     """Where sessions are kept, how large one may become, and from which share of that on it is compacted."""
 
-    root_directory: str = setting("./memory", Text(4_096))
+    root_directory: str = _fixed("./memory", "the URL names the folder")
     max_session_size_mb: float = setting(10, Number(0.001, 1_000_000))
     compaction_threshold: float = setting(0.9, Number(0.01, 1))
     auto_compact: bool = setting(True, Flag())
@@ -94,7 +115,7 @@ class DecayConfig(Section, at="decay"):
     """How memories fade."""
 
     enabled: bool = setting(True, Flag())
-    update_interval_minutes: float = setting(60, Number(0.001, 1_000_000))
+    update_interval_minutes: float = _fixed(60, "decay is computed when it is asked for")
     type_specific: HalfLives = field(default_factory=HalfLives)
     min_decay_factor: float = setting(0.1, Number(0, 1))
 
@@ -103,17 +124,18 @@ class DecayConfig(Section, at="decay"):
 class PerformanceConfig(Section, at="performance"):
     """What is kept in memory, and how long writes are gathered."""
 
-    cache_size: int = setting(100, Number(0, 10_000_000, whole=True))
-    batch_write_interval_ms: float = setting(1_000, Number(0, 3_600_000))
-    index_in_memory: bool = setting(True, Flag())
+    cache_size: int = _fixed(100, "everything is held in RAM")
+    batch_write_interval_ms: float = _fixed(1_000, "a write is on the disk when the call returns")
+    index_in_memory: bool = _fixed(True, "everything is held in RAM")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityConfig(Section, at="integrity"):
-    """Whether entries carry a checksum, and which."""
+    """Whether entries carry a checksum, and which; and whether what people write is accepted at once."""
 
-    enable_checksums: bool = setting(True, Flag())
+    enable_checksums: bool = _fixed(True, "every line has one, and it is checked")
     checksum_algorithm: str = setting("sha256", Word(("sha256",)))
+    accept_edits: bool = setting(False, Flag())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 INDEX = "index.json"
+NUMBERS = "numbers.json"
+FILES = ("vectors.jsonl", "accesses.jsonl", INDEX, NUMBERS)
 GLOBAL = f"{DERIVED}/indices/global_index.json"
 TOPICS = f"{DERIVED}/indices/topic_index.json"
 _MOST = 2**53
@@ -33,25 +35,26 @@ _MOST = 2**53
 
 
 def read_numbers(disk: Disk, folder: OwnerFolder) -> Numbers:
-    """The sequences that differ from the order of the lines; none if they are not there or make no sense."""
+    """The sequences that were given away; none if they are not there or make no sense."""
     try:
-        data, _ = disk.read(folder.derived("numbers.json"))
+        data, _ = disk.read(folder.derived(NUMBERS))
         if not data:
             return Numbers({})
         fields = codec.decode_json(data)
         given = {Stamp(str(stamp)): int(seq) for stamp, seq in fields["numbers"].items()}
         last = int(fields["last"])
         sound = len(set(given.values())) == len(given) and all(0 < seq <= last for seq in given.values())
-        return Numbers(given, last) if sound and last < _MOST else Numbers({})
+        newest = Stamp(str(fields["newest"])) if fields.get("newest") else None
+        return Numbers(given, last, newest) if sound and last < _MOST else Numbers({})
     except (*lines.UNREADABLE, StoreError):
         return Numbers({})
 
 
 def write_numbers(disk: Disk, folder: OwnerFolder, numbers: Numbers) -> None:
-    """Keep the sequences, so that positions survive a restart."""
+    """Keep the sequences, so that positions survive a restart, and that what arrives meanwhile is numbered behind."""
     with suppress(StoreError):  # without them, positions are lost and nothing else
-        fields = {"last": numbers.last, "numbers": numbers.by_stamp}
-        disk.replace(folder.derived("numbers.json"), codec.encode_json(fields) + b"\n", sync=False)
+        fields = {"last": numbers.last, "newest": numbers.newest, "numbers": numbers.by_stamp}
+        disk.replace(folder.derived(NUMBERS), codec.encode_json(fields) + b"\n", sync=False)
 
 
 # -- accesses -------------------------------------------------------------------------------------------------
@@ -100,6 +103,7 @@ def write_indexes(journal: "JsonlJournal", owners: Iterable[Owner]) -> None:
             relevances = {head.id: round(-less(head), 4) for head in heads}
             data = _index(heads, _places(journal.disk, folder), relevances, totals(journal, owner))
             journal.disk.replace(folder.derived(INDEX), data, sync=False)
+            write_numbers(journal.disk, folder, journal.numbers(folder, log))
     _write_global(journal)
 
 

@@ -9,15 +9,19 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import NamedTuple
+from typing import Concatenate, NamedTuple, ParamSpec
 
 from recollect import open_files
 from recollect.errors import NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
 
 TEMPORARY = ".tmp"
+DERIVED = "derived/"
+"""What stands below it is made again when it is lost."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
@@ -34,14 +38,30 @@ class Look(NamedTuple):
 
 
 MISSING = Look()
+P = ParamSpec("P")
+
+
+def _tolerant(method: Callable[Concatenate["Disk", str, P], Look]) -> Callable[Concatenate["Disk", str, P], Look]:
+    """Who plants a link or a pipe among what is derived costs its owner time, and stops nobody."""
+
+    @wraps(method)
+    def call(disk: "Disk", name: str, /, *args: P.args, **more: P.kwargs) -> Look:
+        try:
+            return method(disk, name, *args, **more)
+        except NotAStore:
+            if not name.startswith(DERIVED):
+                raise
+            return MISSING
+
+    return call
 
 
 class Disk:
     """The files of a store. If it is not ``durable``, nothing is forced to the disk."""
 
-    def __init__(self, root: Path, *, durable: bool = True) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
-        self.durable = durable
+        self.durable = True
         self._base = f"{root}/"
 
     @contextmanager
@@ -71,8 +91,13 @@ class Disk:
                     data = _read(number, start, found.st_size)
             except FileNotFoundError:
                 return b"", Look()
+            except OSError as error:
+                if error.errno in _FOREIGN and name.startswith(DERIVED):
+                    return b"", Look()
+                raise
             return data, Look(found.st_ino, start + len(data), found.st_mtime_ns)
 
+    @_tolerant
     def append(self, name: str, data: bytes, at: int, *, sync: bool = True) -> Look:
         """Write at the end of a file, which must be so long; what fails is taken back."""
         with self.translated(name), self._folder(name, make=True) as (folder, last):
@@ -96,6 +121,15 @@ class Disk:
             finally:
                 os.close(number)
 
+    def force(self, name: str, data: bytes = b"", at: int = 0) -> None:
+        """Force a file to the disk. Data is written again first, in its place: what the disk refused once, the system
+        takes for written.
+        """
+        with self.translated(name), self._opened(name, os.O_WRONLY) as number:
+            if data:
+                _write(number, data, at)
+            getattr(os, "fdatasync", os.fsync)(number)
+
     def cut(self, name: str, length: int) -> None:
         """Shorten a file that is longer."""
         with self.translated(name), self._opened(name, os.O_WRONLY) as number:
@@ -104,6 +138,7 @@ class Disk:
                 if self.durable:
                     os.fsync(number)
 
+    @_tolerant
     def replace(self, name: str, data: bytes, *, sync: bool = True) -> Look:
         """Exchange the content of a file at once: readers see the former or the new one."""
         with self.translated(name), self._folder(name, make=True) as (folder, last):
@@ -126,12 +161,22 @@ class Disk:
                 os.close(number)
             return Look(found.st_ino, found.st_size, found.st_mtime_ns)
 
-    def remove(self, name: str) -> None:
+    @_tolerant
+    def remove(self, name: str) -> Look:
         """Delete a file, if it is there."""
         with self.translated(name), suppress(FileNotFoundError), self._folder(name) as (folder, last):
             os.unlink(last, dir_fd=folder)
             if self.durable:
                 os.fsync(folder)
+        return MISSING
+
+    def sweep(self, name: str) -> None:
+        """Delete what processes that were killed while they exchanged a file left in a folder. Only the one process
+        that may write now can tell that nobody needs it.
+        """
+        for file, is_folder in self.entries(name):
+            if file.endswith(TEMPORARY) and not is_folder:
+                self.remove(f"{name}/{file}")
 
     def remove_folder(self, name: str) -> None:
         """Delete a folder, if it is there and empty."""
@@ -142,11 +187,15 @@ class Disk:
         """The files (false) and folders (true) in a folder, in order; links and everything else are left out."""
         with self.translated(name):
             try:
-                with os.scandir(self._base + name) as found:
+                with self._folder(f"{name}/*") as (folder, _), os.scandir(folder) as found:
                     kinds = [(one.name, one.is_dir(follow_symlinks=False), one) for one in found]
             except (FileNotFoundError, NotADirectoryError):
                 return []
             return sorted((name, folder) for name, folder, one in kinds if folder or one.is_file(follow_symlinks=False))
+
+    def in_git(self) -> bool:
+        """Whether the root is in a working tree of git."""
+        return any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
 
     def make_root(self) -> None:
         """Make the root, for its owner only. The folder that it is in must exist: a misspelt path makes no folders."""

@@ -11,12 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect import codec, ids, validation
-from recollect.errors import InvalidInput
-from recollect.stores.jsonl import checks, lines
+from recollect.errors import InvalidInput, NotAStore
+from recollect.lifecycle import duplicates
+from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.folders import folder as folder_name
 from recollect.stores.jsonl.folders import owner_of
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
-from recollect.stores.jsonl.owner_folder import MEMORY, OwnerFolder
+from recollect.stores.jsonl.owner_folder import MEMORY, OwnerFolder, entries, known_stamps
 from recollect.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 EDITED = "edited by hand"
 ADDED = "added by hand"
+COPIED = "copied by hand"
+BY_HAND = frozenset({"edited", "unsealed", "misplaced"})
+"""The kinds of lines that a person may have written, or moved."""
+
+_SHOWN = 60
 
 
 def accept(journal: "JsonlJournal", at: datetime) -> list[str]:
@@ -32,18 +38,22 @@ def accept(journal: "JsonlJournal", at: datetime) -> list[str]:
     taken: list[str] = []
     clock = ids.StampClock(journal.origin(), os.urandom)
     for folder in journal.folders():
-        taken += _accept_folder(journal, folder, clock, codec.to_micros(at))
+        folder.handwritten = False
+        if folder.decode_foreign is not None:
+            continue
+        with suppress(NotAStore):
+            taken += _accept_folder(journal, folder, clock, codec.to_micros(at))
     if taken:
         journal.reload()
     return list(dict.fromkeys(taken))
 
 
 def _accept_folder(journal: "JsonlJournal", folder: OwnerFolder, clock: ids.StampClock, at: int) -> list[str]:
-    found = [one for _, one in checks.entries(journal, folder, MEMORY)]
-    newest = _newest(journal, folder, [one for one in found if isinstance(one, Flaw)])
+    found = [one for _, one in entries(journal.disk, folder, MEMORY)]
+    newest = candidates(journal, folder, [one for one in found if isinstance(one, Flaw)])
     unfinished = [one for one in found if isinstance(one, Line) and not journal.counts(one)]
     dropped = {_stamp(one) for one in found if isinstance(one, Flaw) and one.data in newest} - folder.vanished.keys()
-    known = checks.known_stamps(found) - dropped
+    known = known_stamps(found) - dropped
     if not newest and not unfinished and not any(_is_cut(one, known) for one in found):
         return []
     kept, added = bytearray(), bytearray()
@@ -72,11 +82,20 @@ def _is_cut(one: Line | Flaw, known: set[str]) -> bool:
     return isinstance(one, Line) and one.after is not None and one.after not in known
 
 
-def _newest(journal: "JsonlJournal", folder: OwnerFolder, flaws: Sequence[Flaw]) -> dict[bytes, Stored]:
+def told(one: Stored | None) -> str:
+    """What a line would become, for people."""
+    if one is None:
+        return ": not a memory that would be accepted"
+    text = str(one.facets["text"])
+    text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return f": would become version {one.version} of {one.id}, {one.reason}: {text!r}"
+
+
+def candidates(journal: "JsonlJournal", folder: OwnerFolder, flaws: Sequence[Flaw]) -> dict[bytes, Stored]:
     """By line, what each would become; of several for one memory, the one with the highest version."""
     by_id: dict[str, tuple[bytes, Stored]] = {}
     for one in flaws:
-        candidate = None if one.fields is None else _candidate(journal, folder, one.fields)
+        candidate = None if one.fields is None or one.kind not in BY_HAND else _candidate(journal, folder, one)
         if candidate is not None:
             known = by_id.get(candidate.id)
             if known is None or known[1].version <= candidate.version:
@@ -84,11 +103,16 @@ def _newest(journal: "JsonlJournal", folder: OwnerFolder, flaws: Sequence[Flaw])
     return dict(by_id.values())
 
 
-def _candidate(journal: "JsonlJournal", folder: OwnerFolder, fields: Fields) -> Stored | None:
-    """What a line says, if it is a memory of this folder that the engine would accept, in its newest version."""
+def _candidate(journal: "JsonlJournal", folder: OwnerFolder, flaw: Flaw) -> Stored | None:
+    """What a line says, if it is a memory of this folder that the engine would accept, in its newest version. One that
+    was copied from elsewhere begins anew here.
+    """
+    fields = flaw.fields or {}
+    if flaw.kind == "misplaced":
+        fields = {name: value for name, value in fields.items() if name not in ("owner", "version", "stamp")}
     try:
-        owner = _owner(folder, fields)
-        facets, payload = _facets(fields), lines.to_payload(fields)
+        owner, fields = _owner(folder, fields), lines.by_hand(fields)
+        found, payload = facets(fields), lines.to_payload(fields)
         version = fields.get("version", 0)
         if owner is None or not isinstance(version, int) or not 0 <= version < 2**31:
             return None
@@ -98,10 +122,14 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, fields: Fields) -> 
     memory_id = given if isinstance(given, str) and 0 < len(given) <= 64 else ids.uuid7(0, os.urandom(ids.ENTROPY))
     log = journal.log_of(owner)
     head = log.heads.get(memory_id) if log is not None else None
-    holder = log.keys.get(facets.get("key", "")) if log is not None else None
+    holder = log.keys.get(found.get("key", "")) if log is not None else None
+    if head is not None and flaw.kind == "misplaced":
+        return None
     outdated = head is not None and (head.operation is Operation.ERASED or 0 < version < head.version)
     if outdated or holder not in (None, memory_id):
         return None
+    if head is not None:  # versions before count as well, as they do when the engine writes
+        found["bytes"] += int(head.facets.get("bytes", 0))
     stamp = fields.get("stamp")
     former = folder.vanished.get(Stamp(str(stamp)))
     if former is not None and (former.id, former.version) != (memory_id, version):
@@ -117,8 +145,8 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, fields: Fields) -> 
         operation=Operation.ADDED if head is None and not version else Operation.UPDATED,
         stamp=Stamp(""),
         replaced=head.stamp if head is not None else Stamp(stamp) if isinstance(stamp, str) else None,
-        reason=EDITED if version else ADDED,
-        facets=facets,
+        reason=COPIED if flaw.kind == "misplaced" else EDITED if version else ADDED,
+        facets=found,
         payload=payload,
     )
 
@@ -131,21 +159,22 @@ def _owner(folder: OwnerFolder, fields: Fields) -> Owner | None:
     return folder.owner or owner_of(folder.name)
 
 
-def _facets(fields: Fields) -> dict[str, Any]:
+def facets(fields: Fields) -> dict[str, Any]:
     """The facets of a line by hand, which may leave out all but the content; checked as the engine checks them."""
-    content = fields.get("content")
     usual = {"state": State.ACTIVE.value, "type": MemoryType.FACT.value, "importance": DEFAULT_IMPORTANCE}
-    facets = lines.to_facets(
-        usual | fields | {"content": {"message": content} if isinstance(content, str) else content}
-    )
-    validation.content(facets["text"])
-    validation.unit("importance", facets["importance"])
-    validation.tags(facets.get("tags", ()))
-    validation.metadata(facets.get("fields", {}))
+    found = lines.to_facets(usual | fields)
+    validation.content(found["text"])
+    if isinstance(payload := fields.get("payload"), dict) and "data" in payload:
+        validation.content_object(payload["data"])
+    validation.unit("importance", found["importance"])
+    validation.tags(found.get("tags", ()))
+    validation.metadata(found.get("fields", {}))
+    if duplicates.is_mark(found.get("key")):  # by which the same is found when it is added again: it says other now
+        del found["key"]
     for name in ("key", "title", "author", "role", "session"):
-        validation.optional_line(name, facets.get(name))
-    facets["bytes"] = lines.size_of(facets, lines.to_payload(fields))
-    return facets
+        validation.optional_line(name, found.get(name))
+    found["bytes"] = lines.size_of(found, lines.to_payload(fields))
+    return found
 
 
 def _version(one: Stored, clock: ids.StampClock, at: int) -> Stored:

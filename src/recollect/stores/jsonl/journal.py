@@ -1,52 +1,46 @@
 """The journal in plain files: everything is held in RAM, and each read looks whether the files changed."""
 
-import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from recollect import codec, logs
+from recollect import logs
 from recollect.errors import StoreClosed, StoreError
 from recollect.ports import Counters, Plan
-from recollect.stores.in_memory import InMemoryJournal
-from recollect.stores.jsonl import compaction, derived, order, writing
+from recollect.stores.jsonl import compaction, derived, edits, foreign, rewriting, writing
 from recollect.stores.jsonl.batches import Batches
 from recollect.stores.jsonl.config import JsonlConfig
 from recollect.stores.jsonl.disk import Disk, Look
-from recollect.stores.jsonl.folders import FOLDERS, folder
+from recollect.stores.jsonl.folders import folder
+from recollect.stores.jsonl.following import FollowingJournal
 from recollect.stores.jsonl.lines import Line
 from recollect.stores.jsonl.locks import Lock
-from recollect.stores.jsonl.owner_folder import OwnerFolder
+from recollect.stores.jsonl.owner_folder import ARCHIVE, DAMAGED, DELETED, MEMORY, TOMBSTONES, OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
-from recollect.stores.jsonl.writing import Part
-from recollect.stores.owner_log import Accesses, OwnerLog
-from recollect.types import Access, Embedded, Guard, Operation, Owner, Stamp, Stored
+from recollect.stores.jsonl.writing import Part, Unforced
+from recollect.stores.owner_log import OwnerLog
+from recollect.types import Access, Embedded, Guard, Operation, Owner, Owners, Stored
 
 if TYPE_CHECKING:
     from recollect.stores.jsonl.records import JsonlRecords
 
-_RACY_NS = 50_000_000
-"""Two changes of a folder within one tick of the system's clock look like one."""
 
-
-class JsonlJournal(InMemoryJournal):
+class JsonlJournal(FollowingJournal):
     """Versions as lines. One writer at a time, by a lock between processes; readers take no lock."""
 
     def __init__(self, disk: Disk, lock: Lock, config: JsonlConfig) -> None:
-        super().__init__(os.urandom)
-        self.disk, self.config = disk, config
+        super().__init__(disk)
+        self.config = config
         self.closed = False
         self.dirty: set[Owner] = set()  # written to by this process: their indexes are outdated
-        self.buffer: list[Sequence[Part]] = []
         self._file_lock = lock
-        self._file = SettingsFile(disk)
-        self._folders: dict[str, OwnerFolder] = {}
-        self._layers: dict[str, int] = {}
-        self._batches = Batches()
         self._unfinished: StoreError | None = None
+        self._unforced: Unforced | None = None
+        self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def guarded_by(self, records: "JsonlRecords") -> None:
         """Where the versions and leases stand that guards name."""
@@ -71,212 +65,62 @@ class JsonlJournal(InMemoryJournal):
         with self._lock:
             self.check_open()
             self._refresh()
+            if self._accepts():
+                with suppress(StoreError), self.writing("accept"):  # where nothing can be written, it waits
+                    pass
             yield
 
     @contextmanager
     def writing(self, operation: str) -> Iterator[None]:
-        """The same, and nobody else writes."""
+        """The same, and nobody else writes. Lines are forced to the disk when the lock is free again: the system then
+        forces those of all writers at once.
+        """
         with self._lock:
             self.check_open()
             with self._file_lock.exclusive(operation):
                 self._refresh()
                 self._purge_left()
+                if self._accepts() and operation != "check":
+                    edits.accept(self, self.clock())
                 yield
+            unforced, self._unforced = self._unforced, None
             if self._unfinished is not None:
                 error, self._unfinished = self._unfinished, None
                 raise error
+        if unforced is not None:
+            self._force(unforced)
+
+    def _force(self, unforced: Unforced) -> None:
+        """Force lines to the disk. If it fails for good, they are taken back, unless others wrote behind them."""
+        try:
+            self.disk.force(unforced.folder.memory)
+        except StoreError as error:
+            with self._lock, self._file_lock.exclusive("append"):
+                self._force_again(unforced, error)
+
+    def _force_again(self, unforced: Unforced, failed: StoreError) -> None:
+        name, concurrency = unforced.folder.memory, self.config.concurrency
+        for attempt in range(concurrency.max_retries):
+            if self.disk.look(name).inode != unforced.inode:
+                return  # it was replaced, and forced to the disk with that
+            time.sleep(concurrency.retry_backoff_ms * 2**attempt / 1000)
+            try:
+                self.disk.force(name, unforced.data, unforced.at)
+            except StoreError as error:
+                failed = error
+            else:
+                return
+        if self.disk.look(name).size == unforced.at + len(unforced.data):
+            with suppress(StoreError):
+                self.disk.cut(name, unforced.at)
+            self._refresh()
+            unforced.folder.vanished.clear()
+        raise failed
 
     _reading, _writing = reading, writing
 
-    # -- taking in what others wrote --------------------------------------------------------------------------
-
-    def reload(self) -> None:
-        """Read everything again."""
-        for one in self._folders.values():
-            one.seen, one.loaded = Look(), False
-        self._layers.clear()
-        self._file.seen = None
-        self._refresh()
-
-    def _refresh(self) -> None:
-        embedder = self._settings.get("embedder")
-        self._settings |= self._file.news()
-        self._find_folders()
-        changed = [one for one in self._folders.values() if not one.loaded or self.disk.look(one.memory) != one.seen]
-        if changed:
-            self._read(changed)
-        for one in self._folders.values():
-            if one.owner is not None and self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
-                self._settle(one, one.read_vectors(self.disk))
-        if self._settings.get("embedder") != embedder:
-            for one in self._folders.values():
-                one.forget_vectors()
-                one.read_vectors(self.disk)
-                self._settle(one, None)
-
-    def _find_folders(self) -> None:
-        for layer in FOLDERS.values():
-            changed = self.disk.look(layer).changed
-            if changed == self._layers.get(layer):
-                continue
-            is_settled = time.time_ns() - changed > _RACY_NS
-            self._layers[layer] = changed if is_settled else -1
-            there = {f"{layer}/{name}" for name, is_folder in self.disk.entries(layer) if is_folder}
-            for name in there - self._folders.keys():
-                self._folders[name] = OwnerFolder(name)
-            for name in [one for one in self._folders if one.startswith(f"{layer}/") and one not in there]:
-                gone = self._folders.pop(name)
-                self._batches.forget(name)
-                if gone.owner is not None and not any(part.folder is gone for parts in self.buffer for part in parts):
-                    self._logs.pop(gone.owner, None)
-
-    def _read(self, changed: Sequence[OwnerFolder]) -> None:
-        """Read what changed, let batches that are complete now pass, and only then number and take."""
-        tails: dict[str, list[Line]] = {}
-        wholes: dict[str, list[Line]] = {}
-        released: list[tuple[str, Line]] = []
-        for one in changed:
-            found = one.tail(self.disk)
-            if found is None or not self._follows(one, found):
-                self._batches.forget(one.name)
-                wholes[one.name] = one.whole(self.disk) + self._buffered(one)
-            else:
-                tails[one.name] = found
-        for name, found in (tails | wholes).items():
-            released += self._batches.add(name, found)
-        for name, found in wholes.items():
-            self._load(self._folders[name], found)
-        arrived = {name: [line for name_, line in released if name_ == name] for name, _ in released}
-        for name in tails.keys() | arrived.keys() - wholes.keys():
-            known = {line.stored.stamp for line in arrived.get(name, ())}
-            tail = [line for line in tails.get(name, ()) if line.stored.stamp not in known]
-            passing = [*arrived.get(name, ()), *(line for line in tail if self._batches.counts(line))]
-            if passing:  # a batch that was read in two pieces: its last lines release the first ones
-                self._append_lines(self._folders[name], order.ordered(passing))
-
-    def _follows(self, folder_: OwnerFolder, tail: Sequence[Line]) -> bool:
-        """Whether appended lines simply continue what is known; a merge or a copy does not."""
-        log = self._logs.get(folder_.owner) if folder_.owner is not None else None
-        last = folder_.last
-        for line in tail:
-            head = log.heads.get(line.stored.id) if log is not None else None
-            if line.after != last or (head is not None and head.operation is Operation.ERASED):
-                return False
-            last = line.stored.stamp
-        folder_.last = last
-        return True
-
-    def _buffered(self, one: OwnerFolder) -> list[Line]:
-        return [line for parts in self.buffer for part in parts if part.folder is one for line in part.lines]
-
-    def _load(self, one: OwnerFolder, found: Sequence[Line]) -> None:
-        """Put the versions of a folder into the place of what was known of it."""
-        if one.owner is None:
-            return
-        every = order.ordered(found)
-        one.last = every[-1].stored.stamp if every else None
-        erased = {line.stored.id for line in every if line.stored.operation is Operation.ERASED}
-        one.left = any(line.stored.id in erased and line.stored.operation is not Operation.ERASED for line in every)
-        natural = [
-            line
-            for line in every
-            if self._batches.counts(line)
-            and (line.stored.id not in erased or line.stored.operation is Operation.ERASED)
-        ]
-        before, kept = self._logs.get(one.owner), derived.read_numbers(self.disk, one)
-        seen = _seen(before, kept)
-        one.gone = {stamp: seen.by_stamp[stamp] for stamp in _removed(every) if stamp in seen.by_stamp}
-        numbers = order.numbered(natural, seen)
-        if not order.is_natural(natural, numbers) and (every_number := _with_gone(one, numbers)) != kept:
-            derived.write_numbers(self.disk, one, every_number)
-        self._note_vanished(one, before, every)
-        first = before is None
-        log = self._logs[one.owner] = OwnerLog(codec.encode_owner(one.owner))
-        log.counters = Counters(seq=numbers.last)
-        log.revision = 0 if before is None else before.revision
-        one.forget_versions()
-        for line in sorted(natural, key=lambda line: numbers.by_stamp[line.stored.stamp]):
-            self._number(one, log, line, numbers.by_stamp[line.stored.stamp])
-            one.note(line)
-        if before is not None and log.versions[: len(before.versions)] != before.versions:
-            log.revision += 1
-        if first:
-            for memory_id, accesses in derived.read_accesses(self.disk, one).items():
-                if self._is_live(one.owner, memory_id):
-                    self._accesses[one.owner, memory_id] = Accesses(*accesses)
-        one.read_vectors(self.disk)
-        self._settle(one, None, revise=before is not None)
-
-    def _note_vanished(self, one: OwnerFolder, before: OwnerLog | None, found: Sequence[Line]) -> None:
-        there = {line.stored.stamp for line in found}
-        removed = _removed(found)
-        known = [] if before is None else before.versions
-        one.vanished |= {version.stamp: version for version in known}
-        for stamp in [stamp for stamp in one.vanished if stamp in there or stamp in removed]:
-            del one.vanished[stamp]
-
-    def _append_lines(self, one: OwnerFolder, found: Sequence[Line]) -> None:
-        """Take in versions that others appended."""
-        log, touched = self._log(found[0].stored.owner), {line.stored.id for line in found}
-        before = self._totals(log, touched)
-        for line in found:
-            self._number(one, log, line, log.counters.seq + 1)
-            one.note(line)
-        if self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
-            one.read_vectors(self.disk)
-        self._settle(one, touched, revise=False, before=before)
-
-    def _number(self, one: OwnerFolder, log: OwnerLog, line: Line, seq: int) -> None:
-        head, last_at = log.heads.get(line.stored.id), log.counters.last_at
-        recorded_at = max(line.stored.recorded_at, last_at)
-        born, born_at = (seq, recorded_at) if head is None else (head.born, head.born_at)
-        if head is None and line.stored.operation is Operation.ERASED:
-            born, born_at = (
-                min([seq, *(one.gone.get(Stamp(stamp), seq) for stamp in line.removed)]),
-                line.stored.born_at,
-            )
-        log.take(line.stored._replace(seq=seq, born=born, born_at=born_at, recorded_at=recorded_at))
-        log.counters = log.counters._replace(seq=max(seq, log.counters.seq), last_at=recorded_at)
-
-    def _totals(self, log: OwnerLog, ids: Iterable[str]) -> tuple[int, int]:
-        """How many of some memories there are, and their bytes."""
-        heads = [head for one in ids if (head := log.heads.get(one)) and head.operation is not Operation.ERASED]
-        return len(heads), sum(map(self._size, heads))
-
-    def _settle(
-        self,
-        one: OwnerFolder,
-        ids: set[str] | None,
-        *,
-        revise: bool = True,
-        before: tuple[int, int] | None = None,
-    ) -> None:
-        """Choose the vectors of some memories of a folder, or of all, and count these; ``before`` is what was counted
-        of them until now.
-        """
-        log = self._logs.get(one.owner) if one.owner is not None else None
-        if one.owner is None or log is None or ids == set():
-            return
-        changed = False
-        chosen = log.heads.keys() if ids is None else ids & log.heads.keys()
-        memories, size = log.counters[1:3] if ids is None else before or self._totals(log, chosen)
-        for memory_id in chosen:
-            place = (one.owner, memory_id)
-            former = self._vectors.pop(place, None)
-            self._renewed.pop(place, None)
-            for vector in one.vectors_of(memory_id):
-                if "embedder" not in self._settings:  # the settings were lost
-                    self._settings |= {"embedder": vector.embedder, "dimension": str(vector.dimension)}
-                if vector.embedder != self._settings["embedder"]:
-                    self._renewed[place] = vector
-                elif str(vector.dimension) == self._settings.get("dimension"):
-                    self._vectors[place] = vector
-            changed = changed or self._vectors.get(place) != former
-        now, size_now = self._totals(log, chosen)
-        log.counters = log.counters._replace(
-            memories=log.counters.memories + now - memories, bytes_used=log.counters.bytes_used + size_now - size
-        )
-        log.revision = max(log.revision + (revise and changed), one.revision)
+    def _accepts(self) -> bool:
+        return self.config.integrity.accept_edits and any(one.handwritten for one in self._folders.values())
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
@@ -300,6 +144,7 @@ class JsonlJournal(InMemoryJournal):
         if planned.embedder is not None and "embedder" not in self._settings:
             brought = {"embedder": planned.embedder, "dimension": str(planned.dimension)}
             self._keep_settings(brought)
+        self.migrate({one.owner for one in stored})
         parts = writing.parts_of(self, planned.steps, stored)
         erases = any(one.operation is Operation.ERASED for one in stored)
         try:
@@ -318,6 +163,39 @@ class JsonlJournal(InMemoryJournal):
                     self._batches.complete(line.batch.id)
         for line in sorted((line for part in parts for line in part.lines), key=lambda line: line.stored.seq):
             self.folder_of(line.stored.owner).last = line.stored.stamp
+            self.folder_of(line.stored.owner).lost = None  # the gap stands in the line now
+
+    def rewrite(self, versions: Sequence[Stored]) -> None:
+        """Write the files of the owners anew, and read them again."""
+        with self.writing("rewrite"):
+            self.drain()
+            owners = {one.owner for one in versions}
+            self.migrate(owners)
+            for owner in owners & self._logs.keys():
+                one, others = (
+                    self.folder_of(owner),
+                    {(one.id, one.stamp): one for one in versions if one.owner == owner},
+                )
+                heads = self._logs[owner].heads
+                rewriting.rewrite(self.disk, one, others)
+                one.seen, one.loaded = Look(), False
+                one.forget_vectors()
+                for other in others.values():
+                    if other.vector is not None and other.id in heads and heads[other.id].stamp == other.stamp:
+                        writing.keep_vector(
+                            self.disk, one, other.id, other.stamp, other.vector, revision=one.revision + 1
+                        )
+            self._refresh()
+
+    def migrate(self, owners: Set[Owner]) -> None:
+        """Write sessions of the older format as lines of today, before the first line is added to them."""
+        older = [one for one in self._folders.values() if one.decode_foreign is not None and one.owner in owners]
+        for one in older:
+            if one.owner is not None:
+                foreign.migrate(self.disk, one.name, one.owner)
+        if older:
+            self._layers.clear()
+            self._refresh()
 
     def commit(self, parts: Sequence[Part]) -> None:
         """Write lines, all or none; a disk that fails is tried again, a little later each time."""
@@ -325,7 +203,7 @@ class JsonlJournal(InMemoryJournal):
         for attempt in range(retries + 1):
             try:
                 self.drain()
-                writing.write(self.disk, parts)
+                self._unforced = writing.write(self.disk, parts, later=parts[0].file == MEMORY)
                 return
             except StoreError as error:
                 if attempt == retries or not error.retryable:
@@ -343,7 +221,8 @@ class JsonlJournal(InMemoryJournal):
         for owner in {owner for owner, _ in erased}:
             log, folder_ = self._log(owner), self.folder_of(owner)
             versions = [one for one in (*log.versions, *stored) if (one.owner, one.id) in erased]
-            folder_.gone |= {one.stamp: one.seq for one in versions if one.operation is not Operation.ERASED}
+            last = {one.id: one.stamp for one in versions}
+            folder_.gone |= {one.stamp: one.seq for one in versions if one.stamp != last[one.id]}
             folder_.left = True
         super()._take(stored, counters)
         self._purge_left()
@@ -359,8 +238,7 @@ class JsonlJournal(InMemoryJournal):
             gone = {head.id for head in log.heads.values() if head.operation is Operation.ERASED}
             try:
                 writing.purge(self.disk, one, gone)
-                numbers = order.Numbers({version.stamp: version.seq for version in log.versions}, log.counters.seq)
-                derived.write_numbers(self.disk, one, _with_gone(one, numbers))
+                derived.write_numbers(self.disk, one, self.numbers(one, log))
                 one.left = False
             except StoreError as error:
                 self._unfinished = StoreError(
@@ -369,9 +247,20 @@ class JsonlJournal(InMemoryJournal):
                     hint="check the disk; the next write tries again",
                 )
 
+    def finish(self) -> None:
+        """Take out what a process erased that was killed before it had written the files anew. Where nothing can be
+        written now, the next writer does.
+        """
+        with self.reading():
+            is_left = any(one.left for one in self._folders.values())
+        if is_left:
+            with suppress(StoreError), self.writing("finish"):
+                pass
+
     def _keep_vectors(self, vectors: Sequence[Embedded], settings: Mapping[str, str]) -> None:
         if settings:
             self._keep_settings(settings)
+        self.migrate({one.owner for one in vectors})
         for one in vectors:
             head = self._logs[one.owner].heads[one.id]
             folder_ = self.folder_of(one.owner)
@@ -397,20 +286,33 @@ class JsonlJournal(InMemoryJournal):
             known = [one for one in accesses if self._is_live(one.owner, one.id)]
             derived.add_accesses(self.disk, [(self.folder_of(one.owner), one) for one in known])
 
-    def _is_live(self, owner: Owner, memory_id: str) -> bool:
-        log = self._logs.get(owner)
-        head = None if log is None else log.heads.get(memory_id)
-        return head is not None and head.operation is not Operation.ERASED
-
     # -- telling ----------------------------------------------------------------------------------------------
 
-    def flaws(self) -> Counter[str]:
+    def flaws(self, owners: Owners | None = None) -> Counter[str]:
         """The lines that are not served, by the reason."""
         found: Counter[str] = Counter()
         for one in self._folders.values():
-            found.update(one.flaws)
+            if owners is None or one.owner in owners:
+                found.update(one.flaws)
         found["unfinished"] += len(self._batches)
         return +found
+
+    def drop(self, owner: Owner) -> None:
+        """Delete the folder of an owner of whom everything was erased; the tombstones are kept elsewhere."""
+        one, log = self.folder_of(owner), self._logs.get(owner)
+        erased = log is None or all(head.operation is Operation.ERASED for head in log.heads.values())
+        if not erased or one.flaws:
+            return
+        tombstones, _ = self.disk.read(one.file(TOMBSTONES))
+        self.disk.replace(one.file(DELETED), self.disk.read(one.file(DELETED))[0] + tombstones)
+        files = (f"{one.name}/{file}" for file in (MEMORY, ARCHIVE, TOMBSTONES, DAMAGED))
+        for name in (*files, *map(one.derived, derived.FILES)):
+            self.disk.remove(name)
+        one.sweep(self.disk)
+        for name in (one.name, one.derived("")[:-1]):
+            self.disk.remove_folder(name)
+        self.dirty.discard(owner)
+        one.loaded = False
 
     def known_owners(self) -> list[Owner]:
         """Everybody who has versions."""
@@ -468,22 +370,3 @@ class JsonlJournal(InMemoryJournal):
             kept.clear()
         self._accesses.clear()
         self._file.seen = None
-
-
-def _removed(found: Sequence[Line]) -> set[Stamp]:
-    """The stamps that tombstones took away."""
-    return {Stamp(stamp) for line in found for stamp in line.removed}
-
-
-def _with_gone(one: OwnerFolder, numbers: order.Numbers) -> order.Numbers:
-    return order.Numbers({**one.gone, **numbers.by_stamp}, numbers.last)
-
-
-def _seen(before: OwnerLog | None, kept: order.Numbers) -> order.Numbers:
-    """The sequences that this process, or an earlier one, has given away."""
-    given = dict(kept.by_stamp)
-    taken = set(given.values())
-    for version in before.versions if before is not None else ():
-        if version.stamp not in given and version.seq not in taken:
-            given[version.stamp] = version.seq
-    return order.Numbers(given, max(kept.last, before.counters.seq if before is not None else 0))

@@ -1,7 +1,7 @@
 """Folders of release 0.1, whose truth was a log of lengths beside the lines: read once, and written as lines of today.
 
-A copy is made first, beside the folder, and everything is read from the copy. The log is removed last: a migration that
-was killed begins again.
+A copy is made first, beside the folder, and everything is read from the copy. The settings of today are written last: a
+migration that was killed before begins again.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import codec, ids
-from recollect.stores.jsonl import derived, lines
+from recollect.stores.jsonl import derived, lines, settings_file
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
@@ -26,6 +26,10 @@ from recollect.types import Layer, Operation, Owner, Stamp, State, Stored, Vecto
 
 LOG = "journal/commits.jsonl"
 SETTINGS = "settings.jsonl"
+COPY = "journal/copy"
+"""Names the copy while a migration is under way."""
+
+_COPIES = 1_000
 VECTORS, ACCESSES = "vectors.jsonl", "accesses.jsonl"
 _FACETS = ("key", "author", "role", "session", "title", "decay_factor")
 _PAYLOAD = ("description", "language", "type_name", "confidence", "relevance", "pointer", "references")
@@ -42,49 +46,56 @@ class Old:
 
 
 def is_legacy(disk: Disk) -> bool:
-    """Whether a folder is of release 0.1."""
-    return bool(disk.look(LOG).inode or disk.look(SETTINGS).inode)
+    """Whether a folder is of release 0.1. One with settings of today is not, whatever else stands in it."""
+    return not disk.look(settings_file.SETTINGS).inode and any(disk.look(name).inode for name in (LOG, SETTINGS))
 
 
 def migrate(disk: Disk, lock: Lock) -> None:
     """Bring a folder of 0.1 to lines of today; nothing if it is one of today."""
-    if not is_legacy(disk):
+    if not is_legacy(disk) and not disk.look(COPY).inode:
         return
     with lock.exclusive("migrate"):
-        if not is_legacy(disk):
-            return
-        (disk.root / "journal").mkdir(mode=0o700, exist_ok=True)
-        with Lock(disk.root / "journal" / "lock").exclusive("migrate"):  # processes of 0.1 wait for this one
-            _convert(Disk(_copy(disk)), disk)
-        for name in (SETTINGS, "journal/lock", "journal/lock.turn", LOG):
-            disk.remove(name)
-        disk.remove_folder("journal")
+        if is_legacy(disk):
+            (disk.root / "journal").mkdir(mode=0o700, exist_ok=True)
+            with Lock(disk.root / "journal" / "lock").exclusive("migrate"):  # processes of 0.1 wait for this one
+                _convert(Disk(_copy(disk)), disk)
+        if disk.look(COPY).inode:  # else somebody else was faster
+            for name in (SETTINGS, LOG, "journal/lock", "journal/lock.turn", COPY):
+                disk.remove(name)
+            disk.remove_folder("journal")
 
 
 def _copy(disk: Disk) -> Path:
-    """The copy of the folder, made whole or not at all."""
-    made = disk.root.with_name(f"{disk.root.name}.0.1.bak")
-    if not made.exists():
-        half = made.with_name(f"{made.name}.half")
-        with disk.translated(made.name):
-            shutil.rmtree(half, ignore_errors=True)
-            shutil.copytree(disk.root, half, symlinks=True, ignore=shutil.ignore_patterns("lock", "lock.turn"))
-            half.chmod(0o700)
-            half.rename(made)
+    """The copy of the folder, made whole or not at all. That of an earlier migration is never taken for it: what was
+    written since would be lost.
+    """
+    name = disk.read(COPY)[0].decode()
+    if name in _names(disk) and (begun := disk.root.with_name(name)).exists():
+        return begun
+    made = next(path for name in _names(disk) if not (path := disk.root.with_name(name)).exists())
+    half = made.with_name(f"{made.name}.half")
+    with disk.translated(made.name):
+        shutil.rmtree(half, ignore_errors=True)
+        shutil.copytree(disk.root, half, symlinks=True, ignore=shutil.ignore_patterns("lock", "lock.turn"))
+        half.chmod(0o700)
+        half.rename(made)
+    disk.replace(COPY, made.name.encode())
     return made
 
 
+def _names(disk: Disk) -> list[str]:
+    """What copies are named, the first one first."""
+    first = f"{disk.root.name}.0.1.bak"
+    return [first, *(f"{first}.{number}" for number in range(2, _COPIES))]
+
+
 def _convert(old: Disk, disk: Disk) -> None:
-    lengths = _lengths(old)
-    settings = {
-        str(one["name"]): one["value"]
-        for one in map(lines.unsealed, lines.split(_content(old, SETTINGS, lengths)))
-        if not isinstance(one, Flaw)
-    }
+    _exchange(old)
+    settings = {str(one["name"]): one["value"] for one in _lines(old, SETTINGS) if not isinstance(one, Flaw)}
     origin = ids.new_origin(os.urandom)
     clock = ids.StampClock(origin)
     folders = [f"{layer}/{name}" for layer in FOLDERS.values() for name, is_folder in old.entries(layer) if is_folder]
-    found = {name: _read(old, name, lengths) for name in folders}
+    found = {name: _read(old, name) for name in folders}
     written: dict[str, list[Stored]] = {name: [] for name in folders}
     last: dict[tuple[str, str], Stamp] = {}
     every = sorted((sequence, name) for name, one in found.items() for sequence in one.versions)
@@ -106,52 +117,38 @@ def _convert(old: Disk, disk: Disk) -> None:
 # -- reading --------------------------------------------------------------------------------------------------
 
 
-def _lengths(old: Disk) -> dict[str, int] | None:
-    """How much of each file counts, by the log; nothing if the log is lost or damaged: then every whole line does."""
+def _exchange(old: Disk) -> None:
+    """Finish what a crash interrupted: the last commit replaced files, and some were not exchanged yet."""
     data, _ = old.read(LOG)
-    lengths: dict[str, int] = {}
-    rewritten: tuple[str, ...] = ()
-    ordinal = 0
-    for line in lines.split(data[: data.rfind(b"\n") + 1]):
+    for line in lines.split(data[data.rstrip().rfind(b"\n") + 1 :]):
         fields = lines.unsealed(line)
-        files = None if isinstance(fields, Flaw) else fields.get("files")
-        if isinstance(fields, Flaw) or not isinstance(files, dict):
-            return None
-        if fields.get("checkpoint"):
-            lengths.clear()
-        lengths |= {name: length for name, length in files.items() if isinstance(length, int) and length >= 0}
-        ordinal, rewritten = fields.get("commit", 0), tuple(map(str, fields.get("rewritten", ())))
-    for name in rewritten:  # the last commit replaced files, and a crash came before they were exchanged
-        waiting = f"{name}.{ordinal}.new"
-        if name in lengths and ".." not in name and old.look(waiting).inode:  # a hostile log may name anything
-            old.replace(name, old.read(waiting)[0])
-    return lengths or None
+        if isinstance(fields, Flaw) or not isinstance(fields.get("rewritten", []), list):
+            return
+        for name in map(str, fields.get("rewritten", [])):
+            waiting = f"{name}.{fields.get('commit')}.new"
+            if ".." not in name and old.look(waiting).inode:  # a hostile log may name anything
+                old.replace(name, old.read(waiting)[0])
 
 
-def _content(old: Disk, name: str, lengths: dict[str, int] | None) -> bytes:
+def _lines(old: Disk, name: str) -> Iterator[Fields | Flaw]:
+    """Every whole line, whatever length the log says: a log that is older than its files hides nothing."""
     data, _ = old.read(name)
-    if lengths is not None and data[: lengths.get(name, 0)].endswith(b"\n"):
-        return data[: lengths[name]]
-    return data[: data.rfind(b"\n") + 1]  # the log is lost, or somebody edited the file
+    return map(lines.unsealed, lines.split(data[: data.rfind(b"\n") + 1]))
 
 
-def _lines(old: Disk, name: str, lengths: dict[str, int] | None) -> Iterator[Fields | Flaw]:
-    return map(lines.unsealed, lines.split(_content(old, name, lengths)))
-
-
-def _read(old: Disk, name: str, lengths: dict[str, int] | None) -> Old:
+def _read(old: Disk, name: str) -> Old:
     found = Old()
     for file in (MEMORY, TOMBSTONES):
-        for one in _lines(old, f"{name}/{file}", lengths):
+        for one in _lines(old, f"{name}/{file}"):
             if isinstance(one, Flaw):
                 found.unread += [one.data] if file == MEMORY else []
             elif (file == MEMORY or one.get("operation") == Operation.ERASED) and isinstance(one.get("sequence"), int):
                 found.versions.setdefault(one["sequence"], one)
-    for one in _lines(old, f"{name}/{VECTORS}", lengths):
+    for one in _lines(old, f"{name}/{VECTORS}"):
         if not isinstance(one, Flaw):
             with suppress(*lines.UNREADABLE):
                 _take_vector(found, one)
-    for one in _lines(old, f"{name}/{ACCESSES}", lengths):
+    for one in _lines(old, f"{name}/{ACCESSES}"):
         if not isinstance(one, Flaw):
             with suppress(*lines.UNREADABLE):
                 times, last_at = found.accesses.get(one["id"], (0, 0))

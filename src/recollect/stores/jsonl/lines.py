@@ -9,34 +9,36 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
-from io import BytesIO
 from typing import Any, NamedTuple
 
 from recollect import codec
+from recollect.text import objects, plain_entries
 from recollect.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored, Vector
 
 Fields = dict[str, Any]
 
 SCHEMA = 2
-LINE_BYTES = 64 * 1024 * 1024
-DEPTH = 48
-"""Deeper than anything that the engine accepts, and far from what exhausts the stack."""
-
-UNREADABLE = (*codec.UNREADABLE, RecursionError, ArithmeticError)
+UNREADABLE = plain_entries.UNREADABLE
 """What reading a hostile line may raise."""
 
 _MOST = 2**53
-_TEXT_LENGTH = 1_000
+TEXT_LENGTH = 1_000
 _CONTENT = (("role", "role"), ("message", "text"), ("metadata", "fields"))
+_LINE_ENDS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
+"""What some editors and tools take for ends of lines. They stand inside texts only."""
+
+_BESIDE = ("role", "metadata")
 _TIMES = frozenset({"created_at", "occurred_at", "expires_at"})
 _NAMED = """type importance decay_factor tags state key author session title occurred_at expires_at source_type
 has_pointer tier trust superseded_by bytes""".split()
 """Facets that stand in a line under their own names; others stand together under ``facets``."""
+_NAMES = frozenset(_NAMED)
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "type": str,
     "importance": (int, float),
     "decay_factor": (int, float),
+    "trust": (int, float),
     "tags": list,
     "state": str,
     "key": str,
@@ -44,6 +46,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "session": str,
     "title": str,
     "role": str,
+    "access_policy": str,
     "text": str,
     "fields": dict,
     "bytes": int,
@@ -101,18 +104,15 @@ def seal(fields: Fields) -> bytes:
     """
     digits = hashlib.sha256(codec.encode_sorted(fields)).hexdigest()
     line = codec.encode_json(fields)[:-1] + f',"checksum":"sha256:{digits}"}}\n'.encode()
-    # Inside texts only: some editors and tools take these characters for ends of lines.
-    return line.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+    for letter, escaped in _LINE_ENDS:
+        line = line.replace(letter, escaped)
+    return line
 
 
 def unsealed(data: bytes) -> Fields | Flaw:
     """What a line says, or why it does not count."""
-    if len(data) > LINE_BYTES:
-        return Flaw("damaged", data)
     try:
-        fields = codec.decode_json(data)
-        if not isinstance(fields, dict) or not _is_shallow(fields, DEPTH):
-            return Flaw("damaged", data)
+        fields = plain_entries.parsed(data)
         found = fields.pop("checksum", None)
         if found is None:
             return Flaw("unsealed", data, fields)
@@ -125,17 +125,9 @@ def unsealed(data: bytes) -> Fields | Flaw:
     return fields
 
 
-def _is_shallow(value: object, depth: int) -> bool:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if not isinstance(value, list):
-        return True
-    return depth > 0 and all(_is_shallow(one, depth - 1) for one in value if isinstance(one, dict | list))
-
-
 def split(data: bytes) -> Iterator[bytes]:
     """The lines of a file, without their ends and without empty ones."""
-    return filter(None, (line.strip(b" \t\r\n") for line in BytesIO(data)))
+    return (line for _, line in plain_entries.numbered(data))
 
 
 # -- versions -------------------------------------------------------------------------------------------------
@@ -153,7 +145,7 @@ def encode(line: Line) -> bytes:
         if line.completes:
             fields["completes"] = list(line.completes)
     else:
-        fields |= _of_facets(one.facets) | _of_payload(one.payload)
+        fields |= _structured(_of_facets(one.facets) | _of_payload(one.payload))
         fields["recorded_at"] = _iso(one.recorded_at)
         if one.reason is not None:
             fields["reason"] = one.reason
@@ -175,7 +167,7 @@ def decode(data: bytes) -> Line | Flaw:
     if isinstance(fields, Flaw):
         return fields
     try:
-        return _line(fields)
+        return _line(plain(fields))
     except UNREADABLE:
         return Flaw("damaged", data, fields)
 
@@ -185,15 +177,15 @@ def _line(fields: Fields) -> Line:
     erased = operation is Operation.ERASED
     stored = Stored(
         owner=_owner(tuple(fields["owner"])),
-        id=_text(fields["id"]),
+        id=text(fields["id"]),
         version=_number(fields["version"], 1),
         seq=0,
         born=0,
-        born_at=_micros(fields["born_at"]) if erased else 0,
-        recorded_at=_micros(fields["timestamp" if erased else "recorded_at"]),
+        born_at=micros(fields["born_at"]) if erased else 0,
+        recorded_at=micros(fields["timestamp" if erased else "recorded_at"]),
         operation=operation,
-        stamp=Stamp(_text(fields["stamp"])),
-        replaced=None if fields.get("replaced") is None else Stamp(_text(fields["replaced"])),
+        stamp=Stamp(text(fields["stamp"])),
+        replaced=None if fields.get("replaced") is None else Stamp(text(fields["replaced"])),
         reason=fields.get("reason"),
         facets={} if erased else to_facets(fields),
         payload=b"" if erased else to_payload(fields),
@@ -203,14 +195,14 @@ def _line(fields: Fields) -> Line:
     batch = fields.get("batch")
     return Line(
         stored=stored,
-        after=None if fields.get("after") is None else Stamp(_text(fields["after"])),
+        after=None if fields.get("after") is None else Stamp(text(fields["after"])),
         batch=None
         if batch is None
-        else Batch(_text(batch["id"]), _number(batch["place"], 1), _number(batch["count"], 1)),
+        else Batch(text(batch["id"]), _number(batch["place"], 1), _number(batch["count"], 1)),
         vector=None if fields.get("vector") is None else to_vector(fields["vector"]),
         keeps_vector=fields.get("keeps_vector") is True,
-        removed=tuple(map(_text, fields.get("removed", ()))),
-        completes=tuple(map(_text, fields.get("completes", ()))),
+        removed=tuple(map(text, fields.get("removed", ()))),
+        completes=tuple(map(text, fields.get("completes", ()))),
     )
 
 
@@ -218,7 +210,7 @@ def _line(fields: Fields) -> Line:
 def _owner(parts: tuple[Any, ...]) -> Owner:
     """Most lines of a file have the same one."""
     layer, *ids = parts
-    if not all(isinstance(one, str) and len(one) <= _TEXT_LENGTH for one in ids):
+    if not all(isinstance(one, str) and len(one) <= TEXT_LENGTH for one in ids):
         raise ValueError("ids are texts")
     return Owner(Layer(layer), tuple(ids))
 
@@ -249,16 +241,14 @@ def to_facets(fields: Fields) -> Fields:
     content, extra = fields.get("content", {}), fields.get("facets", {})
     facets: Fields = dict(extra) | {facet: content[name] for name, facet in _CONTENT if name in content}
     if fields.get("timestamp") is not None:
-        facets["created_at"] = facets["occurred_at"] = _micros(fields["timestamp"])
-    for name in _NAMED:
-        if name in fields:
-            value = fields[name]
-            facets[name] = _micros(value) if name in _TIMES and value is not None else value
+        facets["created_at"] = facets["occurred_at"] = micros(fields["timestamp"])
+    for name, value in fields.items():
+        if name in _NAMES:
+            facets[name] = micros(value) if name in _TIMES and value is not None else value
     if facets.get("occurred_at", 0) is None:
         del facets["occurred_at"]
-    for name, kind in _KINDS.items():
-        value = facets.get(name)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+    for name, value in facets.items():
+        if name in _KINDS and value is not None and (not isinstance(value, _KINDS[name]) or isinstance(value, bool)):
             raise ValueError(f"{name} has another type")
     if not all(isinstance(tag, str) for tag in facets.get("tags") or ()):
         raise ValueError("a tag is a text")
@@ -275,6 +265,36 @@ def size_of(facets: Mapping[str, Any], payload: bytes) -> int:
     return len((facets.get("text") or "").encode()) + len(codec.encode_json(named)) + len(payload)
 
 
+def _structured(fields: Fields) -> Fields:
+    """With the object that a memory was given as its content, instead of its text, which follows from it."""
+    content, payload = fields["content"], fields.get("payload")
+    if not isinstance(payload, dict) or next(iter(payload), "") != "data" or not isinstance(payload["data"], dict):
+        return fields
+    data, *rest = payload.items()
+    if objects.rendered(data[1]) != content.get("message"):
+        return fields
+    beside = {name: content[name] for name in _BESIDE if name in content}
+    shown = fields | {"content": data[1], "structured": True} | beside
+    return shown | {"payload": dict(rest)} if rest else {name: one for name, one in shown.items() if name != "payload"}
+
+
+def plain(fields: Fields) -> Fields:
+    """A line whose content is an object of its own as one with the text of that object, and the object as data."""
+    data, payload = fields.get("content"), fields.get("payload", {})
+    if fields.get("structured") is not True or not isinstance(data, dict) or not isinstance(payload, dict):
+        return fields
+    content = {"message": objects.rendered(data)} | {name: fields[name] for name in _BESIDE if name in fields}
+    return fields | {"content": content, "payload": {"data": data} | payload}
+
+
+def by_hand(fields: Fields) -> Fields:
+    """A line that a person or other software wrote: its content may be a text, a message, or any other object."""
+    content = fields.get("content")
+    if isinstance(content, str):
+        return fields | {"content": {"message": content}}
+    return plain(fields | {"structured": True} if plain_entries.is_structured(content) else fields)
+
+
 def _of_payload(payload: bytes) -> Fields:
     """A payload that is plain JSON as an object, so that people can read it; anything else as base64."""
     if not payload:
@@ -282,7 +302,11 @@ def _of_payload(payload: bytes) -> Fields:
     value: Any = None
     try:
         value = codec.decode_json(payload)
-        plain = isinstance(value, dict) and codec.encode_json(value) == payload and _is_shallow(value, DEPTH - 1)
+        plain = (
+            isinstance(value, dict)
+            and codec.encode_json(value) == payload
+            and plain_entries.is_shallow(value, plain_entries.DEPTH - 1)
+        )
     except UNREADABLE:
         plain = False
     if not plain:
@@ -322,24 +346,25 @@ def to_vector(fields: Fields) -> Vector:
     if not data or len(data) % 4:
         raise ValueError("not a vector")
     return Vector(
-        _text(fields["embedder"]),
+        text(fields["embedder"]),
         data,
         tuple((_number(first, 0), _number(last, 0)) for first, last in fields.get("spans", ())),
         base64.b64decode(fields.get("pieces", ""), validate=True),
     )
 
 
-def _iso(micros: Any) -> Any:
+def _iso(value: Any) -> Any:
     """A time as people read it; as it is where it is none."""
-    if not isinstance(micros, int):
-        return micros
+    if not isinstance(value, int):
+        return value
     try:
-        return codec.from_micros(micros).isoformat().replace("+00:00", "Z")
+        return codec.from_micros(value).isoformat().replace("+00:00", "Z")
     except OverflowError:
-        return micros
+        return value
 
 
-def _micros(value: Any) -> int:
+def micros(value: Any) -> int:
+    """A time in microseconds, written so or as ISO 8601."""
     if isinstance(value, int):
         return _number(value, -_MOST)
     return codec.to_micros(datetime.fromisoformat(value))
@@ -351,7 +376,8 @@ def _number(value: Any, least: int) -> int:
     return value
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value or len(value) > _TEXT_LENGTH:
+def text(value: Any) -> str:
+    """A text that is neither empty nor too long."""
+    if not isinstance(value, str) or not value or len(value) > TEXT_LENGTH:
         raise ValueError("not a text, or too long")
     return value

@@ -14,10 +14,11 @@ from recollect.types import Stamp
 
 
 class Numbers(NamedTuple):
-    """Which sequence each version has, and the last one that was ever given."""
+    """Which sequence each version has, the last one that was ever given, and the line that was written last."""
 
     by_stamp: Mapping[Stamp, int]
     last: int = 0
+    newest: Stamp | None = None
 
 
 def ordered(lines: Iterable[Line]) -> list[Line]:

@@ -1,7 +1,7 @@
 """The folder of one owner: what was read of its files, and what follows from the lines for its vectors."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,17 @@ from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import MISSING, Disk, Look
 from recollect.stores.jsonl.folders import folder
 from recollect.stores.jsonl.lines import CORRUPT, Flaw, Line
+from recollect.stores.jsonl.order import Numbers
 from recollect.types import Operation, Owner, Stamp, Stored, Vector
 
 MEMORY = "memory.jsonl"
 ARCHIVE = "archive.jsonl"
 TOMBSTONES = "tombstones.jsonl"
 DAMAGED = "damaged.jsonl"
-LINES = (MEMORY, ARCHIVE, TOMBSTONES)
-"""The files that hold versions, in the order of reading: a line moves from the first to the second, never back."""
+DELETED = "deleted"
+LINES = (MEMORY, ARCHIVE, TOMBSTONES, DELETED)
+"""The files that hold versions, in the order of reading: a line moves from the first to the second, never back. The
+last one stands elsewhere: the tombstones of a folder that was deleted, without which a merge would bring it back."""
 
 DERIVED = "derived"
 _END_BYTES = 64
@@ -30,7 +33,8 @@ class OwnerFolder:
 
     ``seen``, ``offset`` and ``end`` say how far ``memory.jsonl`` was read. ``last`` is the stamp of the newest line.
     ``left`` tells that lines of erased memories still stand in the files. ``vanished`` are versions that were read once
-    and whose lines are gone or were edited.
+    and whose lines are gone or were edited. ``lost`` is the newest line that an earlier process saw, if it is gone.
+    ``flawed`` are the stamps of lines that are not served, ``fresh`` those that cannot be read and were not set aside.
     """
 
     name: str
@@ -43,8 +47,14 @@ class OwnerFolder:
     loaded: bool = False
     flaws: Counter[str] = field(default_factory=Counter)
     vanished: dict[Stamp, Stored] = field(default_factory=dict)
+    kept: Numbers = field(default_factory=lambda: Numbers({}))  # what its derived file says
+    handwritten: bool = False  # lines came that a person may have written, and nobody looked at them yet
+    lost: Stamp | None = None
+    flawed: set[Stamp] = field(default_factory=set)
+    fresh: list[tuple[str, str, bytes]] = field(default_factory=list)
     batched: dict[Stamp, str] = field(default_factory=dict)
     gone: dict[Stamp, int] = field(default_factory=dict)  # the sequences of versions that were erased
+    decode_foreign: Callable[[bytes, bytes], Iterable[Line | Flaw]] | None = None  # if it is of the older format
     vectors_seen: Look = MISSING
     vectors_offset: int = 0
     revision: int = 0  # of the vectors that were read
@@ -57,15 +67,24 @@ class OwnerFolder:
         """The file of its versions."""
         return f"{self.name}/{MEMORY}"
 
+    def file(self, name: str) -> str:
+        """One of its files that hold versions."""
+        return f"{DELETED}/{self.name}.jsonl" if name == DELETED else f"{self.name}/{name}"
+
     def derived(self, file: str) -> str:
         """The name of a derived file."""
         return f"{DERIVED}/{self.name}/{file}"
+
+    def sweep(self, disk: Disk) -> None:
+        """Delete what was to be exchanged when a process was killed: it holds memories, too."""
+        for name in (self.name, f"{DERIVED}/{self.name}"):
+            disk.sweep(name)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
     def tail(self, disk: Disk) -> list[Line] | None:
         """What was appended since the last look; nothing if more than that happened: then everything must be read."""
-        if not self.loaded or self.seen.inode == 0:
+        if not self.loaded or self.seen.inode == 0 or self.decode_foreign is not None:
             return None
         data, look = disk.read(self.memory, self.offset - len(self.end))
         moved = look.inode != self.seen.inode or look.size <= self.seen.size or not data.startswith(self.end)
@@ -73,25 +92,40 @@ class OwnerFolder:
             return None
         found = self._whole(data[len(self.end) :], look)
         self._note_flaws(self.flaws + _flaws(found))
+        self._note_flawed(MEMORY, found)
         return [one for one in found if isinstance(one, Line)]
 
     def whole(self, disk: Disk) -> list[Line]:
         """Every line of every file."""
         found: list[Line | Flaw] = []
+        self.flawed.clear()
+        if self.decode_foreign is not None:
+            (memory, look), (tombstones, _) = (disk.read(f"{self.name}/{file}") for file in (MEMORY, TOMBSTONES))
+            self.seen, self.loaded = look, True
+            found = list(self.decode_foreign(memory, tombstones))
+            self._note_flaws(_flaws(found))
+            return [one for one in found if isinstance(one, Line)]
         for file in LINES:
             try:
-                data, look = disk.read(f"{self.name}/{file}")
+                data, look = disk.read(self.file(file))
             except NotAStore:  # a link or a pipe hides this owner, and nobody else
                 data, look = b"", disk.look(self.memory)
                 found.append(Flaw("damaged", b""))
             if file == MEMORY:
                 self.offset, self.end = 0, b""
-                found += self._whole(data, look)
+                decoded = self._whole(data, look)
             else:
-                found += self._decoded(data[: data.rfind(b"\n") + 1])
+                decoded = self._decoded(data[: data.rfind(b"\n") + 1])
+            self._note_flawed(file, decoded)
+            found += decoded
         self._note_flaws(_flaws(found))
         self.loaded = True
         return [one for one in found if isinstance(one, Line)]
+
+    def tombstones(self, disk: Disk) -> list[Line]:
+        """The tombstones in its files."""
+        found = (self._decoded(disk.read(self.file(file))[0]) for file in (TOMBSTONES, DELETED))
+        return [one for some in found for one in some if isinstance(one, Line)]
 
     def _note_flaws(self, found: Counter[str]) -> None:
         """Take in which lines are not served; the log hears of damage that was not there before."""
@@ -99,6 +133,14 @@ class OwnerFolder:
         self.flaws = found
         if more > 0:
             logs.lines_damaged(more)
+
+    def _note_flawed(self, file: str, found: Iterable[Line | Flaw]) -> None:
+        for one in found:
+            if isinstance(one, Flaw) and one.fields is not None:
+                self.flawed.add(Stamp(str(one.fields.get("stamp"))))
+                self.handwritten = True
+            elif isinstance(one, Flaw):
+                self.fresh.append((one.kind, file, one.data))
 
     def _whole(self, data: bytes, look: Look) -> list[Line | Flaw]:
         """The lines that end. Half a line is left for later: perhaps somebody is writing it."""
@@ -125,7 +167,7 @@ class OwnerFolder:
         if isinstance(one, Flaw) or one.stored.owner == self.owner:
             return one
         if folder(one.stored.owner) != self.name:
-            return Flaw("misplaced", data)
+            return misplaced(data)
         self.owner = one.stored.owner
         return one
 
@@ -193,6 +235,39 @@ class OwnerFolder:
                 except lines.UNREADABLE:
                     continue
         return touched
+
+
+def entries(disk: Disk, folder: OwnerFolder, file: str) -> list[tuple[int, Line | Flaw]]:
+    """The lines of a file with their numbers; a line of another owner is a flaw."""
+    data, _ = disk.read(folder.file(file))
+    found: list[tuple[int, Line | Flaw]] = []
+    every = data.split(b"\n")
+    for number, line in enumerate(every, start=1):
+        if line.strip():
+            one = lines.decode(line.strip(b" \t\r"))
+            if isinstance(one, Flaw) and one.fields is None and number == len(every):
+                one = Flaw("torn", line)  # nobody was told that it was written; the next writer sets it aside
+            if isinstance(one, Line) and one.stored.owner != folder.owner:
+                one = misplaced(line)
+            found.append((number, one))
+    return found
+
+
+def misplaced(data: bytes) -> Flaw:
+    """A sealed line in the folder of another owner."""
+    fields = lines.unsealed(data.strip(b" \t\r"))
+    return Flaw("misplaced", data, fields.fields if isinstance(fields, Flaw) else fields)
+
+
+def known_stamps(found: Iterable[Line | Flaw]) -> set[str]:
+    """The stamps that some lines tell of, edited and erased ones too."""
+    known: set[str] = set()
+    for one in found:
+        if isinstance(one, Line):
+            known |= {one.stored.stamp, *one.removed}
+        elif one.fields is not None:
+            known.add(str(one.fields.get("stamp")))
+    return known
 
 
 def _flaws(found: Iterable[Line | Flaw]) -> Counter[str]:

@@ -14,6 +14,7 @@ from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import FOLDERS, HASHED, folder
 from recollect.stores.jsonl.names import NAME_BYTES, file_name
 from recollect.types import Guard, Layer, Owner, Owners
+from recollect.types.owners import DEFAULT_USER
 
 if TYPE_CHECKING:
     from recollect.stores.jsonl.journal import JsonlJournal
@@ -25,6 +26,7 @@ LEASES = "records/leases.json"
 DERIVED = ("total_entries", "total_size_bytes", "statistics")
 """What ``metadata.json`` says of the memories of a session, as of when it was written."""
 
+_NEVER = "1970-01-01T00:00:00Z"
 _OWN = frozenset({"version", "record", "body", *DERIVED})
 
 
@@ -72,17 +74,20 @@ def decode(data: bytes, file: str) -> Record | None:
     """The record in a file; none if the file is there for other reasons."""
     try:
         fields = json.loads(data)
-        if fields["version"] > VERSION:
+        if fields.get("version", VERSION) > VERSION:
             raise SchemaTooNew(
                 f"{file!r} has version {fields['version']}, this release reads up to {VERSION}",
                 details={"file": file},
                 hint="install a newer release of recollect",
             )
-        about = fields.get("record")
+        about = fields.get("record") or _of_session(fields)
         if about is None:
             return None
         layer, *ids = about["owner"]
         body = {name: value for name, value in fields.items() if name not in _OWN}
+        if "record" not in fields:  # what may be missing there must be there here
+            times = {"created_at": about["updated_at"], "last_accessed": about["updated_at"]}
+            body = {"user_id": ids[0], **times, **body, "migration": {"from": fields.get("version", VERSION)}}
         return Record(
             owner=Owner(Layer(layer), tuple(map(str, ids))),
             kind=str(about["kind"]),
@@ -94,6 +99,25 @@ def decode(data: bytes, file: str) -> Record | None:
     except lines.UNREADABLE as error:
         raise StoreCorrupt(
             f"{file!r} cannot be read", details={"file": file}, hint="run doctor; correct the file or remove it"
+        ) from error
+
+
+def _of_session(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The metadata of a session in the older format as a record."""
+    if not isinstance(fields.get("session_id"), str):
+        return None
+    user, at = fields.get("user_id") or DEFAULT_USER, fields.get("last_accessed") or fields.get("created_at") or _NEVER
+    return {"owner": ["user", user], "kind": SESSION, "name": fields["session_id"], "version": 1, "updated_at": at}
+
+
+def decode_leases(data: bytes) -> dict[str, tuple[str, int, int]]:
+    """By name, the holder, the token, and until when it holds."""
+    try:
+        kept = codec.decode_json(data) if data else {}
+        return {name: (str(holder), int(token), int(until)) for name, (holder, token, until) in kept.items()}
+    except lines.UNREADABLE as error:
+        raise StoreCorrupt(
+            f"{LEASES!r} cannot be read", details={"file": LEASES}, hint="run doctor with repair when nobody works"
         ) from error
 
 
@@ -111,6 +135,9 @@ class JsonlRecords(Records):
     def _read(self, owner: Owner, kind: str, name: str) -> Record | None:
         file = place(owner, kind, name)
         data, _ = self._disk.read(file)
+        if not data and described(owner, kind, name) is not None:
+            file = f"sessions/{file_name(name)}/{METADATA}"  # of the older format
+            data, _ = self._disk.read(file)
         found = decode(data, file) if data else None
         return found if found is not None and (found.owner, found.kind, found.name) == (owner, kind, name) else None
 
@@ -120,6 +147,8 @@ class JsonlRecords(Records):
             known = self._read(record.owner, record.kind, record.name)
             check_record(record.kind, record.name, known.version if known else 0, record.version - 1)
             session = described(record.owner, record.kind, record.name)
+            if session is not None:
+                self._journal.migrate({session})
             more = {} if session is None else derived.totals(self._journal, session)
             self._disk.replace(place(record.owner, record.kind, record.name), encode(record, more))
 
@@ -128,7 +157,11 @@ class JsonlRecords(Records):
         with self._journal.writing("drop record"):
             if self._read(owner, kind, name) is None:
                 return False
-            self._disk.remove(place(owner, kind, name))
+            file = place(owner, kind, name)
+            self._disk.remove(file)
+            self._disk.sweep(file.rpartition("/")[0])
+            if (session := described(owner, kind, name)) is not None:
+                self._journal.drop(session)
             return True
 
     def list(
@@ -141,7 +174,8 @@ class JsonlRecords(Records):
             record = decode(self._disk.read(file)[0] or b"{}", file)
             if record is not None and (owners is None or record.owner in owners) and kind in (None, record.kind):
                 found.append(record)
-        found = [one for one in found if one.name > after]
+        newest = {(one.owner, one.kind, one.name): one for one in sorted(found, key=lambda one: one.version)}
+        found = [one for one in newest.values() if one.name > after]
         found.sort(key=lambda one: (one.name, codec.encode_owner(one.owner), one.kind))
         return found if limit is None else found[:limit]
 
@@ -161,14 +195,7 @@ class JsonlRecords(Records):
         return {name: token for name, (_, token, until) in self._leases().items() if until > now}
 
     def _leases(self) -> dict[str, tuple[str, int, int]]:
-        data, _ = self._disk.read(LEASES)
-        try:
-            kept = codec.decode_json(data) if data else {}
-            return {name: (str(holder), int(token), int(until)) for name, (holder, token, until) in kept.items()}
-        except lines.UNREADABLE as error:
-            raise StoreCorrupt(
-                f"{LEASES!r} cannot be read", details={"file": LEASES}, hint="remove the file when nobody works"
-            ) from error
+        return decode_leases(self._disk.read(LEASES)[0])
 
     def lease(self, name: str, holder: str, ttl_ms: int) -> Lease | None:
         """Taken if nobody holds it, or its time is over, or it is the holder's own."""
@@ -213,6 +240,6 @@ def files(disk: Disk, kind: str | None = None, owners: Owners | None = None) -> 
 
 def _is_of(name: str, owners: Owners | None) -> bool:
     """Whether a session's folder may be of one of some users."""
-    if owners is None or HASHED in name:
+    if owners is None or HASHED in name or "@" not in name:
         return True
     return any(name.endswith(f"@{file_name(owner.ids[0])}") for owner in owners if len(owner.ids) == 1)

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 
 from recollect import codec, ids, open_files
-from recollect.errors import SchemaTooNew, StoreError
+from recollect.errors import NotAStore, SchemaTooNew, StoreError
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import Disk, Look
 from recollect.stores.jsonl.owner_folder import DERIVED
@@ -59,7 +60,8 @@ class SettingsFile:
         """Exchange the settings at once."""
         kept = {name: value for name, value in values.items() if name != "epoch"}
         if self.damaged:
-            self._disk.replace(f"{SETTINGS}.damaged", self._disk.read(SETTINGS)[0])
+            with suppress(NotAStore):  # a link or a pipe says nothing
+                self._disk.replace(f"{SETTINGS}.damaged", self._disk.read(SETTINGS)[0])
         pairs = {"version": lines.SCHEMA, **dict(sorted(kept.items()))}.items()
         rows = b",\n ".join(codec.encode_json(name) + b": " + codec.encode_json(value) for name, value in pairs)
         self._disk.replace(SETTINGS, b"{" + rows + b"}\n")

@@ -21,7 +21,7 @@ from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.journal import JsonlJournal
 from recollect.stores.jsonl.lines import CORRUPT
 from recollect.stores.jsonl.locks import Lock
-from recollect.stores.jsonl.owner_folder import DERIVED
+from recollect.stores.jsonl.owner_folder import DELETED, DERIVED
 from recollect.stores.jsonl.records import JsonlRecords
 from recollect.stores.jsonl.settings_file import SETTINGS
 from recollect.types import Component, Diagnosis, Health, Owners, SessionConfig, Status
@@ -63,10 +63,12 @@ class JsonlStore(Store):
         self._disk = Disk(self.path)
         self._check_folder()
         self._disk.make_root()
+        self._disk.read(CONFIG)  # not a link, and no pipe that would never end
         self.config = config.load(self.path / CONFIG)
         lock = Lock(self.path / LOCK, self.config.concurrency.locks)
         legacy.migrate(self._disk, lock)
         self.journal = JsonlJournal(self._disk, lock, self.config)
+        self.journal.clock = clock
         self.records = JsonlRecords(self.journal, clock)
         self.journal.guarded_by(self.records)
         self._prepare(durability)
@@ -130,6 +132,7 @@ class JsonlStore(Store):
                 if "origin" not in found and not journal.file.damaged:
                     journal.settle_settings({"durability": durability or "full"} | found)
                 journal.file.begin_epoch()
+        journal.finish()
         kept = journal.settings().get("durability", "full")
         if durability not in (None, kept):
             raise ConfigurationError(
@@ -185,6 +188,7 @@ class JsonlStore(Store):
         flaws = self.journal.flaws()
         counts = {"damaged_lines": flaws.total(), "buffered_writes": len(self.journal.buffer)}
         counts["damaged_settings"] = int(self.journal.file.damaged)
+        counts["folders_that_lost_lines"] = sum(one.lost is not None for one in self.journal.folders())
         components = {"store": Component(status=status, message=message)}
         if any(counts.values()) and status is Status.HEALTHY:
             status = Status.DEGRADED
@@ -196,9 +200,9 @@ class JsonlStore(Store):
             status = Status.DEGRADED if status is Status.HEALTHY else status
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
-    def damaged(self) -> int:
+    def damaged(self, owners: Owners | None = None) -> int:
         """The lines read so far that are unreadable, in the wrong folder, or do not fit their checksum."""
-        flaws = self.journal.flaws()
+        flaws = self.journal.flaws(owners)
         return sum(flaws[kind] for kind in CORRUPT)
 
     # -- ending -----------------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def _forks() -> Forks:
 
 
 def _is_ours(path: Path) -> bool:
-    ours = {"journal", CONFIG, LOCK, "records", SETTINGS, DERIVED, "settings.jsonl", *FOLDERS.values()}
+    ours = {"journal", CONFIG, LOCK, "records", SETTINGS, DERIVED, DELETED, "settings.jsonl", *FOLDERS.values()}
     there = {one.name for one in path.iterdir()} - {".git", ".gitignore", ".gitattributes"}
     return not there or bool(there & ours)
 

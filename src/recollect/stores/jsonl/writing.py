@@ -13,6 +13,7 @@ from recollect.stores.jsonl.lines import Batch, Line
 from recollect.stores.jsonl.owner_folder import (
     ARCHIVE,
     DAMAGED,
+    DELETED,
     DERIVED,
     MEMORY,
     TOMBSTONES,
@@ -55,13 +56,17 @@ def parts_of(journal: "JsonlJournal", steps: Sequence[Step], stored: Sequence[St
     for one in stored:
         if (one.owner, one.id) in erased and one.operation is not Operation.ERASED:
             removed[one.owner, one.id].append((one.stamp, ""))
+    for step in steps:
+        if step.before is not None and step.before.erased:  # what the older tombstone took away stays away
+            memory = (step.write.owner, step.write.id)
+            removed[memory] += _told_before(journal, memory)
     parts: dict[tuple[Owner, str], Part] = {}
     last: dict[Owner, Stamp | None] = {}
     for place, (step, one) in enumerate(written, start=1):
         folder, file = journal.folder_of(one.owner), TOMBSTONES if one.operation is Operation.ERASED else MEMORY
         part = parts.setdefault((one.owner, file), Part(folder, file, [], []))
         batch = Batch(written[0][1].stamp, place, len(written)) if len(written) > 1 else None
-        after = last.get(one.owner, folder.last)
+        after = last.get(one.owner) or journal.newest(folder)
         part.lines.append(_line(step, one, after, batch, removed.get((one.owner, one.id), ())))
         vector = step.write.vector
         if part.lines[-1].vector is None and vector is not None and not step.write.keeps_vector:
@@ -81,7 +86,7 @@ def _line(
         batch=batch,
         vector=write.vector if is_given and not write.keeps_vector else None,
         keeps_vector=write.keeps_vector and one.operation is not Operation.ERASED,
-        removed=tuple(stamp for stamp, _ in removed),
+        removed=tuple(dict.fromkeys(stamp for stamp, _ in removed)),
         completes=tuple(dict.fromkeys(name for _, name in removed if name)),
     )
 
@@ -99,8 +104,30 @@ def _removed(
     return found
 
 
-def write(disk: Disk, parts: Sequence[Part]) -> None:
-    """Append to all files, or to none."""
+def _told_before(journal: "JsonlJournal", place: tuple[Owner, str]) -> list[tuple[Stamp, str]]:
+    """What the tombstones of a memory say that they took away."""
+    folder = journal.folder_of(place[0])
+    found: list[tuple[Stamp, str]] = []
+    for line in folder.tombstones(journal.disk):
+        if line.stored.id == place[1]:
+            found += [(Stamp(stamp), "") for stamp in line.removed] + [
+                (line.stored.stamp, name) for name in line.completes
+            ]
+    return found
+
+
+class Unforced(NamedTuple):
+    """Lines that were appended and not yet forced to the disk."""
+
+    folder: OwnerFolder
+    inode: int
+    at: int
+    data: bytes
+
+
+def write(disk: Disk, parts: Sequence[Part], *, later: bool = False) -> Unforced | None:
+    """Append to all files, or to none. One file that is there already may be forced to the disk later."""
+    later = later and disk.durable and len(parts) == 1 and disk.look(parts[0].folder.memory).inode != 0
     written: list[tuple[str, int]] = []
     done: list[tuple[Part, bytes, Look]] = []
     try:
@@ -110,7 +137,7 @@ def write(disk: Disk, parts: Sequence[Part]) -> None:
         for part in parts:
             name, data = f"{part.folder.name}/{part.file}", b"".join(map(lines.encode, part.lines))
             at = end_of(disk, part.folder, part.file)
-            done.append((part, data, disk.append(name, data, at)))
+            done.append((part, data, disk.append(name, data, at, sync=not later)))
             written.append((name, at))
     except BaseException:  # reason: an interrupt, too, must leave nothing half written
         for name, at in written:
@@ -120,6 +147,8 @@ def write(disk: Disk, parts: Sequence[Part]) -> None:
     for part, data, look in done:
         if part.file == MEMORY:
             part.folder.advance(data, look)
+    part, data, look = done[0]
+    return Unforced(part.folder, look.inode, written[0][1], data) if later else None
 
 
 def end_of(disk: Disk, folder: OwnerFolder, file: str) -> int:
@@ -178,28 +207,54 @@ def set_aside(disk: Disk, folder: OwnerFolder, found: Iterable[tuple[str, str, b
 
 
 def purge(disk: Disk, folder: OwnerFolder, erased: set[str]) -> None:
-    """Write the files of a folder without what was erased. The file of versions is always replaced: other processes see
-    by that that something was erased.
+    """Write the files of a folder without what was erased.
+
+    The files of versions come last, for whoever finds erased versions there begins again. Of these, ``memory.jsonl``
+    comes first and is always replaced: other processes see by that that something was erased.
     """
-    for name in (
-        f"{folder.name}/{ARCHIVE}",
-        f"{folder.name}/{DAMAGED}",
-        *map(folder.derived, ("vectors.jsonl", "accesses.jsonl")),
-    ):
-        data, _ = disk.read(name)
-        after = without(data, erased)
-        if after != data:
-            disk.replace(name, after)
+    remove_copies(disk, folder, erased)
+    _exchange(disk, folder.derived("accesses.jsonl"), erased)
+    superseded = {stamp for line in folder.tombstones(disk) for stamp in line.removed}
+    for file in (TOMBSTONES, DELETED):
+        data, _ = disk.read(folder.file(file))
+        after = b"".join(line + b"\n" for line in lines.split(data) if not _is_superseded(line, superseded))
+        if data and after != data and superseded:
+            disk.replace(folder.file(file), after)
     data, look = disk.read(folder.memory)
     if look.inode:
         after = without(data, erased)
         folder.replaced(after, disk.replace(folder.memory, after))
+    _exchange(disk, f"{folder.name}/{ARCHIVE}", erased)
+
+
+def remove_copies(disk: Disk, folder: OwnerFolder, ids: set[str]) -> None:
+    """Take some memories out of every file but those of the versions: what was set aside, what is derived, and what was
+    to be exchanged when a process was killed. Half a line that a crash left is set aside before.
+    """
+    end_of(disk, folder, MEMORY)
+    folder.sweep(disk)
+    disk.sweep(f"{DERIVED}/indices")
+    _exchange(disk, f"{folder.name}/{DAMAGED}", ids)
+    _exchange(disk, folder.derived("vectors.jsonl"), ids)
     for name in (
         folder.derived("index.json"),
         f"{DERIVED}/indices/global_index.json",
         f"{DERIVED}/indices/topic_index.json",
     ):
         disk.remove(name)
+
+
+def _exchange(disk: Disk, name: str, erased: set[str]) -> None:
+    data, _ = disk.read(name)
+    after = without(data, erased)
+    if after != data:
+        disk.replace(name, after)
+
+
+def _is_superseded(line: bytes, superseded: set[str]) -> bool:
+    """Whether another tombstone took the place of this one."""
+    found = lines.unsealed(line)
+    return not isinstance(found, lines.Flaw) and found.get("stamp") in superseded
 
 
 def without(data: bytes, ids: set[str]) -> bytes:

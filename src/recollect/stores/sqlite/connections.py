@@ -33,14 +33,22 @@ FORK_TIMEOUT_S = 5.0
 _PAGES_AT_ONCE = 1_000
 _MAGIC = b"SQLite format 3\x00"
 _SYNCHRONOUS = {"full": "FULL", "relaxed": "NORMAL"}
-
+# The schema of a file may come from others: it is compared with ours, and could do nothing if it were not.
+_GUARDED = (
+    (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+    (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+    (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+    (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+)
+_BEYOND_REPAIR = "restore a backup; `sqlite3 FILE .recover` may save parts of it. The file was left as it is"
+_SIDES = ("-wal", "-shm", "-journal")
 
 # What comes of decoding a damaged row, besides SQLite's own errors: it need not be text, nor in any range, nor ours.
-UNREADABLE = (apsw.Error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
+UNREADABLE = (apsw.Error, ArithmeticError, struct.error, *codec.UNREADABLE)
 
 
-def translate(error: Exception, path: Path) -> StoreError:
-    """The one place where SQLite's errors become ours."""
+def translate(error: Exception, path: Path, *, doctored: bool = False) -> StoreError:
+    """The one place where SQLite's errors become ours. Where opening or the doctor failed, the doctor is no advice."""
     name, details = path.name, {"file": path.name}
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreBusy(
@@ -66,11 +74,12 @@ def translate(error: Exception, path: Path) -> StoreError:
         )
     if isinstance(error, apsw.NotADBError):
         return _not_ours(path)
-    if isinstance(error, apsw.CorruptError) or not isinstance(error, apsw.Error):
+    malformed = isinstance(error, apsw.SQLError) and "malformed JSON" in str(error)
+    if isinstance(error, apsw.CorruptError) or not isinstance(error, apsw.Error) or malformed:
         return StoreCorrupt(
             f"{name!r} is damaged",
             details=details,
-            hint="run doctor with repair, or restore a backup",
+            hint=_BEYOND_REPAIR if doctored else "run doctor with repair, or restore a backup",
         )
     if isinstance(error, apsw.SQLError) and (newer := _newer(path)):
         return newer
@@ -108,6 +117,7 @@ def prepare(path: Path) -> apsw.Connection:
 
 
 def _touch_private(path: Path) -> None:
+    _check_sides(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             start = None  # a folder, or a pipe, which would be waited for
@@ -129,6 +139,21 @@ def _touch_private(path: Path) -> None:
     if start == b"":
         with suppress(PermissionError):  # another user created it: then its mode is theirs to set
             path.chmod(0o600)
+
+
+def _check_sides(path: Path) -> None:
+    """Refuse what is no file in the place of a log: a pipe would be waited for, a link would lead elsewhere."""
+    for side in _SIDES:
+        file = path.with_name(path.name + side)
+        mode = stat.S_IFREG
+        with suppress(OSError):
+            mode = stat.S_IFMT(file.lstat().st_mode)
+        if mode != stat.S_IFREG:
+            raise NotAStore(
+                f"{file.name!r} beside {path.name!r} is not a regular file",
+                details={"file": file.name},
+                hint="remove it",
+            )
 
 
 def _create(path: Path) -> None:
@@ -155,11 +180,19 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
     try:
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
         mark, version = int(connection.pragma("application_id")), schema.version_of(connection)
+        ours = mark == schema.APPLICATION_ID and version <= schema.LATEST
+        strangers = schema.strangers(connection) if ours else []
     finally:
         connection.execute("ROLLBACK")
     if mark != schema.APPLICATION_ID and (mark or version or tables):
         raise _not_ours(path)
     check_not_newer(version, path)
+    if strangers:
+        raise NotAStore(
+            f"{path.name!r} has objects that Recollect did not make: {', '.join(strangers)}"[:500],
+            details={"file": path.name, "objects": strangers[:20]},
+            hint="do not use a file of somebody you do not trust; if you made them yourself, drop them",
+        )
 
 
 def check_not_newer(version: int, path: Path) -> None:
@@ -204,15 +237,39 @@ def copy_beside(connection: apsw.Connection, path: Path) -> Path:
     """Copy a file beside itself, under a name that tells its schema."""
     target = path.with_name(f"{path.name}.schema-{schema.version_of(connection)}.bak")
     draft = target.with_name(f"{target.name}.part")
-    draft.unlink(missing_ok=True)
+    with suppress(OSError):  # what cannot be removed cannot be made either
+        draft.unlink(missing_ok=True)
     _create(draft)
     _copy(connection, draft)
     draft.replace(target)
     return target
 
 
+def unwritable(path: Path, reason: StoreError) -> apsw.Connection:
+    """The first connection to a file that can only be read: on a read-only or a full disk. ``reason`` if that would
+    leave something out, or the file must be migrated first.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not path.exists() or path.stat().st_size == 0:
+        raise reason
+    if log.exists() and log.stat().st_size:
+        reason.hint = f"{log.name!r} cannot be read without writing: copy both files to where they can be written"
+        raise reason
+    connection = connect(path, "full", immutable=True)
+    try:
+        _check_ours(connection, path)
+        if schema.version_of(connection) != schema.LATEST:
+            reason.hint = "it has an older schema: copy it to where it can be written, and open it there"
+            raise reason
+    except BaseException:  # reason: whatever it was, the connection must not stay open
+        connection.close()
+        raise
+    return connection
+
+
 def existing(path: Path) -> apsw.Connection:
     """A connection to a file of ours, which is left at the schema that it has."""
+    _check_sides(path)
     connection = connect(path, "full")
     try:
         _check_ours(connection, path)
@@ -254,13 +311,19 @@ def _enter_wal(connection: apsw.Connection) -> None:
             return
 
 
-def connect(path: Path, durability: str) -> apsw.Connection:
-    """One connection with all its settings."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
+def connect(path: Path, durability: str, *, immutable: bool = False) -> apsw.Connection:
+    """One connection with all its settings; an ``immutable`` file is read without a log and without locks."""
+    if immutable:
+        place, mode = f"{path.absolute().as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    else:
+        place, mode = str(path), apsw.SQLITE_OPEN_READWRITE
+    connection = apsw.Connection(place, flags=mode | apsw.SQLITE_OPEN_NOMUTEX)
     connection.set_busy_handler(Patience())
     # Without this, SQLite compiles a statement again whenever a bound value could change its plan:
     # a get by id then takes four times as long.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    for option, value in _GUARDED:
+        connection.config(option, value)
     connection.pragma("synchronous", _SYNCHRONOUS[durability])
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)

@@ -17,6 +17,7 @@ from recollect.stores.sqlite.projections import counters, decoded, projections, 
 from recollect.types import Diagnosis, Finding
 
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can damage a WAL file that two connections reset at the same moment
+_SHOWN = 10  # records that a finding names
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,7 @@ def _damaged(connection: apsw.Connection) -> list[int]:
 
 def _sound(row: tuple[Any, ...]) -> bool:
     try:
-        values = decoded(row[:-1])
-        facets = values[13]
-        readable = facets is None or isinstance(codec.decode_json(facets), dict)
-        return readable and rows.checksum(values) == row[-1]
+        return rows.is_sound((*decoded(row[:-1]), row[-1]))
     except connections.UNREADABLE:
         return False
 
@@ -147,9 +145,16 @@ def _sound(row: tuple[Any, ...]) -> bool:
 def _bad_checksums(connection: apsw.Connection) -> str:
     damaged = _damaged(connection)
     found = [f"{len(damaged)} versions are damaged"] if damaged else []
-    if unsound := len(_unsound_records(connection)):
-        found.append(f"{unsound} records are damaged")
+    if unsound := _unsound_records(connection):
+        more = ", ..." if len(unsound) > _SHOWN else ""
+        found.append(f"{len(unsound)} records are damaged: {', '.join(map(_told, unsound[:_SHOWN]))}{more}")
     return "; ".join(found)
+
+
+def _told(key: tuple[Any, ...]) -> str:
+    """The kind and the name of a record, as they are in the file now: either may be what is damaged."""
+    kind, name = (bytes(part).decode(errors="backslashreplace") for part in key[1:])
+    return f"{kind[:64]} {name[:64]!r}"
 
 
 def _set_aside(connection: apsw.Connection) -> None:
@@ -174,8 +179,7 @@ def _unsound_records(connection: apsw.Connection) -> list[tuple[Any, ...]]:
 
 def _sound_record(row: tuple[Any, ...]) -> bool:
     try:
-        texts = decoded(row[:-1])
-        return records.is_sound((*texts, row[-1])) and isinstance(codec.decode_json(row[5]), dict)
+        return records.is_sound((*decoded(row[:-1]), row[-1]))
     except connections.UNREADABLE:
         return False
 
@@ -200,7 +204,8 @@ def _counters_differ(connection: apsw.Connection) -> str:
     wrong = 0
     for one in counters(connection, projections(connection)):
         seq, memories, used, last_at = actual[one.owner]
-        wrong += (memories, used) != (one.memories, one.bytes_used) or seq < one.seq or last_at < one.last_at
+        behind = not one.seq <= seq < rows.BOUND or not one.last_at <= last_at <= codec.LAST_MICROS
+        wrong += behind or (memories, used) != (one.memories, one.bytes_used)
     return f"the counters of {wrong} owners differ from the journal" if wrong else ""
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import apsw
 
-from recollect import codec, logs
-from recollect.errors import ConfigurationError, RecollectError, StoreError
+from recollect import codec, ids, logs
+from recollect.errors import ConfigurationError, RecollectError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from recollect.stores import folder_modes
 from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
@@ -18,6 +18,7 @@ from recollect.stores.sqlite.transaction import Append, Transaction
 from recollect.types import Owner, Owners
 
 DURABILITIES = ("full", "relaxed")
+_REMEMBERED = 1_000
 
 
 class SqliteFile:
@@ -31,16 +32,30 @@ class SqliteFile:
         # Owners are never deleted and their numbers never given twice, so what was read once stays true.
         self._number_of: dict[Owner, int] = {}
         self._owner_of: dict[int, Owner] = {}
+        self.damaged: set[object] = set()  # ids of memories that were passed over
         self._closed = False
         self._log_to_empty = False
+        self.read_only: StoreError | None = None  # why it can only be read
         try:
-            first = connections.prepare(path)
+            first = self._first()
             self.durability = self._settle_durability(first, durability)
         except (apsw.Error, UnicodeDecodeError) as error:
-            raise connections.translate(error, path) from error
+            raise connections.translate(error, path, doctored=True) from error
         self.readers.add(first)
         if self.folder_open():
             logs.folder_open("sqlite", path.name)
+
+    def _first(self) -> apsw.Connection:
+        """The first connection; a file that cannot be written can still be read."""
+        try:
+            return connections.prepare(self.path)
+        except (apsw.Error, StoreReadOnly, StoreFull) as error:
+            told = connections.translate(error, self.path) if isinstance(error, apsw.Error) else error
+            if not isinstance(told, StoreReadOnly | StoreFull):
+                raise
+            first = connections.unwritable(self.path, told)
+            self.read_only = told
+            return first
 
     def folder_open(self) -> bool:
         """Whether everybody may replace the file."""
@@ -48,18 +63,27 @@ class SqliteFile:
 
     def _connect(self) -> apsw.Connection:
         try:
-            return connections.connect(self.path, self.durability)
+            return connections.connect(self.path, self.durability, immutable=self.read_only is not None)
         except apsw.Error as error:
             raise connections.translate(error, self.path) from error
 
     def _settle_durability(self, connection: apsw.Connection, wanted: str | None) -> str:
         """The file's own durability holds; the process that makes the file chooses it."""
-        kept = rows.settings(connection).get("durability")
-        if kept is None:
-            connection.execute(
-                "INSERT INTO settings VALUES ('durability', ?) ON CONFLICT DO NOTHING", (wanted or "full",)
+        found = rows.settings(connection)
+        # Origin and epoch are there unless their rows are damaged. A new origin does no harm, and a new epoch tells
+        # followers that their positions are lost.
+        usual = {"durability": wanted or "full", "origin": ids.new_origin(), "epoch": ids.new_origin()}
+        missing = [(name, value) for name, value in usual.items() if name not in found]
+        if missing and self.read_only is None:
+            connection.executemany("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", missing)
+            found = rows.settings(connection)
+        if not found.keys() >= {"origin", "epoch"}:
+            raise StoreCorrupt(
+                f"the settings of {self.path.name!r} are damaged",
+                details={"file": self.path.name},
+                hint="copy the file to where it can be written, and open it there",
             )
-            kept = rows.settings(connection)["durability"]
+        kept = found.get("durability", "full")
         if kept not in DURABILITIES:
             kept = "full"  # damaged: the careful one can do no harm
         if wanted not in (None, kept):
@@ -75,9 +99,17 @@ class SqliteFile:
 
     def write(self, work: Callable[[Transaction], Any]) -> Any:
         """Do some work in a transaction that may be shared with other threads; its result once it is committed."""
+        if self.read_only is not None:
+            raise type(self.read_only)(
+                f"{self.path.name!r} was opened for reading only",
+                details={"file": self.path.name},
+                hint="make room or give the rights to write it, and open it again",
+            )
         try:
             return self.commits.run(work)
-        except (apsw.Error, UnicodeDecodeError) as error:
+        except RecollectError:
+            raise
+        except connections.UNREADABLE as error:
             raise connections.translate(error, self.path) from error
 
     def _begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]]) -> Transaction:
@@ -146,6 +178,7 @@ class SqliteFile:
             for number, name in rows.fetch(
                 connection, f"SELECT owner, name FROM owners WHERE name IN {chosen}", values
             ):
+                self._check_name(connection, number, name)
                 known[missing[name]] = number
         return {known[owner]: owner for owner in owners if owner in known}
 
@@ -154,8 +187,25 @@ class SqliteFile:
         owner = self._owner_of.get(number)
         if owner is None:
             name = connection.execute("SELECT name FROM owners WHERE owner = ?", (number,)).get
+            self._check_name(connection, number, name)
             owner = self._owner_of[number] = codec.decode_owner(name)
         return owner
+
+    def _check_name(self, connection: apsw.Connection, number: int, name: str) -> None:
+        """The table and its index must agree on whose number it is: memories must not change hands by a flipped bit."""
+        kept = connection.execute("SELECT name FROM owners NOT INDEXED WHERE owner = ?", (number,)).get
+        if kept != name or rows.number_of_name(connection, name) != number:
+            raise StoreCorrupt(
+                f"the name of an owner in {self.path.name!r} is damaged",
+                details={"file": self.path.name, "owner": number},
+                hint="restore a backup: whose memories these are cannot be told any more",
+            )
+
+    def note_damage(self, memory: object) -> None:
+        """Remember that a damaged memory was passed over: health tells of it, and the log does once."""
+        if len(self.damaged) < _REMEMBERED and memory not in self.damaged:
+            self.damaged.add(memory)
+            logs.memory_damaged(memory)
 
     # -- forks and the end ------------------------------------------------------------------------------------
 

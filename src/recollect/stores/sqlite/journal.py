@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -12,11 +14,11 @@ from typing import Any
 import apsw
 
 from recollect import codec, statistics
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreCorrupt
 from recollect.filters import Where
 from recollect.ports import Journal, Query, positions
 from recollect.ports.positions import Reached
-from recollect.stores.sqlite import connections, embedding, queries, rows, statements
+from recollect.stores.sqlite import connections, embedding, queries, rewriting, rows, statements
 from recollect.stores.sqlite.file import SqliteFile, check_durability, names
 from recollect.stores.sqlite.transaction import Append, Transaction, erases
 from recollect.types import (
@@ -40,7 +42,6 @@ from recollect.types import (
 
 _MANY_IDS = 4
 _MANY_PLACES = 500
-_UNDECODABLE = (AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
 class SqliteJournal(Journal):
@@ -61,6 +62,11 @@ class SqliteJournal(Journal):
         self._file.empty_log(erased=erases(writes))
         return position
 
+    def rewrite(self, versions: Sequence[Stored]) -> None:
+        """Rewrite versions in one transaction, and empty the log: what they were must not stay in it."""
+        self._file.write(lambda work: rewriting.rewrite(work, versions))
+        self._file.empty_log(erased=True)
+
     def embed(self, vectors: Sequence[Embedded]) -> None:
         """Store vectors of memories that are there already."""
         self._file.write(lambda work: embedding.embed(work, vectors))
@@ -72,7 +78,7 @@ class SqliteJournal(Journal):
 
     def count_accesses(self, accesses: Sequence[Access]) -> None:
         """Add them up, in one transaction."""
-        if accesses:
+        if accesses and self._file.read_only is None:
             self._file.write(lambda work: _count(work, accesses))
 
     def set_settings(self, values: Mapping[str, str]) -> None:
@@ -111,9 +117,7 @@ class SqliteJournal(Journal):
                 while row is not None:
                     owner = theirs.get(row[1]) or self._its_owner(connection, row[1], owners, theirs)
                     if owner is not None and row[9] != rows.ERASED:
-                        if payload:
-                            rows.verify(row)
-                        found.append(rows.to_stored(row, owner))
+                        found.append(rows.to_stored(row, owner, payload=payload))
                     # The last column tells whether another owner has a memory of the same id.
                     row = connection.execute(statement, (memory_id, row[1])).fetchone() if row[-1] else None
         except RecollectError:
@@ -135,9 +139,7 @@ class SqliteJournal(Journal):
             for row in rows.fetch(connection, statement, (codec.encode_json(ids).decode(),)):
                 owner = numbers.get(row[1])
                 if owner is not None and row[9] != rows.ERASED:
-                    if payload:
-                        rows.verify(row)
-                    found.append(rows.to_stored(row, owner))
+                    found.append(rows.to_stored(row, owner, payload=payload))
         return found
 
     def _known_numbers(self, owners: Owners) -> dict[int, Owner]:
@@ -171,7 +173,7 @@ class SqliteJournal(Journal):
                 for memory_id in ids:
                     row = connection.execute(statement, (number, seq, seq, memory_id)).fetchone()
                     if row is not None:
-                        found.append(rows.to_stored(row, owner))
+                        found.append(rows.to_stored(row, owner, payload=payload))
         return found
 
     def keyed(self, owner: Owner, keys: Iterable[str]) -> dict[str, str]:
@@ -190,35 +192,81 @@ class SqliteJournal(Journal):
     ) -> Iterator[Stored]:
         """All memories of the owners, from one state of the file, a few rows in RAM at a time.
 
-        Memories that cannot be decoded are passed over, so that one damaged row does not keep an index from being
-        loaded; ``get``, ``history``, ``versions`` and ``feed`` tell of them, and the doctor.
+        Damaged memories are passed over, so that one of them does not keep an index from being loaded; ``get``,
+        ``history``, ``versions`` and ``feed`` tell of them, and health and doctor.
         """
         with self._file.snapshot() as connection:
             numbers = self._file.numbers(connection, owners)
             if at is None:
                 statement = statements.scan(payload=payload, vectors=vectors)
-                bindings: dict[int, tuple[int, ...]] = {number: (number, 0) for number in numbers}
+                bindings: dict[int, tuple[int, ...]] = {number: (number,) for number in numbers}
             else:
                 statement = statements.past(payload=payload, vectors=vectors, one=False)
                 reached = self._reached(connection, at, owners, "as_of")
                 seqs = {number: reached.get(owner, Reached(0)).seq for number, owner in numbers.items()}
-                bindings = {number: (number, seq, seq, 0) for number, seq in seqs.items()}
+                bindings = {number: (number, seq, seq) for number, seq in seqs.items()}
             number_of = {owner: number for number, owner in numbers.items()}
             logs = [
-                _readable(connection, statement, bindings[number_of[owner]], owner)
+                self._readable(connection, statement, bindings[number_of[owner]], owner, payload=payload)
                 for _, owner in sorted(names(number_of).items())
             ]
             yield from logs[0] if len(logs) == 1 else merge(*logs, key=_born_at)
 
     def select(self, query: Query) -> Sequence[Stored]:
-        """One page of a listing. The past is read by the default, from the journal."""
+        """One page of a listing, without damaged memories. The past is read by the default, from the journal."""
         if query.at is not None:
             return super().select(query)
         with self._file.snapshot() as connection:
             numbers = self._file.numbers(connection, query.owners)
-            places = queries.places(connection, query, numbers)
-            found = {row[0]: row for row in _at_places(connection, places, statements.MEMORIES_AT_PLACES)}
-            return [rows.to_stored(row, numbers[row[1]]) for row in map(found.__getitem__, places)]
+            wanted = query
+            while True:
+                places = queries.places(connection, wanted, numbers)
+                found = self._sound_at(connection, places, numbers)
+                # Others take the places of damaged ones, or a page would end too early.
+                if wanted.limit is None or len(found) == len(places) or len(places) < wanted.limit:
+                    return found
+                if len(found) >= (query.limit or 0):
+                    return found[: query.limit]
+                wanted = replace(query, limit=wanted.limit + len(places) - len(found))
+
+    def _sound_at(
+        self, connection: apsw.Connection, places: Sequence[int], numbers: Mapping[int, Owner]
+    ) -> list[Stored]:
+        """The memories at some places, in their order, without those that are damaged."""
+        found: dict[int, Stored] = {}
+        for start in range(0, len(places), _MANY_PLACES):
+            some = codec.encode_json(places[start : start + _MANY_PLACES]).decode()
+            for row in self._fetchable(connection.execute(statements.MEMORIES_AT_PLACES, (some,))):
+                try:
+                    found[row[0]] = rows.to_stored(row, numbers[row[1]])
+                except (StoreCorrupt, LookupError):
+                    self._file.note_damage(row[2])
+        return [found[place] for place in places if place in found]
+
+    def _fetchable(self, cursor: apsw.Cursor) -> Iterator[tuple[Any, ...]]:
+        """The rows of a cursor, without those whose texts are no texts any more."""
+        while True:
+            try:
+                row: Any = next(cursor, None)
+            except UnicodeDecodeError as error:
+                self._file.note_damage(repr(error.object))
+                continue
+            if row is None:
+                return
+            yield row
+
+    def _readable(
+        self, connection: apsw.Connection, statement: str, bindings: tuple[int, ...], owner: Owner, *, payload: bool
+    ) -> Iterator[Stored]:
+        """The memories of a scan of one owner that can be decoded."""
+        for row in self._fetchable(connection.execute(statement, bindings)):
+            try:
+                one = rows.to_stored(row, owner, payload=payload)
+            except StoreCorrupt:
+                self._file.note_damage(row[2])
+                continue
+            if "state" in one.facets:
+                yield one
 
     def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
         """How many match; without reading contents if no condition needs them."""
@@ -253,8 +301,6 @@ class SqliteJournal(Journal):
             ]
             places = [place for (place,) in islice(merge(*behind), None if limit is None else limit + 1)]
             found = list(_at_places(connection, places[:limit], statements.VERSIONS_AT_PLACES))
-            for row in found:
-                rows.verify(row)
             page = [rows.to_stored(row, numbers[row[1]]) for row in found]
             last = reached | {one.owner: positions.reached_by(one) for one in page}
             next_position = positions.encode(_epoch(connection), last)
@@ -277,8 +323,6 @@ class SqliteJournal(Journal):
         with self._file.snapshot() as connection:
             for number in self._file.numbers(connection, {owner}):
                 found = rows.fetch(connection, statements.HISTORY, (memory_id, number))
-                for row in found:
-                    rows.verify(row)
                 return [rows.to_stored(row, owner) for row in found]
         return []
 
@@ -290,8 +334,6 @@ class SqliteJournal(Journal):
             since = _checked_token(connection, token)
             found = rows.fetch(connection, statements.FEED, (since, -1 if limit is None else limit + 1))
             page = found if limit is None else found[:limit]
-            for row in page:
-                rows.verify(row)
             if page:
                 token = f"{page[-1][0]}.{positions.check_of(page[-1][10])}"
             items = [rows.to_stored(row, self._file.owner(connection, row[1])) for row in page]
@@ -370,6 +412,8 @@ class SqliteJournal(Journal):
                 active=sum(row[2] for row in active),
                 forgotten=sum(row[2] for row in kinds if row[0] == State.FORGOTTEN),
                 archived=sum(row[2] for row in kinds if row[0] == State.ARCHIVED),
+                superseded=sum(row[2] for row in kinds if row[0] == State.SUPERSEDED),
+                quarantined=sum(row[2] for row in kinds if row[0] == State.QUARANTINED),
                 bytes_used=sum(row[3] for row in kinds),
                 by_type={MemoryType(row[1]): row[2] for row in active},
                 top_tags=statistics.top(tags),
@@ -386,7 +430,8 @@ class SqliteJournal(Journal):
             for digest in digests:
                 row = connection.execute(statements.BY_DIGEST, (digest,)).fetchone()
                 if row is not None:
-                    found[digest] = rows.to_vector(*row)
+                    with suppress(struct.error, *codec.UNREADABLE):  # a damaged one is made anew
+                        found[digest] = rows.to_vector(*row)
         return found
 
     def count_unembedded(self, embedder: str) -> int:
@@ -406,26 +451,6 @@ def _count(work: Transaction, accesses: Sequence[Access]) -> None:
         statements.COUNT_ACCESS,
         [(one.times, one.last_at, one.id, work.find_owner(one.owner)) for one in accesses],
     )
-
-
-def _readable(connection: apsw.Connection, statement: str, bindings: tuple[int, ...], owner: Owner) -> Iterator[Stored]:
-    """The memories of a scan of one owner that can be decoded. The last binding is the number to begin behind."""
-    *others, last = bindings
-    while True:
-        fetched = last
-        try:
-            row: Any
-            for row in connection.execute(statement, (*others, last)):
-                fetched = row[5]
-                one = rows.to_stored(row, owner)
-                if "state" in one.facets:
-                    yield one
-        except _UNDECODABLE:
-            # Either a row that was fetched, or the one behind it, of which nothing is known but that it is there.
-            next_one = connection.execute(statements.NEXT_NUMBER, (others[0], last)).get
-            last = fetched if fetched != last else next_one
-        else:
-            return
 
 
 def _born_at(stored: Stored) -> int:
@@ -450,11 +475,13 @@ def _before(connection: apsw.Connection, number: int, last: int, micros: int) ->
     while low < high:
         middle = (low + high + 1) // 2
         row: Any = connection.execute(statements.AT_OR_BEFORE, (number, middle)).fetchone()
-        if row is None or row[2] <= micros:
+        if row is not None:
+            rows.verify(row)
+        if row is None or row[8] <= micros:
             low, found = middle, row or found
         else:
-            high = row[0] - 1
-    return found
+            high = row[4] - 1
+    return found and (found[4], found[10], found[8])
 
 
 def _checked_token(connection: apsw.Connection, token: str) -> int:

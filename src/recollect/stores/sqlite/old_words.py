@@ -27,19 +27,25 @@ def fill_terms(connection: apsw.Connection) -> None:
     """The terms of every active memory, as schema 2 kept them."""
     into = rows.Insert("words (number, terms)", 2)
     for number, _, content, body in _active(connection):
-        into.rows(connection, [(number, words.pack(words.terms(words.searchable(content, body.get("title")))))])
+        into.rows(
+            connection, [(number, words.pack(words.numbered(_folded(words.searchable(content, body.get("title"))))))]
+        )
 
 
 def fill_words(connection: apsw.Connection) -> None:
     """The words of every active memory, as schemas 3 and 4 kept them."""
     into = rows.Insert("words (number, session, marks, terms)", 4)
     for number, owner, content, body in _active(connection):
-        said = words.folded(content)
-        before = words.folded(body["title"]) if body.get("title") else ()
-        behind = words.folded(body["author"]) if body.get("author") else ()
+        said = _folded(content)
+        before = _folded(body["title"]) if body.get("title") else ()
+        behind = _folded(body["author"]) if body.get("author") else ()
         terms = words.pack(words.numbered((*before, *said, *behind)))
         marks = _marks(content, body) | (_TELLS_TIME if dates.tell_time(said) else 0)
         into.rows(connection, [(number, _session(body, owner), marks, terms)])
+
+
+def _folded(text: str) -> list[bytes]:
+    return [word.encode() for word in words.words(text)]
 
 
 def _active(connection: apsw.Connection) -> Iterator[tuple[int, Owner, str, Body]]:

@@ -23,7 +23,7 @@ _NEWEST = (
 _LAST = (
     "SELECT owner, max(seq), max(recorded_at) FROM"
     " (SELECT owner, seq, recorded_at FROM journal UNION ALL SELECT owner, seq, 0 FROM damaged"
-    " WHERE typeof(owner) = 'integer' AND typeof(seq) = 'integer') GROUP BY owner"
+    f" WHERE typeof(owner) = 'integer' AND typeof(seq) = 'integer' AND seq < {rows.BOUND}) GROUP BY owner"
 )
 
 
@@ -60,6 +60,7 @@ def projections(connection: apsw.Connection) -> Iterator[Projection]:
 
 def _projection(row: tuple[Any, ...], vector_bytes: int) -> Projection:
     place, owner, number, facets = row[0], row[1], row[5], codec.decode_json(row[13])
+    rows.check_facets(facets)
     size = int(facets["bytes"]) + vector_bytes
     return Projection(
         head=(owner, number, place, *rows.head_columns(facets, size), row[7]),
@@ -103,7 +104,8 @@ def rebuild(connection: apsw.Connection) -> None:
             wrong |= differing
     connection.executemany(
         # A sequence that was given once is not given again, whatever became of its version.
-        "UPDATE owners SET seq = max(seq, ?), memories = ?, bytes = ?, last_at = max(last_at, ?) WHERE owner = ?",
+        f"UPDATE owners SET seq = max(iif(seq < {rows.BOUND}, seq, 0), ?), memories = ?, bytes = ?,"
+        f" last_at = max(iif(last_at <= {codec.LAST_MICROS}, last_at, 0), ?) WHERE owner = ?",
         [(one.seq, one.memories, one.bytes_used, one.last_at, one.owner) for one in counters(connection, projected)],
     )
     for owner in wrong:

@@ -14,6 +14,7 @@ import apsw
 from recollect import codec
 from recollect.stores.sqlite import rows
 from recollect.types import Owner, Place, Sort
+from recollect.types.memory import DEFAULT_TRUST
 
 if TYPE_CHECKING:
     from recollect.filters import Where
@@ -123,6 +124,8 @@ _SEARCHABLE = (
     "coalesce(json_extract(j.facets, '$.title'), '') || char(10) || j.text || char(10) || coalesce(h.author, '')"
 )
 
+_TRUSTED = f"coalesce(json_extract(j.facets, '$.trust'), {DEFAULT_TRUST}) >= ?"
+
 
 def _slow(found: Conditions, where: Where) -> None:
     """What no column of heads answers, last, so that it is asked of few rows. A sealed text meets every condition."""
@@ -130,14 +133,18 @@ def _slow(found: Conditions, where: Where) -> None:
         found.among("j.id", sorted(where.ids))
     if where.without:
         found.among("j.id", sorted(where.without), negated=True)
+    if where.min_trust is not None:
+        found.add(_TRUSTED, where.min_trust)
+    if where.has_access_policy is not None:
+        found.add("(json_extract(j.facets, '$.access_policy') IS NOT NULL) = ?", where.has_access_policy)
     if where.metadata:
         found.add("has_fields(j.facets, ?)", codec.encode_json(dict(where.metadata)).decode())
     if where.content_contains is not None:
         found.add("(j.text IS NULL OR text_contains(j.text, ?))", where.content_contains)
     if where.text:
         found.add("(j.text IS NULL OR has_words(j.text, ?))", " ".join(where.text))
-    if where.prefix is not None:
-        found.add(f"(j.text IS NULL OR has_words({_SEARCHABLE}, ?))", f"{where.prefix}*")
+    if where.pattern is not None:
+        found.add(f"(j.text IS NULL OR has_words({_SEARCHABLE}, ?))", where.pattern)
     found.reads_journal = any("j." in clause for clause in found.clauses)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -14,7 +15,7 @@ import apsw
 from recollect import codec
 from recollect.errors import StoreCorrupt
 from recollect.ports import Step
-from recollect.types import Facets, Operation, Owner, Stamp, State, Stored, Vector
+from recollect.types import Facets, Layer, Operation, Owner, Stamp, State, Stored, Vector
 from recollect.types.stored import ALWAYS_THERE
 
 _CHUNKS = (64, 16, 4, 1)
@@ -81,8 +82,24 @@ ID_BY_KEY = (
     "SELECT j.id FROM keys k JOIN heads h ON h.owner = k.owner AND h.number = k.number"
     " JOIN journal j ON j.place = h.place WHERE k.owner = ? AND k.key = ?"
 )
+_FIRST, _LAST = codec.FIRST_MICROS, codec.LAST_MICROS
+_SOMEBODY = Owner(Layer.USER, ("",))
+_always_there = itemgetter("state", "type", "importance", "created_at", "occurred_at", "bytes")
+_TYPES = {(str, str, number, int, int, int) for number in (int, float)}
+_COLUMNS = (str, int, int, int, int, int, int)  # from id to recorded_at: without its payload no checksum is compared
+_OPTIONAL: Mapping[str, type] = {
+    **dict.fromkeys(("key", "author", "role", "session", "title", "source_type", "access_policy"), str),
+    "tags": list,
+    "derived_from": list,
+    "trust": float,
+    "fields": dict,
+    "expires_at": int,
+    "has_pointer": bool,
+}
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
 ERASED = Operation.ERASED.value
+BOUND = 2**62
+"""Places, sequences and versions are below it. Beyond it are those that somebody planted, to stop all writes."""
 
 
 def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object, ...]:
@@ -160,18 +177,23 @@ def checksum(values: Sequence[Any]) -> bytes:
     return blake2b(numbers + texts + payload if payload else numbers + texts, digest_size=16).digest()
 
 
-def verify(row: tuple[Any, ...]) -> None:
+def verify(row: Sequence[Any]) -> None:
     """Refuse a version of the columns ``CHECKED`` that is not what was written."""
     try:
         sound = checksum(row[:16]) == row[16]
     except (TypeError, ValueError, struct.error):
         sound = False  # a column has another type than was written
     if not sound:
-        raise StoreCorrupt(
-            f"version {row[3]} of memory {row[2]!r} is damaged",
-            details={"memory_id": row[2], "version": row[3]},
-            hint="run doctor with repair=True: it goes back to the last good version",
-        )
+        raise damaged(row)
+
+
+def damaged(row: Sequence[Any]) -> StoreCorrupt:
+    """The error of a version that is not what was written, or cannot be decoded."""
+    return StoreCorrupt(
+        f"version {row[3]} of memory {row[2]!r} is damaged",
+        details={"memory_id": row[2], "version": row[3]},
+        hint="run doctor with repair=True: it goes back to the last good version",
+    )
 
 
 def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
@@ -202,14 +224,33 @@ def vector_row(number: int, vector: Vector, digest: bytes | None) -> tuple[objec
 
 def to_vector(embedder: str, data: bytes, spans: bytes | None, pieces: bytes | None) -> Vector:
     """The vector of the columns ``VECTOR``."""
-    return Vector(embedder, data, tuple(struct.iter_unpack("<2I", spans)) if spans else (), pieces or b"")
+    found = Vector(embedder, data, tuple(struct.iter_unpack("<2I", spans)) if spans else (), pieces or b"")
+    if (type(embedder), type(data), type(found.pieces)) != (str, bytes, bytes):
+        raise TypeError("a column of a vector has another type")
+    return found
 
 
-def to_stored(row: tuple[Any, ...], owner: Owner) -> Stored:
-    """The version of the columns ``JOURNAL, ACCESSES, VECTOR``; columns behind them are passed over."""
+def to_stored(row: tuple[Any, ...], owner: Owner, *, payload: bool = True) -> Stored:
+    """The version of the columns ``JOURNAL, ACCESSES, VECTOR``; columns behind them are passed over.
+
+    With its payload it is compared with its checksum; what is damaged is ``StoreCorrupt``.
+    """
+    if payload:
+        verify(row)
+    try:
+        return _decoded(row, owner)
+    except (struct.error, *codec.UNREADABLE) as error:
+        raise damaged(row) from error
+
+
+def _decoded(row: tuple[Any, ...], owner: Owner) -> Stored:
     facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
-    if row[9] != ERASED and not facets.keys() >= ALWAYS_THERE:
-        raise ValueError("a facet is missing")  # told as damage by whoever translates errors
+    if row[9] != ERASED:
+        check_facets(facets)
+    if tuple(map(type, row[2:9])) != _COLUMNS:
+        raise ValueError("a column has another type")
+    if not (_FIRST <= row[7] <= _LAST and _FIRST <= row[8] <= _LAST):
+        raise ValueError("a time is out of range")
     if row[14] is not None:
         facets["text"] = row[14]
     return Stored(
@@ -230,6 +271,28 @@ def to_stored(row: tuple[Any, ...], owner: Owner) -> Stored:
         row[18],
         None if row[20] is None else to_vector(row[19], row[20], row[21], row[22]),
     )
+
+
+def check_facets(facets: dict[str, Any]) -> None:
+    """Refuse facets whose values are of other types than filters and orders compare: nobody else looks at them."""
+    if tuple(map(type, _always_there(facets))) not in _TYPES:
+        raise ValueError("a facet has another type")
+    if len(facets) > len(ALWAYS_THERE):
+        for name, value in facets.items():
+            if (kind := _OPTIONAL.get(name)) is not None and type(value) is not kind:
+                raise ValueError("a facet has another type")
+        for tag in facets.get("tags", ()):
+            if type(tag) is not str:
+                raise ValueError("a tag is no text")
+
+
+def is_sound(row: Sequence[Any]) -> bool:
+    """Whether a version of the columns ``CHECKED`` is what was written, and can be decoded."""
+    try:
+        to_stored((*row, *[None] * 6), _SOMEBODY)
+        return all(number < BOUND for number in (row[0], *row[3:7]))
+    except (StoreCorrupt, TypeError):
+        return False
 
 
 def fetch(connection: apsw.Connection, statement: str, values: Sequence[object] = ()) -> list[Any]:
@@ -260,8 +323,12 @@ def set_settings(connection: apsw.Connection, values: Mapping[str, str]) -> None
 
 def owner_number(connection: apsw.Connection, owner: Owner) -> int:
     """The number of an owner in this file; 0 if it has none."""
-    found = connection.execute("SELECT owner FROM owners WHERE name = ?", (codec.encode_owner(owner),)).get
-    return int(found or 0)
+    return number_of_name(connection, codec.encode_owner(owner))
+
+
+def number_of_name(connection: apsw.Connection, name: str) -> int:
+    """The number of an owner, by the index of names."""
+    return int(connection.execute("SELECT owner FROM owners WHERE name = ?", (name,)).get or 0)
 
 
 def revise(connection: apsw.Connection, owner: int | None = None) -> None:

@@ -249,7 +249,7 @@ def _old_row(row: Row) -> _Old | None:
 def old_body(facets: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:
     """The body that schema 5 kept of a memory."""
     body = {name: facets[name] for name, default in _DEFAULTS.items() if facets[name] != default}
-    if body.get("state") == "archived":
+    if body.get("state") in ("archived", "superseded"):
         body["state"] = "forgotten"
     body |= {name: facets[name] for name in _FACETS if name in facets}
     body |= {name: value for name, value in rest.items() if name != "source_reference"}
@@ -282,6 +282,7 @@ def _insert_head(connection: apsw.Connection, old: _Old) -> None:
 
 _LOSSES = (
     ("SELECT count(*) FROM heads WHERE state = 'archived'", "{} archived memories become forgotten ones"),
+    ("SELECT count(*) FROM heads WHERE state = 'superseded'", "{} superseded memories become forgotten ones"),
     (
         "SELECT count(DISTINCT number) FROM journal WHERE text IS NULL AND operation <> 'erased'",
         "{} memories with a sealed text are dropped, with their history",

@@ -14,9 +14,8 @@ LAST = (
 STAMP_AT = (
     "SELECT o.seq, (SELECT stamp FROM journal j WHERE j.owner = o.owner AND j.seq = ?) FROM owners o WHERE owner = ?"
 )
-AT_OR_BEFORE = "SELECT seq, stamp, recorded_at FROM journal WHERE owner = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+AT_OR_BEFORE = f"SELECT {rows.CHECKED} FROM journal WHERE owner = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 PLACES_BEHIND = "SELECT place FROM journal WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?"
-NEXT_NUMBER = "SELECT min(number) FROM journal WHERE owner = ? AND number > ?"
 CHANGED = "SELECT DISTINCT id FROM journal WHERE owner = ? AND seq > ?"
 PLAIN = f"{rows.JOURNAL}, {rows.NO_ACCESSES}, {rows.NO_VECTOR}"
 HISTORY = f"SELECT {PLAIN} FROM journal j WHERE j.id = ? AND j.owner = ? ORDER BY j.version"
@@ -28,7 +27,8 @@ MEMORIES_AT_PLACES = (
     f" LEFT JOIN accesses a ON a.number = j.number {_AT_PLACES}"
 )
 LAST_PLACE = (
-    "SELECT max(coalesce((SELECT max(place) FROM journal), 0), coalesce((SELECT max(place) FROM damaged), 0)),"
+    "SELECT max(coalesce((SELECT max(place) FROM journal), 0),"
+    f" coalesce((SELECT max(place) FROM damaged WHERE place < {rows.BOUND}), 0)),"
     " (SELECT stamp FROM journal WHERE place = ?)"
 )
 COUNT_ACCESS = (
@@ -44,7 +44,7 @@ WITHOUT_VECTOR = (
 )
 UNEMBEDDED = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {WITHOUT_VECTOR} ORDER BY h.number LIMIT ?"
 STATS = (
-    "SELECT CASE WHEN state = 'archived' THEN state"
+    "SELECT CASE WHEN state IN ('archived', 'superseded', 'quarantined', 'moved') THEN state"
     " WHEN state = 'active' AND (expires_at IS NULL OR expires_at > ?) THEN state ELSE 'forgotten' END, type,"
     " count(*), sum(bytes), min(created_at), max(created_at)"
     " FROM heads WHERE owner IN {owners} GROUP BY 1, 2 ORDER BY type"
@@ -106,7 +106,7 @@ def scan(*, payload: bool, vectors: bool) -> str:
     joined = " LEFT JOIN vectors v ON v.number = h.number" if vectors else ""
     return (
         f"SELECT {_columns(payload=payload, vectors=vectors)} FROM heads h JOIN journal j ON j.place = h.place"
-        f" LEFT JOIN accesses a ON a.number = h.number{joined} WHERE h.owner = ? AND h.number > ? ORDER BY h.number"
+        f" LEFT JOIN accesses a ON a.number = h.number{joined} WHERE h.owner = ? ORDER BY h.number"
     )
 
 
@@ -125,5 +125,5 @@ def past(*, payload: bool, vectors: bool, one: bool) -> str:
         f" LEFT JOIN accesses a ON a.number = j.number{joined}"
         " WHERE j.owner = ? AND j.seq <= ? AND j.operation <> 'erased' AND NOT EXISTS"
         " (SELECT 1 FROM journal k WHERE k.id = j.id AND k.owner = j.owner AND k.version > j.version AND k.seq <= ?)"
-        f" {'AND j.id = ? LIMIT 1' if one else 'AND j.number > ? ORDER BY j.number'}"
+        f" {'AND j.id = ? LIMIT 1' if one else 'ORDER BY j.number'}"
     )

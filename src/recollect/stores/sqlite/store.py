@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import apsw
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreCorrupt
 from recollect.ports import Capabilities, Store
 from recollect.stores import folder_modes
 from recollect.stores.forking import forks
@@ -97,6 +97,14 @@ class SqliteStore(Store):
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
         components = {"store": Component(status=status, message=message)}
+        if damaged := len(self._file.damaged):
+            message = f"{damaged} damaged memories were passed over; run doctor"
+            components["memories"] = Component(status=Status.DEGRADED, message=message)
+            status = Status.DEGRADED if status is Status.HEALTHY else status
+        if self._file.read_only is not None:
+            message = f"reading only: {self._file.read_only.code}"
+            components["writes"] = Component(status=Status.DEGRADED, message=message)
+            status = Status.DEGRADED if status is Status.HEALTHY else status
         if self._file.folder_open():
             components["folder"] = Component(status=Status.DEGRADED, message=folder_modes.FINDING)
             status = Status.DEGRADED if status is Status.HEALTHY else status
@@ -105,6 +113,11 @@ class SqliteStore(Store):
 
     def check(self, *, repair: bool = False) -> Diagnosis:
         """Compare the file with itself: pages, checksums, and every projection with the journal."""
+        if repair:
+            self._file.damaged.clear()
+        if self._file.read_only is not None and not repair:
+            with self._file.snapshot() as connection:
+                return doctor.examine(connection, self.path, repair=False)
         found: Diagnosis = self._look_through(lambda connection: doctor.examine(connection, self.path, repair=repair))
         return found
 
@@ -116,10 +129,10 @@ class SqliteStore(Store):
         """Work that reads every row: values of a damaged page may be of any type, and in no relation to each other."""
         try:
             return self._file.write(lambda transaction: work(transaction.connection))
-        except RecollectError:
+        except RecollectError as error:
+            if isinstance(error, StoreCorrupt) and isinstance(error.__cause__, Exception):
+                raise connections.translate(error.__cause__, self.path, doctored=True) from error
             raise
-        except connections.UNREADABLE as error:
-            raise connections.translate(error, self.path) from error
 
     def schema_version(self) -> int:
         """The schema that the file has."""

@@ -5,6 +5,7 @@ An append is planned first, which is where it can be refused, and written second
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ from recollect.types import Guard, Operation, Owner, Owners, Position, Quota, St
 
 # Places of versions set aside as damaged are not given again: followers of the feed have passed them.
 _STATE = (
-    "SELECT max(coalesce((SELECT max(place) FROM journal), 0), coalesce((SELECT max(place) FROM damaged), 0)),"
+    "SELECT max(coalesce((SELECT max(place) FROM journal), 0),"
+    f" coalesce((SELECT max(place) FROM damaged WHERE place < {rows.BOUND}), 0)),"
     " (SELECT value FROM settings WHERE name = 'embedder'),"
     " (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension'),"
     " (SELECT value FROM settings WHERE name = 'epoch')"
@@ -30,6 +32,10 @@ _HEAD = (
     f"SELECT {rows.JOURNAL}, (SELECT length(data) FROM vectors v WHERE v.number = j.number)"
     " FROM journal j WHERE j.id = ? AND j.owner = ? ORDER BY j.version DESC LIMIT 1"
 )
+_DAMAGED = "SELECT place, number FROM journal WHERE id = ? AND owner = ? ORDER BY version DESC LIMIT 1"
+_HEAD_AT = "SELECT number, bytes FROM heads WHERE owner = ? AND place = ?"
+_TAGS = "SELECT tag FROM tags WHERE owner = ? AND number = ?"
+_KEY = "SELECT key FROM keys WHERE owner = ? AND number = ?"
 _COUNTERS = "SELECT seq, memories, bytes, last_at FROM owners WHERE owner = ?"
 _COUNT = "UPDATE owners SET seq = ?, memories = ?, bytes = ?, last_at = ? WHERE owner = ?"
 _STAMP = "SELECT stamp FROM journal WHERE owner = ? AND seq = ?"
@@ -123,6 +129,10 @@ class Transaction:
         """Append versions, all or none. They are in the tables after ``finish``."""
         if self._stale:
             self._read_state()
+        if self._last >= rows.BOUND:
+            raise StoreCorrupt(
+                "a place in the journal is out of range", hint="run doctor with repair=True: it sets the version aside"
+            )
         planned = plan(writes, self._standing(writes, quotas, guards), quotas=quotas, guards=guards)
         if (planned.embedder, planned.dimension) != (self._embedder, self._dimension):
             self._embedder, self._dimension = planned.embedder, planned.dimension
@@ -199,7 +209,7 @@ class Transaction:
             owners.add(write.owner)
             kept = known[write.owner].get(write.id) if write.owner in known else None
             if kept is None and write.id not in absent:
-                kept = self._look_up(write.owner, write.id)
+                kept = self._look_up(write)
             if kept is not None:
                 heads[write.owner, write.id] = kept.head
             if (key := write.facets.get("key")) is not None and (holder := self._holder(write.owner, key)) is not None:
@@ -216,29 +226,32 @@ class Transaction:
             leases=records.tokens(self._connection, guards) if guards else {},
         )
 
-    def _look_up(self, owner: Owner, memory_id: str) -> Kept | None:
-        """The newest version of a memory. A damaged one is refused: building on it would hide the damage."""
-        number = self.find_owner(owner)
-        found = rows.fetch(self._connection, _HEAD, (memory_id, number)) if number else ()
-        if not found:
+    def _look_up(self, write: Write) -> Kept | None:
+        """The newest version of a memory. A damaged one can only be erased: building on it would hide the damage."""
+        number = self.find_owner(write.owner)
+        if not number:
             return None
-        *row, vector = found[0]
-        rows.verify(tuple(row))
-        facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
-        head = Head(
-            version=row[3],
-            born=row[6],
-            born_at=row[7],
-            stamp=Stamp(row[10]),
-            erased=row[9] == rows.ERASED,
-            key=facets.get("key"),
-            size=int(facets.get("bytes", 0)),
-            vector=vector or 0,
-            archived=facets.get("state") == State.ARCHIVED,
-        )
-        kept = Kept(head, row[5], facets.get("tags", ()))
-        self._kept.setdefault(owner, {})[memory_id] = kept
+        try:
+            found = rows.fetch(self._connection, _HEAD, (write.id, number))
+            kept = _sound(found[0]) if found else None
+        except (StoreCorrupt, struct.error, *codec.UNREADABLE):
+            if write.operation is not Operation.ERASED:
+                raise
+            kept = self._damaged(write, number)
+        if kept is not None:
+            self._kept.setdefault(write.owner, {})[write.id] = kept
         return kept
+
+    def _damaged(self, write: Write, owner: int) -> Kept:
+        """A damaged memory as far as its erasure needs it: where its projections are, and what they count."""
+        [(place, number)] = rows.fetch(self._connection, _DAMAGED, (write.id, owner))
+        size = 0
+        for number, size in rows.fetch(self._connection, _HEAD_AT, (owner, place)):  # noqa: B007  # at most one
+            pass
+        tags = [tag for (tag,) in rows.fetch(self._connection, _TAGS, (owner, number))]
+        key = self._connection.execute(_KEY, (owner, number)).get
+        stamp = Stamp("")
+        return Kept(Head(write.expected, 0, 0, stamp, False, key, size), number, tags)
 
     def _holder(self, owner: Owner, key: str) -> str | None:
         place = (owner, key)
@@ -253,7 +266,7 @@ class Transaction:
         if known is None:
             number = self.find_owner(owner)
             found = rows.fetch(self._connection, _COUNTERS, (number,)) if number else ()
-            if found and not all(isinstance(one, int) for one in found[0]):
+            if found and not all(isinstance(one, int) and one < rows.BOUND for one in found[0]):
                 raise StoreCorrupt(
                     "the counters of an owner are damaged",
                     details={"layer": owner.layer.value},
@@ -357,6 +370,25 @@ class _Batch:
                 if (write := row.step.write).vector is not None and not write.keeps_vector
             ],
         )
+
+
+def _sound(found: tuple[Any, ...]) -> Kept:
+    """The head of a memory by the columns of ``_HEAD``, compared with its checksum."""
+    *row, vector = found
+    rows.verify(row)
+    facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
+    head = Head(
+        version=row[3],
+        born=row[6],
+        born_at=row[7],
+        stamp=Stamp(row[10]),
+        erased=row[9] == rows.ERASED,
+        key=facets.get("key"),
+        size=int(facets.get("bytes", 0)),
+        vector=vector or 0,
+        archived=facets.get("state") == State.ARCHIVED,
+    )
+    return Kept(head, row[5], facets.get("tags", ()))
 
 
 def _journal_row(row: Row) -> tuple[object, ...]:

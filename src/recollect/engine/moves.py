@@ -1,0 +1,200 @@
+"""Moves: a memory changes its owner. Its history is appended to the new owner, and the old one points there.
+
+Where a store cannot write two owners in one append, what is about to be done is recorded first, and a move that was
+killed in the middle is finished when the database is opened again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from recollect import codec, events, filters
+from recollect.engine import holds, quotas, revisions
+from recollect.engine.core import ATTEMPTS, GIVEN, Engine
+from recollect.engine.sealing import unseal
+from recollect.engine.writing import newest
+from recollect.errors import Conflict, Held, NotFound
+from recollect.lifecycle import duplicates
+from recollect.ports import Record
+from recollect.types import Access, Memory, Operation, Owner, Owners, State, Stored, Write
+from recollect.types.owners import DATABASE
+
+_KIND = "move"
+
+
+class _Intent(NamedTuple):
+    """A move that is under way: of which memory, from whom, to whom."""
+
+    id: str
+    source: str
+    target: str
+
+
+_read = codec.reader(_Intent)
+
+
+def move(engine: Engine, owners: Owners, id: str, target: Owner) -> Memory:
+    """Give a memory that is visible to another owner; the memory as it is there."""
+    engine.accesses.flush()
+    for _ in range(ATTEMPTS):
+        stored = newest(engine.journal.get(owners, [id], vectors=True))
+        if stored is None or not filters.visible_at(stored, codec.to_micros(engine.clock())):
+            raise NotFound(
+                f"no memory {id[:64]!r} is visible here",
+                details={"memory_id": id[:64]},
+                hint="it may be forgotten, erased, expired or somebody else's",
+            )
+        if stored.owner == target:
+            return unseal(stored)
+        _check_hold(engine, stored)
+        try:
+            return _moved(engine, stored, target)
+        except _Changed:
+            continue
+    raise Conflict(f"memory {id!r} kept changing while it was moved", details={"memory_id": id}, hint="try again")
+
+
+class _Changed(Exception):
+    """Another writer changed the memory meanwhile."""
+
+
+def _check_hold(engine: Engine, stored: Stored) -> None:
+    """What is held for its owner stays there: elsewhere, the hold might not cover it."""
+    hold = holds.read(engine).over(stored.owner)(stored)
+    if hold is not None:
+        raise Held(
+            f"memory {stored.id!r} is held by {hold.id}: {hold.reason}",
+            details={"memory_id": stored.id, "hold": hold.id, "reason": hold.reason},
+            hint="nothing was moved; an administrator releases the hold first: recollect hold release",
+        )
+
+
+def _moved(engine: Engine, stored: Stored, target: Owner) -> Memory:
+    there = newest(engine.journal.get({target}, [stored.id]))
+    copies, marker = _copies(engine, stored, target, there), _marker(engine, stored, target)
+    if engine.store.capabilities.batches:
+        _append(engine, stored, [*copies, marker], copies)
+    else:
+        intent = _Intent(stored.id, codec.encode_owner(stored.owner), codec.encode_owner(target))
+        record = Record(
+            owner=DATABASE,
+            kind=_KIND,
+            name=stored.id,
+            body=codec.encode_json(intent),
+            version=1,
+            updated_at=engine.clock(),
+        )
+        engine.whole.records.put(record)
+        try:
+            _append(engine, stored, copies, copies)
+        except BaseException:  # reason: nothing was copied, so there is nothing to finish
+            engine.whole.records.drop(DATABASE, _KIND, stored.id)
+            raise
+        _finish(engine, intent)
+    if stored.access_count:
+        read = Access(target, stored.id, stored.access_count, stored.last_accessed_at or 0)
+        engine.journal.count_accesses([read])
+    [memory] = [unseal(one) for one in engine.journal.get({target}, [stored.id])]
+    if engine.bus.handlers:
+        moved = events.MemoryUpdated(at=engine.clock(), memory_id=memory.id, owner=target, version=memory.version)
+        engine.bus.emit(moved)
+    return memory
+
+
+def _append(engine: Engine, stored: Stored, writes: Sequence[Write], copies: Sequence[Write]) -> None:
+    """Append a move; if it is refused, find out whether the memory changed, or the new owner has its key."""
+    try:
+        quotas.append(engine, writes)
+    except Conflict as error:
+        now = engine.journal.get({stored.owner}, [stored.id], payload=False)
+        if not now or now[0].version != stored.version:
+            raise _Changed from error
+        key = copies[-1].facets.get("key")
+        if key is not None and engine.journal.keyed(copies[-1].owner, [key]):
+            raise Conflict(
+                f"the new owner has a memory with the key of memory {stored.id!r}",
+                details={"field": "key", "memory_id": stored.id},
+                hint="update or forget one of the two first",
+            ) from error
+        raise
+
+
+def _copies(engine: Engine, stored: Stored, target: Owner, there: Stored | None) -> list[Write]:
+    """The writes that append the history of a memory to its new owner.
+
+    One that was there before has its history; it goes on with the memory as it is now.
+    """
+    history = engine.journal.history(stored.owner, stored.id) if there is None else [stored]
+    stamps = engine.stamps.stamps(codec.to_micros(engine.clock()), len(history))
+    writes: list[Write] = []
+    before = (0, None) if there is None else (there.version, there.stamp)
+    for one, stamp in zip(history, stamps, strict=True):
+        last = one.version == stored.version
+        version = one.version if there is None else max(one.version, there.version) + 1
+        write = Write(
+            owner=target,
+            id=stored.id,
+            version=version,
+            expected=before[0],
+            operation=one.operation if there is None else Operation.RESTORED,
+            stamp=stamp,
+            recorded_at=codec.to_micros(engine.clock()),
+            replaced=before[1],
+            reason=one.reason if there is None else f"moved from {_named(stored.owner)}",
+            facets=_own(one),
+            payload=one.payload,
+            vector=stored.vector if last else None,
+            given=last and stored.vector is not None and (engine.embedder is None or stored.vector.embedder == GIVEN),
+        )
+        writes.append(write)
+        before = (version, stamp)
+    return writes
+
+
+def _own(stored: Stored) -> dict[str, object]:
+    """The facets without the mark by which the old owner finds the memory when the same is added again."""
+    marked = duplicates.is_mark(stored.facets.get("key"))
+    return {name: value for name, value in stored.facets.items() if not (marked and name == "key")}
+
+
+def _marker(engine: Engine, stored: Stored, target: Owner) -> Write:
+    """The version by which the old owner points to the new one."""
+    now = engine.clock()
+    after = replace(unseal(stored), state=State.MOVED, key=None, version=stored.version + 1, updated_at=now)
+    write = revisions.changed(engine, after, Operation.MOVED, stored, now, reason=f"moved to {_named(target)}")
+    return write._replace(facets={**write.facets, "moved_to": codec.encode_owner(target)})
+
+
+def _named(owner: Owner) -> str:
+    return f"{owner.layer.value} {'/'.join(owner.ids)}"
+
+
+# -- finishing ----------------------------------------------------------------------------------------------------
+
+
+def finish(engine: Engine) -> int:
+    """Finish moves that were killed in the middle; how many there were."""
+    if engine.store.capabilities.batches:
+        return 0
+    waiting = list(engine.whole.records.list({DATABASE}, _KIND))
+    for record in waiting:
+        _finish(engine, _read(record.body))
+    return len(waiting)
+
+
+def _finish(engine: Engine, intent: _Intent) -> None:
+    """Do what is left of a move. What was copied stays; a change of the old memory since then is taken along."""
+    source, target = codec.decode_owner(intent.source), codec.decode_owner(intent.target)
+    for _ in range(ATTEMPTS):
+        stored = newest(engine.journal.get({source}, [intent.id], vectors=True))
+        if stored is None or stored.facets["state"] == State.MOVED:
+            break
+        there = newest(engine.journal.get({target}, [intent.id]))
+        try:
+            if there is None or there.facets["state"] == State.MOVED or there.version < stored.version:
+                engine.journal.append(_copies(engine, stored, target, there))
+            engine.journal.append([_marker(engine, stored, target)])
+        except Conflict:
+            continue
+        break
+    engine.whole.records.drop(DATABASE, _KIND, intent.id)

@@ -1,0 +1,1 @@
+"""Keyrings: in a file beside the store, and in RAM for tests."""

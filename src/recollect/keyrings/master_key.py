@@ -1,0 +1,126 @@
+"""Where the master key comes from: a file of its own, or the environment.
+
+A rotation has two keys for a moment: the one in use and the one that it goes over to. Both are candidates, so that a
+keyring opens with whichever it is wrapped by.
+"""
+
+import base64
+import binascii
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from recollect import ciphers
+from recollect.errors import ConfigurationError, KeyUnavailable
+from recollect.keyrings import private_files
+
+VARIABLE = "RECOLLECT_MASTER_KEY"
+NEXT_VARIABLE = "RECOLLECT_NEXT_MASTER_KEY"
+_NEXT = ".next"
+
+
+class MasterKeys(ABC):
+    """The source of a master key."""
+
+    @abstractmethod
+    def candidates(self) -> Iterator[bytes]:
+        """The key in use, then the one that a rotation goes over to."""
+
+    @abstractmethod
+    def proposed(self) -> bytes:
+        """The key to go over to, kept durably before anything is wrapped with it."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Make the proposed key the one in use."""
+
+
+class FileMasterKeys(MasterKeys):
+    """A master key in a file that only its user may read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._next = path.with_name(path.name + _NEXT)
+
+    def create(self, master: bytes | None = None) -> bytes:
+        """Write a key, a random one unless one is given; a file that is there is left as it is."""
+        if self.path.exists():
+            raise ConfigurationError(
+                f"there is a master key at {str(self.path)!r} already",
+                details={"path": str(self.path)},
+                hint="to change it, run 'recollect keys rotate'; to use it, leave it where it is",
+            )
+        private_files.make_folder(self.path.parent)
+        made = master or os.urandom(ciphers.KEY_BYTES)
+        private_files.replace(self.path, text_of(made).encode() + b"\n")
+        return made
+
+    def candidates(self) -> Iterator[bytes]:
+        """What the file holds, then what the file of a rotation holds."""
+        for path in (self.path, self._next):
+            if (data := private_files.read(path)) is not None:
+                yield parsed(data.decode("ascii", "replace"), str(path))
+
+    def proposed(self) -> bytes:
+        """A random key, in a file beside."""
+        made = os.urandom(ciphers.KEY_BYTES)
+        private_files.replace(self._next, text_of(made).encode() + b"\n")
+        return made
+
+    def settle(self) -> None:
+        """The file of the rotation takes the place of the other."""
+        with suppress(FileNotFoundError):
+            private_files.rename(self._next, self.path)
+
+
+class EnvironmentMasterKeys(MasterKeys):
+    """A master key in an environment variable; for a rotation, the next one stands in another."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ if environment is None else environment
+
+    def candidates(self) -> Iterator[bytes]:
+        """What the two variables hold."""
+        for name in (VARIABLE, NEXT_VARIABLE):
+            if text := self._environment.get(name):
+                yield parsed(text, name)
+
+    def proposed(self) -> bytes:
+        """What the second variable holds."""
+        text = self._environment.get(NEXT_VARIABLE)
+        if not text:
+            raise KeyUnavailable(
+                f"{NEXT_VARIABLE} is not set",
+                details={"field": NEXT_VARIABLE},
+                hint=f"set it to a new key, rotate, then make it {VARIABLE}",
+            )
+        return parsed(text, NEXT_VARIABLE)
+
+    def settle(self) -> None:
+        """Whoever sets the variables does that."""
+
+
+def text_of(master: bytes) -> str:
+    """A master key as a file or a variable holds it.
+
+    >>> parsed(text_of(bytes(32)), "master.key") == bytes(32)
+    True
+    """
+    return base64.b64encode(master).decode()
+
+
+def parsed(text: str, where: str) -> bytes:
+    """A master key that a file or a variable holds."""
+    try:
+        master = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        master = b""
+    if len(master) != ciphers.KEY_BYTES:
+        raise ConfigurationError(
+            f"{where} holds no master key",
+            details={"field": where},
+            hint="it is 32 bytes in base64, as 'recollect keys init' writes it",
+        )
+    return master

@@ -1,0 +1,1 @@
+"""Upkeep: retention with plans, runs that can be undone, and a schedule."""

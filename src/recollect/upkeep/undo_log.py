@@ -1,0 +1,200 @@
+"""Undo: the last writes and runs, taken back. The journal is the log: a version knows what it replaced.
+
+What was written at one moment is one write. A version that takes another one back says so in its reason, and both count
+as if they had not been.
+"""
+
+import heapq
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from recollect import codec, events
+from recollect.engine import embedding, quotas, revisions, run_log
+from recollect.engine.core import Engine
+from recollect.engine.embedding import Made
+from recollect.engine.sealing import unseal
+from recollect.errors import Conflict, NotFound, RecollectError
+from recollect.types import Memory, Need, Operation, Owner, Owners, State, Stored, Undoable, Undone, Write
+from recollect.upkeep import undo as runs_undo
+
+_LOOKED_AT = 1_000  # memories
+_PAGE = 10_000
+_NAMED = 10
+_OF_RUN = re.compile(r"\(run ([^()]+)\)$")
+_OF_VERSION = re.compile(r"undo of version (\d+)$")
+_NOTHING = Made(None)
+_OPERATIONS = {State.FORGOTTEN: Operation.FORGOTTEN, State.ARCHIVED: Operation.ARCHIVED}
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The versions of one write, or of one run, that still count."""
+
+    run_id: str | None
+    versions: list[Stored] = field(default_factory=list)
+    later: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.run_id or str(self.versions[0].stamp)
+
+
+def undoable(engine: Engine, owners: Owners, limit: int) -> list[Undoable]:
+    """The last writes and runs of some owners, the newest first."""
+    return [_told(one) for one in _entries(engine, owners)[:limit]]
+
+
+def undo(engine: Engine, owners: Owners, id: str | None) -> Undone:
+    """Take back a write or a run, by default the last one, or change nothing and say why."""
+    found = _entries(engine, owners)
+    wanted = next((one for one in found if id is None or one.id == id), None)
+    if wanted is None:
+        raise NotFound(
+            "there is nothing to undo" if id is None else f"there is no write {id[:64]!r} to undo",
+            details={} if id is None else {"id": id[:64]},
+            hint="recollect undo --list shows what could be undone",
+        )
+    told = _told(wanted)
+    if told.blocked is not None:
+        raise Conflict(
+            f"it cannot be undone: {told.blocked}",
+            details={"id": wanted.id, "changed": ", ".join(wanted.later)},
+            hint="nothing was changed; recollect undo --list shows what could be undone",
+        )
+    if wanted.run_id is not None:
+        _check_reach(engine.whole, owners, wanted.run_id)
+        engine.check(Need.WRITE, owners)
+        return runs_undo.undo(engine.whole, wanted.run_id)
+    return _taken_back(engine, wanted)
+
+
+def _check_reach(engine: Engine, owners: Owners, run_id: str) -> None:
+    if any(owner not in owners for owner in run_log.memories_of(engine, run_id)):
+        raise Conflict(
+            f"the run {run_id!r} changed memories of others as well",
+            details={"run": run_id},
+            hint="nothing was changed; an administrator takes it back: recollect upkeep undo",
+        )
+
+
+def _told(entry: _Entry) -> Undoable:
+    last = entry.versions[-1]
+    blocked = None
+    erased = [one.id for one in entry.versions if one.operation is Operation.ERASED]
+    if erased:
+        blocked = f"{_listed(erased)} erased for good"
+    elif entry.later:
+        blocked = f"changed since: {_listed(entry.later)}"
+    return Undoable(
+        id=entry.id,
+        at=codec.from_micros(last.recorded_at),
+        operations=tuple(dict.fromkeys(one.operation for one in entry.versions)),
+        memory_ids=tuple(dict.fromkeys(one.id for one in entry.versions)),
+        reason=last.reason,
+        run_id=entry.run_id,
+        blocked=blocked,
+    )
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"{', '.join(ids[:_NAMED])}{more}"
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def _entries(engine: Engine, owners: Owners) -> list[_Entry]:
+    """The last writes and runs that still count, the newest first."""
+    versions = _last_versions(engine, owners)
+    counting = _counting(versions)
+    found: dict[tuple[str, object], _Entry] = {}
+    newest: dict[tuple[Owner, str], _Entry] = {}
+    for one in counting:
+        run = _OF_RUN.search(one.reason or "")
+        key = ("run", run[1]) if run else ("write", one.recorded_at)
+        entry = found.setdefault(key, _Entry(run[1] if run else None))
+        entry.versions.append(one)
+        before = newest.get((one.owner, one.id))
+        if before is not None and before is not entry and one.id not in before.later:
+            before.later.append(one.id)
+        newest[one.owner, one.id] = entry
+    return sorted(found.values(), key=lambda entry: entry.versions[-1].stamp, reverse=True)
+
+
+def _last_versions(engine: Engine, owners: Owners) -> list[Stored]:
+    """Every version since the oldest of the memories that were written last, in the order of writing."""
+    heads = (one.recorded_at for one in engine.journal.scan(owners, payload=False))
+    last = heapq.nlargest(_LOOKED_AT, heads)
+    after = None
+    if len(last) == _LOOKED_AT:
+        after = engine.journal.position(owners, codec.from_micros(last[-1] - 1))
+    found: list[Stored] = []
+    while True:
+        page = engine.journal.versions(owners, after=after, limit=_PAGE)
+        found += page
+        if not page.more:
+            return sorted(found, key=lambda one: one.stamp)
+        after = page.next
+
+
+def _counting(versions: Iterable[Stored]) -> list[Stored]:
+    """The versions that were not taken back; those that took others back do not count either."""
+    kept: dict[tuple[Owner, str], list[Stored]] = {}
+    for one in versions:
+        mine = kept.setdefault((one.owner, one.id), [])
+        taken = _OF_VERSION.search(one.reason or "")
+        run = _OF_RUN.search(one.reason or "")
+        if taken:
+            mine[:] = [former for former in mine if former.version < int(taken[1])]
+        elif run and one.reason is not None and one.reason.startswith("undo ("):
+            mine[:] = [former for former in mine if not (former.reason or "").endswith(run[0])]
+        else:
+            mine.append(one)
+    return sorted((one for some in kept.values() for one in some), key=lambda one: one.stamp)
+
+
+# -- writing ------------------------------------------------------------------------------------------------------
+
+
+def _taken_back(engine: Engine, entry: _Entry) -> Undone:
+    """Every memory of a write as it was before, in one append; what goes first frees its key for what comes back."""
+    first: dict[tuple[Owner, str], Stored] = {}
+    for one in entry.versions:
+        first.setdefault((one.owner, one.id), one)
+    writes = sorted((_inverse(engine, one) for one in first.values()), key=lambda one: "key" in one.facets)
+    quotas.append(engine, writes)
+    for write in writes if engine.bus.handlers else ():
+        at = codec.from_micros(write.recorded_at)
+        engine.bus.emit(events.MemoryUpdated(at=at, memory_id=write.id, owner=write.owner, version=write.version))
+    return Undone(run_id=entry.id, ids=tuple(write.id for write in writes), erased=())
+
+
+def _inverse(engine: Engine, version: Stored) -> Write:
+    """The version that makes a memory what it was before one of its versions: forgotten, if there was none."""
+    history = engine.journal.history(version.owner, version.id)
+    [head] = engine.journal.get({version.owner}, [version.id])
+    before = [one for one in _counting(history) if one.version < version.version]
+    now, current = engine.clock(), unseal(head)
+    what = {"version": head.version + 1, "updated_at": now}
+    reason = f"undo of version {version.version}"
+    if not before:
+        key = None if current.fact is not None else current.key  # the fact before gets its place back
+        gone = replace(current, **what, state=State.FORGOTTEN, key=key)  # type: ignore[arg-type]
+        return revisions.changed(engine, gone, Operation.FORGOTTEN, head, now, keeps_vector=True, reason=reason)
+    former = replace(unseal(before[-1]), **what)  # type: ignore[arg-type]
+    same = former.state is current.state
+    operation = Operation.UPDATED if same else _OPERATIONS.get(former.state, Operation.RESTORED)
+    keeps, made = _vector(engine, current, former)
+    return revisions.changed(engine, former, operation, head, now, made=made, keeps_vector=keeps, reason=reason)
+
+
+def _vector(engine: Engine, current: Memory, former: Memory) -> tuple[bool, Made]:
+    """Whether the stored vector still fits, and otherwise the one of the former text."""
+    if current.state is not State.MOVED and embedding.texts_of(current) == embedding.texts_of(former):
+        return True, _NOTHING
+    try:
+        return False, embedding.embed(engine, [former], [former.owner])[0]
+    except RecollectError:  # found by its words until it is embedded again
+        return False, _NOTHING

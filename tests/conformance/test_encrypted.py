@@ -1,0 +1,63 @@
+"""A journal that encrypts answers as a plain one does, whether everything is encrypted or every other memory."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from recollect.engine.encrypted_journal import KEYRING, EncryptedJournal
+from recollect.keyrings.ram import RamKeyring
+from recollect.stores.ram import RamStore
+from recollect.testing import StoreConformance
+from recollect.types import Guard, Operation, Position, Quota, Stored, Write
+
+
+class EveryOther(EncryptedJournal):
+    """Encrypts about half of the memories, by their ids: a version of a memory is then as the others are."""
+
+    def append(
+        self, writes: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
+    ) -> Position:
+        return super().append([_marked(write) for write in writes], quotas=quotas, guards=guards)
+
+    def _opened(self, found: Iterable[Stored]) -> list[Stored]:
+        """As they were given, without the mark of this test."""
+        return [
+            one._replace(facets={name: value for name, value in one.facets.items() if name != "sensitive"})
+            for one in super()._opened(found)
+        ]
+
+
+def _marked(write: Write) -> Write:
+    if write.operation is Operation.ERASED or sum(write.id.encode()) % 2:
+        return write
+    return write._replace(facets={**write.facets, "sensitive": True})
+
+
+class Encrypting(RamStore):
+    """A store in RAM that never sees what is encrypted."""
+
+    everything: bool = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        kind = EncryptedJournal if self.everything else EveryOther
+        keyring = RamKeyring()
+        self.journal.set_settings({KEYRING: keyring.id})  # the first write does; here it must leave no other trace
+        self.journal = kind(self.journal, keyring, everything=self.everything)
+
+
+class Mixing(Encrypting):
+    everything = False
+
+
+@pytest.mark.req("L10")
+class TestEverythingEncrypted(StoreConformance):
+    def open_store(self, place: Path) -> RamStore:
+        return Encrypting()
+
+
+@pytest.mark.req("L10")
+class TestSomeEncrypted(StoreConformance):
+    def open_store(self, place: Path) -> RamStore:
+        return Mixing()

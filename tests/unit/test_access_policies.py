@@ -1,0 +1,268 @@
+"""Who reads a memory that has an access policy: one table, held for every way to read."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recollect
+from recollect import Memories, Memory, NewMemory, View, authorization
+from recollect.embedders.hashing import HashingEmbedder
+from recollect.engine import arrivals
+from recollect.engine.arrivals import Arrival, Place
+from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.types import AccessPolicy, Grant, Identity, Layer, Need, Owner
+
+POLICIES = (None, *AccessPolicy)
+CORE, ADA = Owner(Layer.TEAM, ("core",)), Owner(Layer.USER, ("ada",))
+ALL = set(POLICIES)
+NAMED = {None, AccessPolicy.SHARED, AccessPolicy.ORGANIZATION, AccessPolicy.PUBLIC}
+# A reader, and the policies of ada's memories in the team's layer that it may read. The guide shows the same table.
+READERS: dict[str, tuple[Identity, Grant | None, set[AccessPolicy | None]]] = {
+    "the author": (Identity(user="ada", team="core"), None, ALL),
+    "the author, an agent": (Identity(user="bob", agent="ada", team="core"), None, ALL),
+    "the author, as holder": (Identity(team="core"), Grant(need=Need.READ, owners=(CORE,), holder="ada"), ALL),
+    "somebody": (Identity(user="bob", team="core"), None, ALL - {AccessPolicy.PRIVATE}),
+    "an agent": (Identity(agent="debugger", team="core"), None, ALL - {AccessPolicy.PRIVATE}),
+    "a writer": (
+        Identity(user="bob", team="core"),
+        Grant(need=Need.WRITE, owners=(CORE, Owner(Layer.USER, ("*",)))),
+        ALL - {AccessPolicy.PRIVATE},
+    ),
+    "a reader": (Identity(user="bob", team="core"), Grant(need=Need.READ), NAMED),
+    "a holder": (Identity(team="core"), Grant(need=Need.READ, owners=(CORE,), holder="bob"), NAMED),
+    "a holder for ada": (Identity(user="ada", team="core"), Grant(need=Need.READ, holder="bob"), NAMED),
+    "an organisation": (
+        Identity(team="core", org="acme"),
+        None,
+        {None, AccessPolicy.ORGANIZATION, AccessPolicy.PUBLIC},
+    ),
+    "nobody": (Identity(team="core"), None, {None, AccessPolicy.PUBLIC}),
+}
+WORDS = {
+    None: "plan for the harbour",
+    AccessPolicy.PRIVATE: "plan of quarterly salaries",
+    AccessPolicy.RESTRICTED: "plan to migrate servers",
+    AccessPolicy.SHARED: "plan about summer picnics",
+    AccessPolicy.ORGANIZATION: "plan against flooding cellars",
+    AccessPolicy.PUBLIC: "plan with seven bicycles",
+}
+
+
+@pytest.fixture(params=["ram", "sqlite", "jsonl"])
+def memories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memories]:
+    url = {"ram": "ram:", "sqlite": str(tmp_path / "a.db"), "jsonl": f"jsonl:{tmp_path / 'folder'}"}[request.param]
+    with recollect.open(url, embedder=HashingEmbedder(16)) as opened:
+        yield opened
+
+
+def fill(memories: Memories) -> dict[AccessPolicy | None, Memory]:
+    ada = memories.view(user="ada", team="core")
+    return {
+        policy: ada.add(WORDS[policy], layer="team", author="ada", access_policy=policy, tags=[str(policy or "unset")])
+        for policy in POLICIES
+    }
+
+
+def seen(view: View, made: dict[AccessPolicy | None, Memory]) -> dict[str, set[AccessPolicy | None]]:
+    """The policies of the memories that each way to read shows."""
+    of = {memory.id: policy for policy, memory in made.items()}
+    ids = list(of)
+    here = view.position()
+    everything = {"include_forgotten": True}
+    tags = {None if one.tag == "unset" else AccessPolicy(one.tag) for one in view.stats().top_tags}
+    return {
+        "get": {of[one] for one in ids if view.get(one, include_forgotten=True) is not None},
+        "get then": {of[one] for one in ids if view.get(one, as_of=here) is not None},
+        "get_many": {of[one] for one in view.get_many(ids)},
+        "list": {of[one.id] for one in view.list(filter=everything)},
+        "list by relevance": {of[one.id] for one in view.list(sort_by="relevance")},
+        "list then": {of[one.id] for one in view.list(as_of=here)},
+        "count": {policy for policy in made if view.count(filter={"tags": [str(policy or "unset")]})},
+        "search": {of[hit.memory.id] for hit in view.search("plan", min_score=0)},
+        "search by words": {of[hit.memory.id] for hit in view.search('"plan"', min_score=0)},
+        "search beginnings": {of[hit.memory.id] for hit in view.search("pla*", min_score=0)},
+        "search then": {of[hit.memory.id] for hit in view.search("plan", min_score=0, as_of=here)},
+        "search forgotten": {of[hit.memory.id] for hit in view.search("plan", min_score=0, filter=everything)},
+        "history": {of[one] for one in ids if view.history(one)},
+        "changes": {of[one.memory_id] for one in view.changes()},
+        "lineage": {of[one] for one in ids if _answers(view.lineage, one)},
+        "stats": tags,
+    }
+
+
+def _answers(call: Callable[[str], Any], id: str) -> bool:
+    try:
+        call(id)
+    except NotFound:
+        return False
+    return True
+
+
+@pytest.mark.req("H2", "L11")
+@pytest.mark.parametrize("reader", READERS)
+def test_who_reads_what(memories: Memories, reader: str) -> None:
+    identity, grant, expected = READERS[reader]
+    made = fill(memories)
+    view = memories._view(identity, grant)
+    for how, found in seen(view, made).items():
+        assert found == expected, how
+    assert view.count() == len(expected)
+    assert view.stats().active == len(expected)
+    assert len(view.list().memories) == view.list().total == len(expected)
+
+
+@pytest.mark.req("H2", "L11")
+def test_what_may_not_be_read_cannot_be_changed(memories: Memories) -> None:
+    made = fill(memories)
+    secret = made[AccessPolicy.PRIVATE]
+    bob = memories.view(user="bob", team="core")
+    with pytest.raises(NotFound):
+        bob.update(secret.id, access_policy=None)
+    assert not bob.forget(secret.id)
+    assert not bob.forget(secret.id, permanent=True)
+    assert bob.forget_many([secret.id], permanent=True).failed == (secret.id,)
+    assert secret.id not in bob.forget_many(filter={}, permanent=True).ids
+    with pytest.raises(InvalidInput):
+        bob.add("x", references=[secret.id])
+    with pytest.raises(InvalidInput):
+        bob.add("x", derived_from=[secret.id])
+    with pytest.raises((NotFound, InvalidInput)):
+        bob.add("x", supersedes=[secret.id])
+    ada = memories.view(user="ada", team="core")
+    assert ada.get(secret.id) == secret or ada.get(secret.id).version == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.req("H2")
+def test_the_newest_version_decides_for_the_whole_history(memories: Memories) -> None:
+    ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
+    memory = ada.add("open", layer="team", author="ada")
+    start = bob.position()
+    assert bob.get(memory.id) is not None
+    ada.update(memory.id, content="secret", access_policy="private")
+    assert bob.history(memory.id) == []
+    assert list(bob.changes()) == []
+    assert bob.get(memory.id, as_of=start) is None
+    assert bob.list(as_of=start).memories == ()
+    assert len(bob.search("open", min_score=0, as_of=start)) == 0
+    ada.update(memory.id, access_policy=None)
+    assert len(bob.history(memory.id)) == 3
+    assert bob.get(memory.id) is not None
+
+
+@pytest.mark.req("H2")
+def test_a_key_that_is_taken_by_a_hidden_memory_stays_taken(memories: Memories) -> None:
+    ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
+    ada.put("plan", "secret", layer="team", author="ada", access_policy="private")
+    for call in (bob.put, lambda key, text, layer: bob.add(text, key=key, layer=layer)):
+        with pytest.raises(Conflict):
+            call("plan", "mine", layer="team")
+    assert bob.get(key="plan") is None
+    assert ada.get(key="plan").content == "secret"  # type: ignore[union-attr]
+
+
+def test_a_private_memory_of_a_shared_layer_names_its_author(memories: Memories) -> None:
+    view = memories.view(user="ada", team="core")
+    with pytest.raises(InvalidInput, match="author"):
+        view.add("x", layer="team", access_policy="private")
+    with pytest.raises(InvalidInput, match="author"):
+        view.update(view.add("x", layer="team").id, access_policy="private")
+    assert view.add("x", layer="user", access_policy="private").access_policy is AccessPolicy.PRIVATE
+    with pytest.raises(InvalidInput, match="access_policy"):
+        view.add("x", access_policy="secret")  # type: ignore[arg-type]
+    assert view.count() == 2
+
+
+@pytest.mark.req("H2")
+def test_an_id_that_two_owners_have_is_withheld_by_one_of_them_alone(memories: Memories) -> None:
+    engine, api = memories._engine, Owner(Layer.PROJECT, ("api",))
+    for owner, content, policy in (
+        (CORE, "plan of the team", AccessPolicy.PRIVATE),
+        (api, "plan of the project", None),
+    ):
+        new = NewMemory(content=content, author="ada", access_policy=policy, occurred_at=engine.clock())
+        one = Arrival(place=Place("line", 1), id="same", new=new, created_at=engine.clock())
+        arrivals.add(engine, owner, arrivals.drafted(engine, owner, [one]))
+    other = memories.view(project="api").add("plan of others", layer="project")
+    view = memories.view(user="bob", team="core", project="api")
+    here = view.position()
+    wanted = {"plan of the project", "plan of others"}
+    assert {one.content for one in view.list()} == wanted
+    assert {one.content for one in view.list(as_of=here)} == wanted
+    assert {one.content for one in view.list(sort_by="oldest", filter={"text": "plan"})} == wanted
+    pages = view.list(limit=1)
+    assert {pages.memories[0].content, *(one.content for one in view.list(cursor=pages.next_cursor))} == wanted
+    assert view.count() == 2
+    assert {hit.memory.content for hit in view.search("plan", min_score=0)} == wanted
+    assert {hit.memory.content for hit in view.search("plan", min_score=0, as_of=here)} == wanted
+    assert view.forget_many([other.id, "same"]).ids == (other.id, "same")
+    author = memories.view(user="ada", team="core")
+    assert [one.content for one in author.list()] == ["plan of the team"]
+
+
+@pytest.mark.req("H2")
+def test_a_user_reads_all_of_the_own_layers(memories: Memories) -> None:
+    ada = memories.view(user="ada", agent="debugger", session="monday")
+    for layer in (Layer.AGENT, Layer.USER, Layer.SESSION):
+        ada.add(f"tea of {layer}", layer=layer, author="bob", access_policy="private")
+    assert ada.count() == len(ada.search("tea", min_score=0)) == 3
+    assert memories.view(agent="tester").add("x", access_policy="private").version == 1
+    assert memories.view(agent="tester").count() == 1
+    other = memories.view(user="ada", grant=Grant(need=Need.READ, owners=(ADA,), holder="eve"))
+    assert other.count() == 0
+
+
+@pytest.mark.req("H2")
+def test_a_session_is_exported_and_asked_as_it_may_be_read(memories: Memories) -> None:
+    sessions = memories.view(user="ada").sessions
+    sessions.create("monday").view.add("hush", author="ada", access_policy="private", tags=["a"])
+    eve = memories.view(user="ada", grant=Grant(need=Need.READ, owners=(ADA,), holder="eve")).sessions
+    assert "hush" not in eve.load("monday").export(history=True)
+    assert eve.topics() == ()
+    assert eve.sessions_about("a") == ()
+    assert eve.list()[0].entries == 0
+    assert sessions.list()[0].entries == 1
+
+
+@pytest.mark.req("H2")
+def test_what_another_process_writes_is_heeded(tmp_path: Path) -> None:
+    """Each has an engine and caches of its own."""
+    url = str(tmp_path / "a.db")
+    with recollect.open(url, embedder=None) as one, recollect.open(url, embedder=None) as other:
+        ada, bob = one.view(user="ada", team="core"), other.view(user="bob", team="core")
+        memory = ada.add("plan", layer="team", author="ada")
+        assert bob.count() == len(bob.search("plan", min_score=0)) == 1
+        ada.update(memory.id, access_policy="private")
+        assert bob.count() == len(bob.search("plan", min_score=0)) == 0
+        ada.update(memory.id, access_policy="public")
+        assert bob.count() == len(bob.search("plan", min_score=0)) == 1
+        ada.update(memory.id, access_policy="private")
+        one.rebuild()
+        assert bob.count() == 0
+
+
+NAMES = st.sampled_from(["ada", "bob", "core"])
+
+
+@given(
+    st.sampled_from(Layer),
+    st.none() | NAMES,
+    st.sampled_from(Need),
+    st.none() | NAMES,
+    st.none() | NAMES,
+)
+def test_each_policy_lets_in_whom_the_one_before_lets_in(
+    layer: Layer, author: str | None, need: Need, user: str | None, holder: str | None
+) -> None:
+    owner = Owner(layer, ("ada", "x")[: len(recollect.layers.REQUIRED_IDS[layer])])
+    reader = authorization.reader_of(Grant(need=need, holder=holder), Identity(user=user, team="core"))
+    allowed = [authorization.may_read(reader, owner, one, author) for one in AccessPolicy]
+    assert allowed == sorted(allowed)
+    assert authorization.may_read(reader, owner, None, author)
+    assert authorization.sees_all(reader, owner) <= all(allowed)
+    assert not authorization.may_read(
+        reader._replace(names=frozenset(), user=None, policies=frozenset()), owner, "odd", author
+    )

@@ -1,0 +1,140 @@
+"""Questions of time alone, and the dates that memories tell of."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import NewMemory, View
+from recollect.text import periods
+from tests.unit.stand_ins import Opener
+
+NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)  # a Friday
+
+
+@pytest.mark.req("L4")
+@pytest.mark.parametrize(
+    ("text", "start", "days"),
+    [
+        ("today", "2026-03-20", 1),
+        ("this morning", "2026-03-20", 1),
+        ("yesterday", "2026-03-19", 1),
+        ("tomorrow", "2026-03-21", 1),
+        ("last week", "2026-03-09", 7),
+        ("this week", "2026-03-16", 7),
+        ("next week", "2026-03-23", 7),
+        ("next weekend", "2026-03-28", 2),
+        ("last month", "2026-02-01", 28),
+        ("next month", "2026-04-01", 30),
+        ("last year", "2025-01-01", 365),
+        ("two days ago", "2026-03-18", 1),
+        ("in 3 days", "2026-03-23", 1),
+        ("last Tuesday", "2026-03-17", 1),
+        ("next Friday", "2026-03-27", 1),
+        ("on Thursday", "2026-03-19", 1),
+        ("on Sunday", "2026-03-22", 1),
+    ],
+)
+def test_periods_of_the_calendar(text: str, start: str, days: int) -> None:
+    [found] = periods.periods(f"What was {text}?", at=NOW)
+    assert datetime.fromtimestamp(found.start, UTC) == datetime.fromisoformat(start).replace(tzinfo=UTC)
+    assert (found.end - found.start) / 86_400 == days
+
+
+def test_days_are_those_of_the_time_zone_of_the_question() -> None:
+    [found] = periods.periods("today", at=datetime(2026, 3, 20, 1, tzinfo=timezone(timedelta(hours=9))))
+    assert datetime.fromtimestamp(found.start, UTC) == datetime(2026, 3, 19, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "alone"),
+    [
+        ("What did I do yesterday?", True),
+        ("What happened last week?", True),
+        ("next week", True),
+        ("What's upcoming?", True),
+        ("What did we talk about in July?", True),
+        ("What happened on March 3rd?", True),
+        ("What did I eat yesterday?", False),
+        ("What did Maya do yesterday?", False),
+        ("What do I do?", False),
+        ("", False),
+    ],
+)
+def test_questions_of_time_alone(question: str, alone: bool) -> None:
+    assert periods.of_time_alone(question) is alone
+
+
+@given(st.text(max_size=80), st.datetimes(timezones=st.just(UTC)))
+def test_no_text_is_a_mistake(text: str, at: datetime) -> None:
+    for said in (text, f"last year {text} in 999 years, next month, on Monday, 12 March"):
+        periods.periods(said, at=at)
+        told = periods.told(said, at=at)
+        assert told is None or told[0] < told[1]
+
+
+@pytest.fixture(params=["default", None], ids=["meaning", "words"])
+def diary(request: pytest.FixtureRequest, opener: Opener) -> View:
+    view = opener(embedder=request.param, name="diary").view(user="ada")
+    said = {
+        "Painted the fence": 1,
+        "Repaired the tap": 2,
+        "Met Bob about yesterday's match": 30,
+        "Bought two chairs": 9,
+        "Went to Rome by train": 250,
+        "The dentist is on April 2 at 9:30": 5,
+        "The flight to Berlin leaves on March 27": 4,
+        "The offsite is from June 8 to June 11": 9,
+        "Likes tea": 600,
+    }
+    view.add_many([NewMemory(content=one, occurred_at=NOW - timedelta(days=ago)) for one, ago in said.items()])
+    return view
+
+
+@pytest.mark.req("L4", "L15", "J6")
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What did I do yesterday?", ["Painted the fence"]),
+        ("What happened last week?", ["Bought two chairs"]),
+        ("What is on next week?", ["The flight to Berlin leaves on March 27"]),
+        (
+            "What is upcoming?",
+            ["The flight to Berlin leaves on March 27", "The dentist is on April 2 at 9:30"],
+        ),
+        ("What happens in June?", ["The offsite is from June 8 to June 11"]),
+        ("What happened in July?", ["Went to Rome by train"]),
+        ("What did I do last year?", ["Went to Rome by train"]),
+        ("And two days ago?", ["Repaired the tap"]),
+    ],
+)
+def test_what_is_dated_there_is_found_and_nothing_else_first(diary: View, question: str, found: list[str]) -> None:
+    hits = diary.search(question, asked_at=NOW, explain=True).hits
+    assert [hit.memory.content for hit in hits][: len(found)] == found
+    assert all(set(hit.reasons) == {"date"} for hit in hits)
+
+
+@pytest.mark.req("L4")
+def test_where_nothing_is_dated_there_words_decide(diary: View) -> None:
+    hits = diary.search("What was said yesterday?", asked_at=NOW + timedelta(days=4000), explain=True).hits
+    assert all("words" in hit.reasons for hit in hits[:1])
+    assert not any(set(hit.reasons) == {"date"} for hit in hits)
+
+
+@pytest.mark.req("L4")
+def test_a_time_beside_other_words_prefers_and_does_not_filter(diary: View) -> None:
+    diary.add("Bought two lamps", occurred_at=NOW - timedelta(days=100))
+    found = [hit.memory.content for hit in diary.search("Which two things were bought last week?", asked_at=NOW)]
+    assert found[0] == "Bought two chairs"
+    assert "Bought two lamps" in found
+
+
+@pytest.mark.req("L4", "H10")
+def test_filters_hold_for_questions_of_time(diary: View) -> None:
+    diary.add("Tagged", occurred_at=NOW - timedelta(days=1), tags=["kept"])
+    question = "What did I do yesterday?"
+    assert [hit.memory.content for hit in diary.search(question, asked_at=NOW, filter={"tags": ["kept"]})] == ["Tagged"]
+    forgotten = diary.search(question, asked_at=NOW).hits[0].memory
+    diary.forget(forgotten.id)
+    assert forgotten.id not in [hit.memory.id for hit in diary.search(question, asked_at=NOW)]

@@ -1,0 +1,217 @@
+"""Undo: the last write or run is taken back, or it is said why it cannot be."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import recollect
+from recollect import Memories, Memory, View
+from recollect.errors import Conflict, NotFound
+from recollect.types import Filter, Operation, RetentionPolicy, State
+from tests.unit.stand_ins import HandClock, Opener
+from tests.unit.terminal import Terminal
+
+EVERYTHING = Filter(include_forgotten=True)
+
+
+@pytest.fixture
+def later(clock: HandClock) -> Callable[[], None]:
+    def tick() -> None:
+        clock.time += timedelta(seconds=1)
+
+    return tick
+
+
+def contents(view: View) -> list[tuple[str, State]]:
+    return sorted((one.content, one.state) for one in view.list(filter=EVERYTHING))
+
+
+@pytest.mark.req("N3")
+def test_writes_are_taken_back_one_after_the_other(view: View, later: Callable[[], None]) -> None:
+    tea = view.add("Likes tea", tags=["a"])
+    later()
+    view.update(tea.id, content="Likes coffee", add_tags=["b"])
+    later()
+    view.forget(tea.id)
+    later()
+    view.add_many(["One", "Two"])
+    assert [len(one.memory_ids) for one in view.undoable()] == [2, 1, 1, 1]
+    later()
+    assert len(view.undo().ids) == 2
+    assert view.count() == 0
+    assert view.undo().ids == (tea.id,)
+    found = view.get(tea.id)
+    assert found is not None
+    assert (found.content, found.tags) == ("Likes coffee", ("a", "b"))
+    view.undo()
+    found = view.get(tea.id)
+    assert found is not None
+    assert (found.content, found.tags) == ("Likes tea", ("a",))
+    view.undo()
+    assert view.get(tea.id) is None
+    assert view.undoable() == []
+    with pytest.raises(NotFound):
+        view.undo()
+    assert [one.operation for one in view.history(tea.id)].count(Operation.UPDATED) == 2, "nothing is rewritten"
+
+
+@pytest.mark.req("N3")
+def test_after_a_later_change_it_is_refused(view: View, later: Callable[[], None]) -> None:
+    tea = view.add("Likes tea")
+    later()
+    view.update(tea.id, content="Likes coffee")
+    [change, addition] = view.undoable()
+    assert (change.blocked, addition.blocked) == (None, f"changed since: {tea.id}")
+    with pytest.raises(Conflict, match="changed since") as refused:
+        view.undo(addition.id)
+    assert refused.value.details["changed"] == tea.id
+    assert contents(view) == [("Likes coffee", State.ACTIVE)]
+    view.undo(change.id)
+    view.undo(addition.id)
+    assert contents(view) == [("Likes tea", State.FORGOTTEN)]
+
+
+@pytest.mark.req("N3")
+def test_an_erasure_cannot_be_undone_and_says_so(view: View, later: Callable[[], None]) -> None:
+    view.add("Likes cake")
+    later()
+    tea = view.add("Likes tea")
+    later()
+    view.forget(tea.id, permanent=True)
+    with pytest.raises(Conflict, match="erased for good"):
+        view.undo()
+    assert view.count() == 1
+    [erasure, addition] = view.undoable()
+    assert (erasure.operations, addition.blocked) == ((Operation.ERASED,), None)
+
+
+@pytest.mark.req("N3", "N4")
+def test_what_was_superseded_holds_again(view: View, later: Callable[[], None]) -> None:
+    view.facts.add("Ada", "lives in", "Rome")
+    later()
+    view.facts.add("Ada", "lives in", "Berlin")
+    later()
+    view.undo()
+    [found] = view.facts.find(subject="Ada")
+    assert found.fact is not None
+    assert (found.fact.object, found.fact.valid_until, found.superseded_by) == ("Rome", None, None)
+    later()
+    view.facts.add("Ada", "lives in", "Paris")
+    assert [one.fact.object for one in view.facts.find(subject="Ada") if one.fact] == ["Paris"]
+
+
+@pytest.mark.req("N3")
+def test_a_run_is_taken_back(memories: Memories, view: View, clock: HandClock) -> None:
+    memories.upkeep.set_retention(RetentionPolicy(long_term_age="10d", automatic=False))
+    view.add("Likes tea")
+    clock.time += timedelta(days=20)
+    run = memories.upkeep.run()
+    assert run.forgotten == 1
+    [last, *_] = view.undoable()
+    assert last.run_id == run.id
+    assert len(view.undo().ids) == 1
+    assert view.count() == 1
+    assert view.undoable()[0].run_id is None
+
+
+@pytest.mark.req("N3")
+def test_a_run_over_others_is_for_administrators(memories: Memories, view: View, clock: HandClock) -> None:
+    memories.upkeep.set_retention(RetentionPolicy(long_term_age="10d", automatic=False))
+    view.add("Likes tea")
+    memories.view(user="bob").add("Likes cake")
+    clock.time += timedelta(days=20)
+    memories.upkeep.run()
+    with pytest.raises(Conflict, match="others"):
+        view.undo()
+
+
+@pytest.mark.req("N3")
+def test_a_move_is_taken_back(view: View, later: Callable[[], None]) -> None:
+    memory = view.add("Use tabs")
+    later()
+    view.move(memory.id, layer="project")
+    later()
+    view.undo(layers=["user", "project"])
+    found = view.get(memory.id)
+    assert found is not None
+    assert found.layer.value == "user"
+    assert view.count() == 1
+
+
+@pytest.mark.req("N3")
+def test_what_others_write_is_not_taken_back(view: View, memories: Memories, later: Callable[[], None]) -> None:
+    mine = view.add("Mine")
+    later()
+    memories.view(user="bob", project="api").add("Everybody's", layer="project")
+    assert view.undo().ids == (mine.id,)
+    assert view.count(layers="project") == 1
+    assert len(view.undo(layers="project").ids) == 1
+    assert view.count() == 0
+
+
+@pytest.mark.req("N3")
+def test_a_former_text_is_found_again(opener: Opener) -> None:
+    view = opener(embedder="hashing-64").view(user="ada")
+    memory = view.add("Prefers green tea")
+    view.update(memory.id, content="Owns a boat")
+    view.undo()
+    [hit, *_] = view.search("green tea")
+    assert (hit.memory.id, hit.memory.content) == (memory.id, "Prefers green tea")
+
+
+STEPS = st.lists(st.sampled_from(["add", "update", "forget", "restore", "undo"]), max_size=12)
+
+
+@pytest.mark.req("N3")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(STEPS)
+def test_undo_gives_back_what_was_there(steps: list[str]) -> None:
+    clock = HandClock()
+    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+        view = memories.view(user="ada")
+        past: list[list[Any]] = []
+        for number, step in enumerate(steps):
+            clock.time += timedelta(seconds=1)
+            if step == "undo":
+                if past:
+                    view.undo()
+                    assert visible(view) == past.pop()
+                continue
+            before = visible(view)
+            if acted(view, step, number):
+                past.append(before)
+        for before in reversed(past):
+            clock.time += timedelta(seconds=1)
+            view.undo()
+            assert visible(view) == before
+
+
+def visible(view: View) -> list[Any]:
+    return sorted((one.id, one.content) for one in view.list())
+
+
+def acted(view: View, step: str, number: int) -> bool:
+    active = view.list(sort_by="oldest").memories
+    if step == "add":
+        return bool(view.add(f"Memory {number}"))
+    if step == "restore":
+        gone = [one for one in view.list(filter=EVERYTHING) if one.state is State.FORGOTTEN]
+        return bool(gone) and view.restore(gone[0].id)
+    if not active:
+        return False
+    memory: Memory = active[number % len(active)]
+    if step == "update":
+        return bool(view.update(memory.id, content=f"Text {number}"))
+    return view.forget(memory.id)
+
+
+def test_it_is_on_the_command_line(terminal: Terminal) -> None:
+    id = terminal.add("Likes tea")
+    assert "added" in terminal("undo", "--list").out
+    assert terminal.json("undo")["ids"] == [id]
+    assert terminal.json("count")["count"] == 0
+    assert terminal("undo").code != 0

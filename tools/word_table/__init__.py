@@ -1,0 +1,1 @@
+"""Makes the table of the built-in embedder: see ``__main__``."""
