@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from recollect.engine.encrypted_journal import KEYRING, EncryptedJournal
+from recollect.errors import Conflict
 from recollect.keyrings.ram import RamKeyring
 from recollect.stores.ram import RamStore
 from recollect.testing import StoreConformance
+from recollect.testing.builders import Writer, owner
 from recollect.types import Guard, Operation, Position, Quota, Stored, Write
 
 
@@ -61,3 +63,13 @@ class TestEverythingEncrypted(StoreConformance):
 class TestSomeEncrypted(StoreConformance):
     def open_store(self, place: Path) -> RamStore:
         return Mixing()
+
+
+@pytest.mark.req("L10")
+def test_a_batch_that_begins_to_encrypt_holds_a_key_once() -> None:
+    """The plain memory comes first, when its owner has no data key yet."""
+    store, writes = Mixing(), Writer()
+    plain = writes.add(owner("ada"), id="1", key="same")
+    sensitive = writes.add(owner("ada"), id="2", key="same")
+    with pytest.raises(Conflict):
+        store.journal.append([plain, sensitive])

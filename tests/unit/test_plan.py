@@ -113,9 +113,8 @@ def refused(batch: list[Write], before: Model) -> bool:
             whose == write.owner and id != write.id and one.key is not None and one.key == key
             for (whose, id), one in heads.items()
         )
-        # Only a tombstone may follow a tombstone, and not within one batch.
-        follows = not write.facets and head is before.heads.get((write.owner, write.id))
-        if (head and head.erased and not follows) or write.expected != stored or write.version <= stored or taken:
+        revives = head is not None and head.erased and bool(write.facets)  # only a tombstone may follow a tombstone
+        if revives or write.expected != stored or write.version <= stored or taken:
             return True
         heads[write.owner, write.id] = Head(write.version, 0, 0, write.stamp, not write.facets, key)
     return False

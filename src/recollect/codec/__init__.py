@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import hashlib
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,24 @@ _DEFAULTS = {
     for one in dataclasses.fields(Memory)
     if not (one.default is MISSING and one.default_factory is MISSING)
 }
+
+
+# msgspec learns a class when it is first decoded. A thread that decodes the same class meanwhile finds it half learned,
+# and the process crashes: so classes are learned one at a time.
+_learning = threading.Lock()
+
+
+def reader(kind: type[T]) -> Callable[[bytes | str], T]:
+    """A reusable ``decode_as`` for one type.
+
+    >>> reader(dict[str, int])(b'{"a": 1}')
+    {'a': 1}
+    """
+    with _learning:
+        return msgspec.json.Decoder(kind).decode
+
+
+reader(Memory)  # for `make_memory`, which has no time for a lock
 
 
 def make_memory(fields: Mapping[str, Any], **more: Any) -> Memory:
@@ -78,16 +97,7 @@ def decode_as(data: bytes | str, kind: type[T]) -> T:
     >>> decode_as('{"a": 1, "b": [2]}', dict[str, object])["a"]
     1
     """
-    return msgspec.json.decode(data, type=kind)
-
-
-def reader(kind: type[T]) -> Callable[[bytes], T]:
-    """A reusable ``decode_as`` for one type.
-
-    >>> reader(dict[str, int])(b'{"a": 1}')
-    {'a': 1}
-    """
-    return msgspec.json.Decoder(kind).decode
+    return reader(kind)(data)
 
 
 def checksum(text: str) -> bytes:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from recollect import codec
 from recollect.types.bounds import UNBOUNDED, Bounds, Property
 
 T = TypeVar("T")
@@ -65,7 +66,9 @@ def _model(kind: type, describe: Describe, answers: bool) -> Any:
             made.append((one.name, annotation, msgspec.field(default_factory=one.default_factory)))
         else:
             made.append((one.name, annotation))
-    return msgspec.defstruct(kind.__name__, made, forbid_unknown_fields=True, kw_only=True)
+    model = msgspec.defstruct(kind.__name__, made, forbid_unknown_fields=True, kw_only=True)
+    codec.reader(model)  # by now, and not in two threads at once
+    return model
 
 
 def _annotated(hint: Any, meta: msgspec.Meta | None) -> Any:

@@ -102,6 +102,9 @@ class EncryptedJournal(Journal):
         heads = self._heads(writes)
         ready, done, created = [], set[Key](), cache(self._create)
         for write in writes:
+            if self._sensitive(write) and write.operation is not Operation.ERASED:
+                created(write.owner)  # before the first write: from here on the keys of all memories are hashed
+        for write in writes:
             ready.append(self._written(write, heads.get((write.owner, write.id)), done, created))
             done.add((write.owner, write.id))
         if not self._noted and any(ENCRYPTED in write.facets for write in ready):

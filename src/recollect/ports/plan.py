@@ -105,8 +105,6 @@ def plan(
         if one is None:
             one = owned[write.owner] = _Owned(standing.counters.get(write.owner, Counters()))
         before = one.heads.get(write.id)
-        if before is not None and before.erased and write.operation is not Operation.ERASED:
-            raise _erased(write)
         if before is None and standing.heads:
             before = standing.heads.get(place)
         _check_version(write, before)
@@ -195,18 +193,14 @@ def check_vector(vector: Vector, embedder: str, dimension: int) -> None:
         )
 
 
-def _erased(write: Write) -> Conflict:
-    return Conflict(
-        f"memory {write.id!r} was erased; its id is not used again",
-        details={"memory_id": write.id},
-        hint="add a new memory",
-    )
-
-
 def _check_version(write: Write, before: Head | None) -> None:
     # A tombstone may take the place of an earlier one: its reason goes, and the memory stays erased.
     if before is not None and before.erased and write.operation is not Operation.ERASED:
-        raise _erased(write)
+        raise Conflict(
+            f"memory {write.id!r} was erased; its id is not used again",
+            details={"memory_id": write.id},
+            hint="add a new memory",
+        )
     stored = before.version if before else 0
     if stored != write.expected:
         raise Conflict(

@@ -27,7 +27,6 @@ from recollect.types import (
     Owners,
     Position,
     Sort,
-    Stamp,
     Stored,
     Usage,
     Vector,
@@ -70,17 +69,15 @@ class Model:
             dict(self.accesses),
             self.embedder,
         )
-        known = {one.stamp for one in self.journal}
-        return after if all(after._take(write, known) for write in writes) else None
+        return after if all(after._take(write) for write in writes) else None
 
-    def _take(self, write: Write, known: set[Stamp]) -> bool:
+    def _take(self, write: Write) -> bool:
         place = (write.owner, write.id)
         before = self.head(place)
         if (before.version if before else 0) != write.expected:
             return False
-        follows = write.operation is Operation.ERASED and before is not None and before.stamp in known
-        if before and before.operation is Operation.ERASED and not follows:  # an earlier tombstone gets a successor
-            return False
+        if before and before.operation is Operation.ERASED and write.operation is not Operation.ERASED:
+            return False  # only a tombstone may follow a tombstone
         key = write.facets.get("key")
         if key is not None and self.keys(write.owner).get(key, write.id) != write.id:
             return False

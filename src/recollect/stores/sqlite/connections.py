@@ -317,7 +317,8 @@ def connect(path: Path, durability: str, *, immutable: bool = False) -> apsw.Con
         place, mode = f"{path.absolute().as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     else:
         place, mode = str(path), apsw.SQLITE_OPEN_READWRITE
-    connection = apsw.Connection(place, flags=mode | apsw.SQLITE_OPEN_NOMUTEX)
+    # With its mutex: a connection is used by one thread at a time, but the garbage collector ends statements in any.
+    connection = apsw.Connection(place, flags=mode | apsw.SQLITE_OPEN_FULLMUTEX)
     connection.set_busy_handler(Patience())
     # Without this, SQLite compiles a statement again whenever a bound value could change its plan:
     # a get by id then takes four times as long.
