@@ -200,6 +200,18 @@ def test_a_full_disk(execute: Execute, postgres_url: str) -> None:
         assert ada.count() == 2
 
 
+def test_a_full_disk_lets_search_load_an_owner(execute: Execute, postgres_url: str) -> None:
+    """Nothing of it is put on the server's disk: there may be no room."""
+    with recollect.open(postgres_url, embedder=None) as memories:
+        memories.view(user="ada").add_many(
+            [recollect.NewMemory(content=f"note{number} {'about tea ' * 150}") for number in range(4_000)]
+        )
+    execute(f"ALTER DATABASE {name_of(postgres_url)} SET temp_file_limit = 0")
+    with recollect.open(postgres_url, embedder=None) as memories:
+        [best] = memories.view(user="ada").search("note1234", limit=1)
+        assert best.memory.content.startswith("note1234 ")
+
+
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_in_another_encoding(postgres_server: PostgresServer, postgres_url: str, encoding: str) -> None:
     name = f"{name_of(postgres_url)}_{encoding.lower()}"
@@ -215,6 +227,7 @@ def test_a_user_who_may_create_nothing(execute: Execute, postgres_url: str, plai
     assert report.before == 0
     assert migrate(postgres_url).before == report.after
     role = urlsplit(plain).username
+    assert "grant USAGE" in refused(plain, ConfigurationError, "lacks a right").hint  # the tables are there
     execute(f"GRANT USAGE ON SCHEMA recollect TO {role}")
     execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA recollect TO {role}")
     with recollect.open(plain) as memories:

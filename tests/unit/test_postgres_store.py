@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from recollect.settings import load, shown, with_options
 from recollect.settings.schema import PostgresSettings
 from recollect.stores.postgres import PostgresStore, options
 from recollect.stores.postgres.options import parse
+from recollect.stores.postgres.server import Server, Session
 
 SECRET = "s3cr3t-w0rd"
 
@@ -41,6 +43,23 @@ def test_a_server_is_a_database_like_any_other(postgres_url: str) -> None:
         assert repr(memories).startswith("<Memories postgres:127.0.0.1/")
     with recollect.open(postgres_url.replace("postgresql:", "postgres:")) as memories:
         assert memories.view(user="ada").count() == 1
+
+
+def test_a_search_of_what_is_in_ram_takes_three_trips(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings, what changed, and the memories that were found."""
+    trips, read = [], Server.read
+
+    def counted(server: Server, work: Callable[[Session], object]) -> object:
+        trips.append(work)
+        return read(server, work)
+
+    with recollect.open(postgres_url) as memories:
+        ada = memories.view(user="ada")
+        ada.add("Prefers green tea")
+        ada.search("which tea?")
+        monkeypatch.setattr(Server, "read", counted)
+        assert len(ada.search("which tea?")) == 1
+    assert len(trips) == 3
 
 
 @pytest.mark.req("L10", "N7")

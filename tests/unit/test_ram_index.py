@@ -92,7 +92,7 @@ class Bench:
     def search(self, index: RamIndex, *owners: Owner) -> dict[str, Any]:
         """Everything that the index says of some owners, brought up to date."""
         whose = frozenset(owners or (ADA,))
-        index_following.fresh(self.store.journal, index, whose)
+        index_following.fresh(self.store.journal, index, self.store.journal.marks(whose))
         near = index.nearest(whose, NOW, vector(1, 2), 99, exact=True)
         said = index.worded(whose, NOW, WEIGHTS, 3.0, 99)
         found = index.candidates(near.found, said, beside=said)
@@ -160,7 +160,7 @@ def test_vectors_that_come_later_and_another_embedder_are_seen(bench: Bench) -> 
     journal.embed([Embedded(ADA, str(n), 1, Vector.of("other", [1, 0, n])) for n in range(ROWS)])
     assert set(bench.check(index)["near"]) == {(ADA, "2")}
     assert journal.adopt("other", 3)
-    index_following.fresh(journal, index, {ADA})
+    index_following.fresh(journal, index, journal.marks({ADA}))
     found = index.nearest({ADA}, NOW, Vector.of("other", [0, 0, 1]), 2, exact=True).found
     assert [one.id for one in found] == ["7", "6"]
 
@@ -195,7 +195,7 @@ def test_an_answer_is_passed_on_even_if_the_index_changed_meanwhile(bench: Bench
     bench.search(index)
     near = index.nearest({ADA}, NOW, vector(1, 2), 99)
     bench.put(bench.writer.erase(writes[0]), bench.writer.update(writes[1], "something else"))
-    index_following.fresh(bench.store.journal, index, {ADA})
+    index_following.fresh(bench.store.journal, index, bench.store.journal.marks({ADA}))
     assert sorted(index.candidates(near.found).ids) == ["1", "2", "3"]
     index.drop([ADA])
     assert index.followed(ADA) is None

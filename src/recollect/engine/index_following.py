@@ -1,19 +1,18 @@
 """Keeps an index in step with the journal: what was written since is taken in, or everything is loaded anew."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from recollect.errors import PositionLost, StoreCorrupt
 from recollect.ports import Index, Journal, positions
 from recollect.ports.positions import Reached
-from recollect.types import Mark, Owner, Owners, State, Stored, Vector
+from recollect.types import Mark, Owner, State, Stored, Vector
 
 _TAIL = 10_000
 """Versions: further behind than this, loading everything is sooner done."""
 
 
-def fresh(journal: Journal, index: Index, owners: Owners) -> frozenset[Owner]:
-    """Bring the index up to date with the journal; the owners that have anything."""
-    marks = journal.marks(owners)
+def fresh(journal: Journal, index: Index, marks: Mapping[Owner, Mark]) -> frozenset[Owner]:
+    """Bring the index up to date with the journal, whose marks were just read; the owners that have anything."""
     if not index.transactional:
         for owner, mark in marks.items():
             if index.followed(owner) != mark:

@@ -144,8 +144,8 @@ def _worded(text: str) -> Question:
 def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) -> _Scope:
     """The index, brought up to date; what is not to be found in it beside it."""
     journal, index = engine.journal, engine.index
-    journal.marks(owners)  # asked for its own sake: the index is everybody's, and follows the whole journal
-    present = index_following.fresh(engine.whole.journal, index, owners)
+    # The grant is asked for the marks; the index is everybody's, and follows the whole journal.
+    present = index_following.fresh(engine.whole.journal, index, journal.marks(owners))
     states = frozenset(State) if where.states is None else where.states
     now = _BEFORE_ALL if where.states is None else where.now  # who asks for any state gets what expired as well
     ids = None

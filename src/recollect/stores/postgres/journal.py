@@ -38,6 +38,7 @@ from recollect.types import (
 
 DURABILITIES = ("full", "relaxed")
 _AT_ONCE = 2_000
+_FETCHED = 500  # rows that a scan fetches: the server keeps them in its work_mem, and what exceeds it on its disk
 _SETTLE_S = 0.1  # how long a feed waits for short transactions of others that hold it back
 _FIRST = (0, "0", 0, 0)
 
@@ -148,14 +149,19 @@ class PostgresJournal(Journal):
     ) -> Iterator[Stored]:
         """All memories of the owners, from one state, so many rows in RAM at a time."""
         statement = statements.heads(payload=payload, vectors=vectors, one=False)
+        in_order = len(owners) == 1 and at is None
+        if in_order:
+            statement = statements.all_of_one(payload=payload, vectors=vectors)
         values: tuple[Any, ...] = (rows.digests(owners),)
         if at is not None:
             statement = statements.past(payload=payload, vectors=vectors, one=False)
             values = _places(owners, self._checked(owners, at, "as_of"))
         with self._server.reading() as session, session.connection.transaction():
+            if in_order:
+                session.run(statements.IN_ORDER)
             cursor = session.connection.cursor(name="scan", binary=True)
             with cursor:
-                cursor.itersize = _AT_ONCE
+                cursor.itersize = _FETCHED
                 cursor.execute(statement.encode(), values)
                 for row in cursor:
                     yield rows.to_stored(row)

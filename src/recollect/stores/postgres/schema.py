@@ -11,7 +11,6 @@ from recollect.stores.postgres import epochs, extension, search_schema
 from recollect.stores.postgres.server import Session
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
-_VERSION = "SELECT max(number) FROM migrations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,8 @@ def version_of(session: Session, schema: str) -> int:
     # made that held the lock before.
     found = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'migrations'"
     there = session.rows(found, (schema,))
-    return int(session.rows(_VERSION)[0][0] or 0) if there else 0
+    # By its full name: a search path passes over a schema that the user may not use, as if there were no tables.
+    return int(session.rows(f'SELECT max(number) FROM "{schema}".migrations')[0][0] or 0) if there else 0
 
 
 def check_not_newer(version: int, place: str) -> None:

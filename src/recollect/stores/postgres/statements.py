@@ -109,6 +109,20 @@ def heads(*, payload: bool, vectors: bool, one: bool) -> str:
     )
 
 
+IN_ORDER = "SELECT set_config('enable_sort', 'off', true), set_config('enable_hashjoin', 'off', true)"
+"""For a transaction that reads in the order of an index: sorting and hashing need room on the server's disk."""
+
+
+def all_of_one(*, payload: bool, vectors: bool) -> str:
+    """All memories of one owner as they are now, in the order of recording, which is that of an index."""
+    return (
+        f"SELECT {_columns(payload=payload, vectors=vectors)} FROM heads h JOIN owners o ON o.no = h.owner"
+        f" JOIN journal j ON j.owner = h.owner AND j.seq = h.seq{_beside('h', vectors=vectors)}"
+        f" WHERE h.owner = (SELECT no FROM owners WHERE digest = ANY(%s)) AND h.state <> '{rows.ERASED}'"
+        " ORDER BY h.born_at, h.born"
+    )
+
+
 def past(*, payload: bool, vectors: bool, one: bool) -> str:
     """The newest version of each memory up to a sequence of its owner. Erased memories left only a tombstone."""
     return (
