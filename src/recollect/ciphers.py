@@ -37,7 +37,7 @@ def decrypt(secret: bytes, sealed: bytes | memoryview, *bound: str | int) -> byt
     nonce, rest = bytes(sealed[:NONCE_BYTES]), bytes(sealed[NONCE_BYTES:])
     try:
         opened: bytes = _aead(secret).decrypt(nonce, rest, place(*bound))
-    except _loaded()[1]:
+    except (_loaded()[1], ValueError):  # the latter if not even a nonce is left
         raise Tampered(
             "something encrypted does not fit its key and its place",
             hint="it was altered or damaged, or moved from elsewhere; restore it from a backup",

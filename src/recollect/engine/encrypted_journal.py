@@ -110,9 +110,10 @@ class EncryptedJournal(Journal):
         if not self._noted and any(ENCRYPTED in write.facets for write in ready):
             self._wrapped.set_settings({KEYRING: self._required().id})
             self._noted = True
+        # First what stands there: a process that is killed between the two leaves nothing plain behind what is marked.
+        self._conceal([write for write in ready if _becomes_encrypted(write, heads.get((write.owner, write.id)))])
         position = self._wrapped.append(ready, quotas=quotas, guards=guards)
         self._renew(writes, ready)
-        self._conceal([write for write in ready if _becomes_encrypted(write, heads.get((write.owner, write.id)))])
         return position
 
     def _conceal(self, writes: Sequence[Write]) -> None:

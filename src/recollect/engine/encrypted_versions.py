@@ -224,7 +224,15 @@ def _opened_reason(stored: Stored, keys: Keys) -> str | None:
         key = keys(stored.owner, key_id)
     except KeyUnavailable:
         return None
-    return _Place(stored.owner, stored.id, "reason").decrypt(key, base64.b64decode(sealed)).decode()
+    return _Place(stored.owner, stored.id, "reason").decrypt(key, _decoded(sealed)).decode()
+
+
+def _decoded(text: str) -> bytes:
+    """What base64 stands for; nothing, which no key opens, if it was damaged."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
 
 
 # -- places -------------------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class Ledger:
         for entry in self.entries:
             is_person = entry.scope is ErasureScope.PERSON
             owners = (self._people if is_person else self._owners).setdefault(entry.salt, {})
-            owners.update(dict.fromkeys(entry.owners, codec.to_micros(entry.at)))
+            for name in entry.owners:  # a copy may have taken over an older erasure after one of its own
+                owners[name] = max(owners.get(name, 0), codec.to_micros(entry.at))
             self._memories.setdefault(entry.salt, set()).update(entry.memories)
 
     def __bool__(self) -> bool:

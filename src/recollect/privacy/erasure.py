@@ -354,7 +354,9 @@ def _entered(engine: Engine, intent: Intent, counts: ErasureCounts) -> LedgerEnt
         scope=intent.scope,
         salt=salt,
         owners=tuple(ledger.hashed(salt, codec.decode_owner(name)) for name in names),
-        memories=tuple(ledger.hashed(salt, owner, id) for owner, id in _places(intent.places)),
+        memories=tuple(
+            ledger.hashed(salt, owner, id) for named in (intent.places, intent.buried) for owner, id in _places(named)
+        ),
         counts=counts,
     )
     made = ledger.append(engine.records, entry, engine.clock())
@@ -391,7 +393,7 @@ def _enforce(engine: Engine, parts: Parts) -> ErasureCounts:
     owners = {owner for owner, _ in returned}
     memories = _erase(engine, returned, None, again=True)
     erased = frozenset(returned)
-    gone = [owner for owner in whose.every(engine) if known.until(owner)]
+    gone = [owner for owner in whose.every(engine) if known.until(owner) or known.names_memories]
     reasons = _bury(engine, [place for place in _told(engine, gone) if _is_covered(engine, known, place)])
     records = 0
     for record in engine.records.list(None):
@@ -428,4 +430,4 @@ def _returned(engine: Engine, known: Ledger, owner: Owner) -> Iterator[Place]:
 
 
 def _is_covered(engine: Engine, known: Ledger, place: Place) -> bool:
-    return any(one.born_at <= known.until(place[0]) for one in engine.stored_journal.history(*place))
+    return any(known.covers(*place, one.born_at) for one in engine.stored_journal.history(*place))

@@ -176,8 +176,15 @@ def _edges(engine: Engine) -> tuple[dict[str, list[Place]], dict[str, list[Place
 
 
 def _readable(engine: Engine, owner: Owner) -> list[Stored]:
-    """The memories of an owner; as the store keeps them, if their keys are gone: what they were made from is too."""
+    """The memories of an owner; one that cannot be opened as the store keeps it: what it was made from is gone too."""
     try:
         return list(engine.journal.scan({owner}, payload=False))
     except (KeyUnavailable, Tampered):
-        return list(engine.stored_journal.scan({owner}, payload=False))
+        return [_opened(engine, one) for one in engine.stored_journal.scan({owner}, payload=False)]
+
+
+def _opened(engine: Engine, stored: Stored) -> Stored:
+    try:
+        return next(iter(engine.journal.get({stored.owner}, [stored.id], payload=False)), stored)
+    except (KeyUnavailable, Tampered):
+        return stored
