@@ -351,3 +351,8 @@ def test_async_handles_close() -> None:
             assert memories.agents() == ()
 
     asyncio.run(main())
+
+
+def test_limits_of_another_type_are_refused_with_the_place_of_the_right_one(memories: Memories) -> None:
+    with pytest.raises(InvalidInput, match=r"recollect\.working\.Limits\(entries="):
+        memories.agent("debugger", limits={"entries": 2})  # type: ignore[arg-type]

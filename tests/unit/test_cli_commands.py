@@ -292,6 +292,7 @@ def test_doctor_ends_with_one_if_something_is_wrong(terminal: Terminal) -> None:
     sick = terminal("doctor")
     assert sick.code == 1
     assert "--repair" in sick.out
+    assert ("run recollect reembed" in sick.out, "memories.reembed()" in sick.out) == (True, False)
     assert terminal("doctor", "--repair").code == 0
     assert terminal("doctor").code == 0
 

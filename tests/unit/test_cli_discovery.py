@@ -70,6 +70,11 @@ def test_the_default_user_cannot_be_named(terminal: Terminal) -> None:
     assert terminal.json("count")["count"] == 1
 
 
+def test_a_blank_id_in_the_environment_is_called_blank() -> None:
+    with pytest.raises(ConfigurationError, match="not blank text"):
+        load(environment={"RECOLLECT_USER": " "})
+
+
 @pytest.mark.parametrize("name", [*IDS, "database"])
 def test_an_empty_flag_is_refused(name: str, terminal: Terminal) -> None:
     with pytest.raises(InvalidInput):

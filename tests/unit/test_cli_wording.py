@@ -39,6 +39,7 @@ def test_errors_name_what_can_be_typed(args: list[str], says: str, terminal: Ter
         ("run doctor with repair=True: it counts again", "run recollect doctor --repair: it counts again"),
         ("erase something (forget with permanent=True)", "erase something (recollect forget --permanent)"),
         ("delete the session with permanent=True", "delete the session with --permanent"),
+        ("keys.list() has their ids", "recollect keys lists their ids"),
         ("run memories.reembed() with the other one", "run recollect reembed with the other one"),
         ("pass one, such as memories.reembed('static')", "pass one, such as recollect reembed --embedder static"),
         ("to let nothing fade, use enabled=False", "to let nothing fade, use --no-decay"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.cli import charts, widgets
 from recollect.cli.screen import Screen, one_line, safe
 from recollect.cli.short_ids import short
+from recollect.cli.wording import in_commands
 from recollect.text import plurals
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:
         state, style = ("repaired", "green") if finding.repaired else ("wrong", "red")
         screen.line(f"{screen.styled(state, style)}  {finding.check}: {safe(finding.message)}")
         if not finding.repaired:
-            screen.line(f"       to repair it: {safe(finding.repair)}", "dim")
+            screen.line(f"       to repair it: {safe(in_commands(finding.repair))}", "dim")
     if any(not finding.repaired for finding in answer.findings):
         screen.line("recollect doctor --repair repairs what can be repaired", "yellow")
     widgets.pairs(screen, list(answer.facts.items()))

@@ -18,6 +18,7 @@ _WORDINGS: tuple[tuple[str, str], ...] = (
     (r"\bmemories\.configure\(durability=\.\.\.\)", f"{PROGRAM} config --durability"),
     (r"\bmemories\.reembed\('(\w+)'\)", rf"{PROGRAM} reembed --embedder \1"),
     (r"\bmemories\.reembed\(\)", f"{PROGRAM} reembed"),
+    (r"\bkeys\.list\(\) has", f"{PROGRAM} keys lists"),
     (r"\benabled=False", "--no-decay"),
     (r"\bkeyring='([^']+)'", r"--keyring \1"),
     (r"\beverything=true\b", "--everything"),

@@ -84,6 +84,8 @@ class Vocabulary:
 
     def row(self, word: str) -> int:
         """The row of a word, or of the one that it is a form of; 0 without either."""
+        if not word.isascii():
+            return 0  # the table is English, and a megabyte of Chinese has a million of these
         number = self._numbers.get(word)
         if number is None and word in _NEGATED:
             number = self._numbers.get("not")

@@ -414,7 +414,9 @@ def _limits(engine: Engine, given: Limits | None) -> Limits:
         configured = engine.settings.limits
         return Limits(entries=configured.entries, entry_bytes=configured.entry_bytes, scopes=configured.scopes)
     if not isinstance(given, Limits):
-        raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
+        raise InvalidInput(
+            "limits must be Limits", details={"field": "limits"}, hint="pass recollect.working.Limits(entries=...)"
+        )
     return given
 
 

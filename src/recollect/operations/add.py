@@ -37,7 +37,7 @@ class Add(OptionalFields):
     """What to remember; the other fields apply to every content."""
 
     content: tuple[str | Mapping[str, Any], ...] = argument(
-        "What to remember, one memory each: texts, or JSON objects, which are searched by their text.",
+        "What to remember: texts, or JSON objects, which are searched by their text.",
         takes=Takes.WORDS,
         bounds=Bounds(max_length=_MOST, each=fields.CONTENT),
     )

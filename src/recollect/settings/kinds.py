@@ -162,6 +162,8 @@ def described(value: Any, kind: Kind | None = None) -> str:
     """What was given, by its type and never by its content."""
     if value is None or value == "":
         return "null" if value is None else "empty text"
+    if isinstance(value, str) and value.isspace():
+        return "blank text"
     words = next((words for one, words in _TYPES if isinstance(value, one)), type(value).__name__)
     if isinstance(kind, Number) and words == "a number":
         if value != value:  # noqa: PLR0124  # whole numbers can be too large for isnan

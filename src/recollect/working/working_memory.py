@@ -66,7 +66,9 @@ class WorkingMemory(Searchable):
         validation.line("agent_id", agent_id, validation.ID_CHARACTERS)
         validation.line("user_id", user_id, validation.ID_CHARACTERS)
         if not isinstance(limits, Limits):
-            raise InvalidInput("limits must be Limits", details={"field": "limits"}, hint="pass Limits(entries=...)")
+            raise InvalidInput(
+                "limits must be Limits", details={"field": "limits"}, hint="pass recollect.working.Limits(entries=...)"
+            )
         super().__init__(
             AgentState(agent_id, user_id, clock=clock, bus=bus, limits=limits, entropy=entropy, cipher=cipher),
             None,
