@@ -447,3 +447,14 @@ def test_another_embedder_that_some_memories_lack_is_told_with_what_to_do(target
     _embed(source, "without", vector(0, 1, 0, embedder="other"))
     recollect.convert(source, target)
     assert seen(target) == seen(source)
+
+
+@pytest.mark.req("J4", "N1")
+def test_what_a_folder_cannot_read_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+        memories.view(project="api").add_many(["One", "Two", "Three"])
+    [file] = folder.glob("projects/*/memory.jsonl")
+    file.write_text("{{" + file.read_text())
+    report = recollect.convert(f"jsonl:{folder}", tmp_path / "copy.db")
+    assert (report.memories, report.damaged) == (2, 1)

@@ -166,6 +166,9 @@ def converted(screen: Screen, answer: "ConversionReport", given: Any) -> None:
         ("versions", str(answer.versions)),
     ]
     widgets.pairs(screen, [*rows, ("compared", f"the same on both sides, checksum {answer.checksum}")])
+    if answer.damaged:
+        lost = plurals.counted(answer.damaged, "line is", "lines are")
+        screen.line(f"{lost} damaged in the source and left behind: see recollect doctor there", "yellow")
 
 
 def migrated(screen: Screen, answer: "MigrationReport", given: Any) -> None:

@@ -303,6 +303,7 @@ _MAINTENANCE: Mapping[type, Mapping[str, Property]] = {
         memories=("How many memories source and target have.", COUNT),
         owners=("How many owners source and target have.", COUNT),
         checksum=("A checksum of all versions; the same for every copy of the same history.", LINE),
+        damaged=("How many lines or rows of the source were left behind, as they are damaged; see its doctor.", COUNT),
     ),
     MigrationReport: _table(
         before=("The schema that the database had.", COUNT),

@@ -171,6 +171,7 @@ class _Conversion:
             versions=same.versions,
             owners=same.owners,
             checksum=same.checksum,
+            damaged=self._stores[0].damaged(),
         )
 
     def _compare(self, place: _Place, *, last_try: bool) -> comparison.Sameness | None:

@@ -214,7 +214,8 @@ class ConversionReport:
 
     ``copied`` counts versions, 0 if there was nothing new. ``versions``, ``memories`` and ``owners`` are the totals of
     source and target; erased memories count only as versions. ``checksum`` covers all versions and is the same for
-    every copy of the same history.
+    every copy of the same history. ``damaged`` counts what is left behind because the source cannot read it itself: its
+    ``doctor`` says more.
 
     >>> import recollect
     >>> with recollect.open("notes.db") as memories:
@@ -229,6 +230,7 @@ class ConversionReport:
     memories: int
     owners: int
     checksum: str
+    damaged: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
