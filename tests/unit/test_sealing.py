@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from recollect import Memory, View, codec, statistics
 from recollect.engine.sealing import KNOWN, seal, unseal, version_of
 from recollect.errors import StoreCorrupt
+from recollect.lifecycle import duplicates
 from recollect.testing import strategies
 from recollect.testing.builders import START, vector
 from recollect.types import Operation, Position, Stamp, State, Stored, Write
@@ -20,7 +21,8 @@ from tests.unit.test_validation import JSON
 
 LINES = maybe(strategies.texts(min_size=1))
 OTHERS = st.fixed_dictionaries(
-    dict.fromkeys(("title", "description", "language", "author", "role", "type_name", "key", "session"), LINES)
+    dict.fromkeys(("title", "description", "language", "author", "role", "type_name", "session"), LINES)
+    | {"key": LINES.filter(lambda key: not duplicates.is_mark(key))}  # a caller's has no control characters
     | {name: maybe(st.floats(0, 1)) for name in ("confidence", "relevance", "decay_factor")}
     | {"expires_at": maybe(strategies.moments()), "occurred_at": strategies.moments()}
     | {"metadata": st.dictionaries(strategies.texts(), JSON, max_size=3)}
