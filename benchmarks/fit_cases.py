@@ -80,6 +80,7 @@ class Case:
     expected: int
     memories: int
     unseen_name: bool
+    heard: float
     values: Array
     linked: Array
     right: Array
@@ -110,6 +111,7 @@ class Seen:
     values: Mapping[str, Array] = field(default_factory=dict)
     memories: int = 0
     unseen_name: bool = False
+    heard: float = 0.0
     embedder: str = ""
 
 
@@ -123,7 +125,7 @@ def recorded() -> Iterator[Seen]:
         seen.ids = [found.ids[row] for row in made.rows.tolist()]
         seen.linked, seen.values = found.size[made.rows] > 1, made.values
         seen.embedder = "" if question.vector is None else question.vector.embedder
-        seen.memories, seen.unseen_name = weights.memories, weights.unseen_name
+        seen.memories, seen.unseen_name, seen.heard = weights.memories, weights.unseen_name, made.heard
         return made
 
     setattr(signals, "measure", record)  # noqa: B010  # the engine looks it up at each search
@@ -150,6 +152,7 @@ def asked(group: str, view: recollect.View, keys: Mapping[str, str], puts: Itera
             expected=len(put.expected),
             memories=seen.memories,
             unseen_name=seen.unseen_name,
+            heard=seen.heard,
             values=np.stack(columns, axis=1).astype(np.float32),
             linked=seen.linked,
             right=np.array([keys.get(one, "") in put.expected for one in seen.ids]),
@@ -261,7 +264,7 @@ def collect(folder: Path | None, options: dict[str, Any], sample: int) -> list[C
 
 def write(path: Path, found: Sequence[Case]) -> None:
     """Keep cases in a file."""
-    named = ("embedder", "group", "world", "kind", "expected", "memories", "unseen_name")
+    named = ("embedder", "group", "world", "kind", "expected", "memories", "unseen_name", "heard")
     facts_of = [{name: getattr(one, name) for name in named} for one in found]
     np.savez_compressed(
         path,

@@ -30,8 +30,10 @@ PULL = 0.0005
 SHRINK = 0.0003
 FOREIGN = ("foreign", STRANGE)
 SHOWN = 10
+FEWEST = 8
+"""The memories of the smallest store here: smaller ones are judged as one of so many."""
 NOTHINGS = (0.0, 2.0, 4.0, 6.0)
-EVIDENCE = ("best", "similarity", "size", "unseen_name")
+EVIDENCE = ("best", "similarity", "size", "unseen_name", "heard")
 SIZE = 1 + EVIDENCE.index("size")
 
 
@@ -152,7 +154,8 @@ def logistic(values: Array, labels: Array, weights: Array) -> Array:
 def evidence(one: Case, summed: Array) -> tuple[gate.Evidence | None, gate.Evidence | None]:
     """What the gate sees of a case."""
     similar = one.values[:, NAMES.index("similarity")]
-    return gate.evidence(summed, similar, one.linked, memories=one.memories, unseen_name=one.unseen_name)
+    size, name = one.memories, one.unseen_name
+    return gate.evidence(summed, similar, one.linked, memories=size, unseen_name=name, heard=one.heard)
 
 
 def judge(found: Sequence[Case], summed: Sequence[Array], least: float = 0.0) -> Gate:
@@ -175,7 +178,7 @@ def judge(found: Sequence[Case], summed: Sequence[Array], least: float = 0.0) ->
             factors = logistic(values, labels, weights)
         rounded = np.round(factors, 2).tolist()
         made.append(Logistic(base=rounded[0], **dict(zip(EVIDENCE, rounded[1:], strict=True))))
-    return Gate(alone=made[0], linked=made[1], least=least)
+    return Gate(alone=made[0], linked=made[1], least=least, fewest=FEWEST)
 
 
 # -- the chance of a hit --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import recollect
 from recollect.recall import gate, weights
 from recollect.recall.gate import Evidence, Gate
 
@@ -15,8 +16,10 @@ USUAL = weights.of("any").gate
 CHANCES = st.floats(-1, 12)
 
 
-def seen(best: float = 5.0, similarity: float = 0.7, memories: int = 300, unseen_name: float = 0.0) -> Evidence:
-    return Evidence(best=best, similarity=similarity, size=math.log(memories), unseen_name=unseen_name)
+def seen(
+    best: float = 5.0, similarity: float = 0.7, memories: int = 300, unseen_name: float = 0.0, heard: float = 0.8
+) -> Evidence:
+    return Evidence(best=best, similarity=similarity, size=math.log(memories), unseen_name=unseen_name, heard=heard)
 
 
 @pytest.mark.req("N8")
@@ -31,8 +34,8 @@ def test_a_better_match_never_makes_an_answer_less_likely(judge: Gate, first: fl
 @pytest.mark.req("N8")
 @pytest.mark.parametrize("judge", GATES)
 def test_a_good_match_is_an_answer_and_a_poor_one_is_none(judge: Gate) -> None:
-    poor = seen(best=0.3, similarity=0.1, unseen_name=1.0)
-    good = seen(best=9.0, similarity=1.0)
+    poor = seen(best=0.3, similarity=0.1, unseen_name=1.0, heard=0.2)
+    good = seen(best=9.0, similarity=1.0, heard=1.0)
     assert gate.known((good, None), judge) > 0.8
     assert gate.known((None, good), judge) > 0.75
     assert gate.known((poor, poor), judge) < judge.least
@@ -52,9 +55,9 @@ def test_the_same_match_says_less_among_more_memories(judge: Gate) -> None:
 def test_each_memory_is_judged_beside_its_like() -> None:
     """A fact in a store of conversations is judged as a fact: its score lacks the signals of a conversation."""
     similar, linked = np.array([0.4, 0.9, 0.2]), np.array([False, True, True])
-    alone, turn = gate.evidence(np.array([4.0, 3.0, 8.0]), similar, linked, memories=700, unseen_name=False)
-    assert alone == Evidence(best=4.0, similarity=0.4, size=math.log(700), unseen_name=0.0)
-    assert turn == Evidence(best=8.0, similarity=0.9, size=math.log(700), unseen_name=0.0)
+    alone, turn = gate.evidence(np.array([4.0, 3.0, 8.0]), similar, linked, memories=700, unseen_name=False, heard=0.5)
+    assert alone == Evidence(best=4.0, similarity=0.4, size=math.log(700), unseen_name=0.0, heard=0.5)
+    assert turn == Evidence(best=8.0, similarity=0.9, size=math.log(700), unseen_name=0.0, heard=0.5)
     fact = gate.known((seen(best=3.5, similarity=0.6), None), USUAL)
     assert fact > USUAL.least
     assert gate.known((seen(best=3.5, similarity=0.6), seen(best=0.0, similarity=0.0)), USUAL) == fact
@@ -63,7 +66,10 @@ def test_each_memory_is_judged_beside_its_like() -> None:
 @pytest.mark.req("N8")
 def test_nothing_found_is_nothing_known() -> None:
     nothing = np.zeros(0)
-    assert gate.evidence(nothing, nothing, np.zeros(0, np.bool_), memories=0, unseen_name=True) == (None, None)
+    assert gate.evidence(nothing, nothing, np.zeros(0, np.bool_), memories=0, unseen_name=True, heard=0.0) == (
+        None,
+        None,
+    )
     assert gate.known((None, None), USUAL) == 0.0
 
 
@@ -71,3 +77,39 @@ def test_nothing_found_is_nothing_known() -> None:
 def test_a_chance_lies_between_0_and_1(best: float, similarity: float) -> None:
     for judge in GATES:
         assert 0 <= judge.alone(seen(best=best, similarity=similarity)) <= 1
+
+
+@pytest.mark.req("N8")
+@pytest.mark.parametrize("judge", GATES)
+def test_words_that_nobody_says_make_an_answer_no_likelier(judge: Gate) -> None:
+    for kind in ("alone", "linked"):
+        assert getattr(judge, kind)(seen(heard=0.2)) <= getattr(judge, kind)(seen(heard=0.9))
+
+
+@pytest.mark.req("N8")
+def test_a_question_of_which_every_word_is_heard_is_likelier_known() -> None:
+    """The same best memory: what else the question speaks of is what tells the two apart."""
+    with recollect.open("ram:") as database:
+        ada = database.view(user="ada")
+        ada.add_many(["The spare key is under the flower pot", "The kitchen tap drips", "Tom plays the cello"])
+        own = ada.search("Where is the spare key of the kitchen?").known
+        foreign = ada.search("Where is the volcano key of the parliament?").known
+        invented = ada.search("Where is the spare key of the qwrtzl?").known
+    assert foreign < 0.6 * own
+    assert foreign < invented < own, "of a word that the lexicon does not know, nobody can say who means it"
+
+
+@pytest.mark.req("N8")
+def test_a_store_smaller_than_any_that_was_fitted_is_judged_as_the_smallest() -> None:
+    judge = weights.of("recollect-words-1").gate
+    assert gate.known((seen(memories=1), None), judge) == gate.known((seen(memories=judge.fewest), None), judge)
+
+
+@pytest.mark.req("N8")
+@pytest.mark.parametrize("nothing", ["   .", "\x00\x01\x02", "zebra"])
+@pytest.mark.parametrize("count", [1, 7, 20])
+def test_a_question_without_a_word_for_anything_stored_returns_nothing(nothing: str, count: int) -> None:
+    with recollect.open("ram:") as database:
+        ada = database.view(user="ada")
+        ada.add_many([f"The {place} user prefers dark mode" for place in range(count)])
+        assert ada.search(nothing).hits == ()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import recollect
 from recollect import NewMemory, View
 from recollect.text import periods
 from tests.unit.stand_ins import Opener
@@ -138,3 +139,12 @@ def test_filters_hold_for_questions_of_time(diary: View) -> None:
     forgotten = diary.search(question, asked_at=NOW).hits[0].memory
     diary.forget(forgotten.id)
     assert forgotten.id not in [hit.memory.id for hit in diary.search(question, asked_at=NOW)]
+
+
+@pytest.mark.req("L4")
+def test_what_is_upcoming_is_not_what_was_stored_a_moment_ago() -> None:
+    with recollect.open("ram:") as database:
+        view = database.view(user="ada")
+        view.add_many(["The project uses PostgreSQL", "Tom plays the cello", "The dentist sees me tomorrow"])
+        assert [hit.memory.content for hit in view.search("What is upcoming?")][:1] == ["The dentist sees me tomorrow"]
+        assert len(view.search("What is upcoming?")) == 1

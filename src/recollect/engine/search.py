@@ -122,9 +122,9 @@ def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
     scale = embedding.scale(engine, owners)
     if asked.ranking is Ranking.SIMILARITY:
         return Question(asked=_NO_WORDS, vector=vector, calibration=scale)
-    worded = _worded(asked.text)
-    kin = None if engine.lexicon is None else engine.lexicon.kin(worded.asked.words)
-    return replace(worded, vector=vector, calibration=scale, kin=kin)
+    worded = replace(_worded(asked.text), vector=vector, calibration=scale)
+    said, lexicon = worded.asked.words, engine.lexicon
+    return worded if lexicon is None else signals.meaning(worded, lexicon.kin(said), lexicon.pieces(said))
 
 
 def _worded(text: str) -> Question:
@@ -414,9 +414,8 @@ def _known(sought: _Sought, measured: Signals, sums: Array, linked: Array) -> fl
         return 0.0
     if "phrase" in measured.values and measured.values["phrase"].max(initial=0) == 1:
         return 1.0
-    seen = gate.evidence(
-        sums, measured.values["similarity"], linked, memories=weights.memories, unseen_name=weights.unseen_name
-    )
+    similar, count, name = measured.values["similarity"], weights.memories, weights.unseen_name
+    seen = gate.evidence(sums, similar, linked, memories=count, unseen_name=name, heard=measured.heard)
     return gate.known(seen, _fitted(question).gate)
 
 

@@ -4,7 +4,7 @@ Everything is computed from the candidates themselves, so that it is the same wh
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from recollect.types import Vector
 _PSEUDO_MEMORIES = 100  # make the weights of words nearly equal where there are few memories to count in
 _BESIDE = 0.5  # what a neighbour's keyword score counts
 _HEARD_BESIDE = 0.6  # what a word counts that a neighbour says
+_UNKNOWN = 0.6  # what a word counts for the gate that the lexicon does not know: nobody can say who means it
 _PIECES = 65_536
 _LOW_BITS = 0xFFF
 _BEST_OF_CONVERSATION = 3
@@ -53,7 +54,10 @@ Kin = Callable[[Array], Array]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question as it is compared: its words, its vector if meaning takes part, and the dates that it names."""
+    """A question as it is compared: its words, its vector if meaning takes part, and the dates that it names.
+
+    ``unknown`` are the places of the words that the lexicon does not know.
+    """
 
     asked: Asked
     vector: Vector | None = None
@@ -65,6 +69,18 @@ class Question:
     ranges: Sequence[DateRange] = ()
     periods: Sequence[DateRange] = ()
     kin: Kin | None = None
+    unknown: Sequence[int] = ()
+
+
+def meaning(question: Question, kin: Kin, pieces: bytes) -> Question:
+    """A question with what the lexicon knows its words by: ``pieces`` has two bytes for each, zeros for an unknown one.
+
+    >>> from recollect.text import query_text
+    >>> asked = Question(asked=query_text.parse("dark xyzzy"))
+    >>> meaning(asked, lambda pieces: pieces, bytes([7, 0, 0, 0])).unknown
+    [1]
+    """
+    return replace(question, kin=kin, unknown=np.flatnonzero(np.frombuffer(pieces, "<u2") == 0).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +105,14 @@ class Weights:
 class Signals(NamedTuple):
     """The rows of candidates that are worth ranking, with a value of every signal for each.
 
-    ``passages`` says which passage of a long text came nearest (-1: it has but one).
+    ``passages`` says which passage of a long text came nearest (-1: it has but one). ``heard`` is the weighted share of
+    the question's words that any of them says or means.
     """
 
     rows: Array
     passages: Array
     values: Mapping[str, Array]
+    heard: float
 
 
 def weigh(asked: Asked, memories: int, total_words: int, having: Sequence[int]) -> Weights:
@@ -151,14 +169,14 @@ def measure(
         those = best(ranking.total(ranking.weighed(signals, found.size[rows] > 1, model.first)), kept)
         rows = rows[those]
         signals = {name: values[those] for name, values in signals.items()}
-    signals["words"] = _coverage(found, rows, times, weights.shares, question)
+    signals["words"], heard = _coverage(found, rows, times, weights.shares, question)
     signals["exact"] = weights.shares @ (times[:, rows] > 0)
     signals["echo"] = _echo(found.marks[rows], signals["words"])
     told = _nearness(found.told_from[rows], found.told_to[rows], question.ranges)
     signals["told"] = np.zeros(len(rows), np.float32) if told is None else told
     signals["period"] = _in_periods(found, rows, question.periods)
     signals["settled"] = _settled(found, rows, signals["words"])
-    return Signals(rows, nearest_passages(found, rows, question.vector), signals)
+    return Signals(rows, nearest_passages(found, rows, question.vector), signals, heard)
 
 
 # -- words ----------------------------------------------------------------------------------------------------
@@ -223,10 +241,12 @@ def _stands_in(wanted: bytes, data: bytes, start: int, end: int) -> bool:
     return place >= 0
 
 
-def _coverage(found: Candidates, rows: Array, times: Array, shares: Array, question: Question) -> Array:
-    """The weighted share of the question's words that a memory says or means, or nearly as good, its neighbour."""
+def _coverage(found: Candidates, rows: Array, times: Array, shares: Array, question: Question) -> tuple[Array, float]:
+    """The weighted share of the question's words that a memory says or means, or nearly as good, its neighbour; and the
+    share that any of the memories does.
+    """
     if not len(shares) or not len(rows):
-        return np.zeros(len(rows), np.float32)
+        return np.zeros(len(rows), np.float32), 0.0
     before, after = found.before[rows], found.after[rows]
     around = np.unique(np.concatenate([rows, before, after]))
     around = around[around != NOBODY]
@@ -235,8 +255,11 @@ def _coverage(found: Candidates, rows: Array, times: Array, shares: Array, quest
     place = np.full(len(found.names) + 1, len(around), np.int32)
     place[around] = np.arange(len(around), dtype=np.int32)
     beside = np.maximum(heard[:, place[before]], heard[:, place[after]])
-    share: Array = shares @ np.maximum(heard[:, place[rows]], np.float32(_HEARD_BESIDE) * beside)
-    return share
+    own = heard[:, place[rows]]
+    most = own.max(axis=1)
+    most[[word for word in question.unknown if not most[word]]] = _UNKNOWN
+    share: Array = shares @ np.maximum(own, np.float32(_HEARD_BESIDE) * beside)
+    return share, float(shares @ most)
 
 
 def _heard(found: Candidates, rows: Array, times: Array, question: Question) -> Array:

@@ -169,6 +169,8 @@ def nearness(start: float, end: float, ranges: Sequence[DateRange], now: float) 
     """
     best = 0.0
     for one in ranges:
+        if end <= now <= one.start:  # it is over, and was asked about as what is still to come
+            continue
         span = max(one.end - one.start, 86_400.0)
         outside = max(one.start - end, start - one.end, 0.0)
         if start < end and (end <= one.start or start >= one.end):  # beside it: how far is the middle?
