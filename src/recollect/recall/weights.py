@@ -157,7 +157,7 @@ _SETS: Mapping[str, Fitted] = MappingProxyType(
             gate=Gate(
                 alone=Logistic(base=-2.66, best=0.34, similarity=0.95, size=-0.41, unseen_name=-1.85, heard=3.66),
                 linked=Logistic(base=-1.5, best=0.61, similarity=-1.76, size=-0.56, unseen_name=-1.54, heard=2.55),
-                least=0.12,
+                least=0.1,
                 fewest=8,
             ),
             chance=Chance(base=-1.117, own=0.791, others=0.726, known=0.148, linked=0.171, nothing=2.0),
