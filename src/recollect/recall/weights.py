@@ -160,7 +160,7 @@ _SETS: Mapping[str, Fitted] = MappingProxyType(
                 least=0.1,
                 fewest=8,
             ),
-            chance=Chance(base=-1.117, own=0.791, others=0.726, known=0.148, linked=0.171, nothing=2.0),
+            chance=Chance(base=-1.157, own=0.752, others=0.687, known=0.146, linked=0.123, nothing=2.0),
         ),
         "usual": Fitted(
             model=Model(
