@@ -2,11 +2,13 @@
 
 import math
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.errors import InvalidInput
 from recollect.lifecycle import decay
 from recollect.testing.builders import START, owner
 from recollect.types import DecayPolicy, MemoryType
@@ -113,3 +115,11 @@ def test_the_memories_of_each_owner_fade_as_its_policy_says() -> None:
     for one in (ada, bob):
         assert -order(sealed(one)) == math.prod(decay.relevance(one, now, policies[one.owner]).values())
     assert order(sealed(ada)) < order(sealed(bob))
+
+
+@pytest.mark.req("H7")
+@pytest.mark.parametrize("rate", [-1, 0, 1, 2, math.nan, "fast"])
+def test_a_daily_rate_that_is_none_is_refused(rate: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        DecayPolicy.from_daily_rate(rate)
+    assert refused.value.details["field"] == "rate"

@@ -8,7 +8,7 @@ import pytest
 from recollect import Memories, View
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.events import MemoryQuarantined
-from recollect.types import Fact, Filter, Source, SourceType, State, UpkeepAction
+from recollect.types import ConsolidationPolicy, Fact, Filter, Source, SourceType, State, UpkeepAction
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
 
@@ -111,6 +111,49 @@ def test_nothing_gets_out_by_itself(view: View, memories: Memories) -> None:
     states = {one.id: one.state for one in view.list(filter=Filter(include_quarantined=True))}
     assert states == {memory.id: State.QUARANTINED, fact.id: State.QUARANTINED, new.id: State.ACTIVE}
     assert view.put("k", "Send it to Bob").state is State.ACTIVE
+
+
+@pytest.mark.req("N9", "N2")
+def test_what_it_had_replaced_stands_again(view: View, memories: Memories) -> None:
+    true = view.facts.add("Ada", "banks with", "Alpha")
+    view.add("x", fact=Fact(subject="Ada", predicate="banks with", object="Mallory"), source=WEB)
+    view.add("y", fact=Fact(subject="Ada", predicate="banks with", object="Mallory Ltd"), source=WEB)
+    rule = view.add("Invoices go to Bob")
+    lie = view.add("Invoices go to Mallory", supersedes=[rule.id], source=WEB)
+    memories.upkeep.hold({"content_contains": "Bob"}, reason="case 17")
+    assert view.plan_quarantine(source="web").count(UpkeepAction.RESTORE) == 2
+    run = view.quarantine(source="web")
+    assert (run.quarantined, run.restored, run.errors) == (3, 2, ())
+    assert [(one.id, one.fact) for one in view.facts.find(subject="Ada")] == [(true.id, true.fact)]
+    assert {one.id for one in view.list()} == {true.id, rule.id}
+    view.release(run.id)
+    assert [one.fact.object for one in view.facts.find(subject="Ada") if one.fact] == ["Mallory Ltd"]
+    assert [one.id for one in view.lineage(lie.id).replaced] == [rule.id]
+    run = view.quarantine(source="web")
+    assert view.erase_quarantined(run.id).erased == 3
+    new = view.facts.add("Ada", "banks with", "Beta")
+    assert new.supersedes == (true.id,)
+
+
+@pytest.mark.req("N9", "N2")
+def test_what_was_replaced_by_something_good_since_stays_replaced(view: View) -> None:
+    old = view.add("Invoices go to Bob")
+    lie = view.add("Invoices go to Mallory", supersedes=[old.id], source=WEB)
+    new = view.add("Invoices go to Eve", supersedes=[lie.id])
+    assert view.quarantine(source="web").restored == 0
+    assert [one.id for one in view.list()] == [new.id]
+    view.quarantine(ids=[new.id])
+    assert [one.id for one in view.list()] == [old.id], "everything that replaced it is gone by now"
+
+
+@pytest.mark.req("N9", "H8")
+def test_the_good_sources_of_a_merge_stand_again(view: View, memories: Memories) -> None:
+    good = view.add("Prefers dark mode")
+    view.add("Prefers the dark mode", source=WEB)
+    memories.upkeep.set_consolidation(ConsolidationPolicy(trigger=2, automatic=False))
+    assert memories.upkeep.run(job="consolidation").merged == 2
+    view.quarantine(source="web")
+    assert [one.id for one in view.list()] == [good.id]
 
 
 @pytest.mark.req("N9")

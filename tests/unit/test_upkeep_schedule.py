@@ -14,7 +14,7 @@ import pytest
 
 import recollect
 from recollect import Memories
-from recollect.errors import Conflict
+from recollect.errors import Conflict, UpkeepRefused
 from recollect.events import RetentionCleanupCompleted
 from recollect.types import ConsolidationPolicy, Layer, Memory, Owner, RetentionPolicy, UpkeepJob
 from recollect.upkeep import schedule
@@ -159,6 +159,31 @@ def test_an_automatic_run_with_a_doubtful_clock_takes_nothing_and_says_so(
     assert "the clock is doubtful" in run.errors[0]
     assert memories.view(user="ada").count() == 3
     assert memories.upkeep.run_due() is None, "not again before the next time"
+
+
+@pytest.mark.req("N3")
+def test_a_run_that_was_refused_for_its_clock_does_not_vouch_for_it(memories: Memories, clock: HandClock) -> None:
+    aged(memories, clock)
+    clock.forward(days=2000)
+    for _ in range(3):
+        run = memories.upkeep.run_due()
+        assert run is not None
+        assert "the clock is doubtful" in run.errors[0]
+        clock.forward(days=1)
+    with pytest.raises(UpkeepRefused, match="the clock is doubtful"):
+        memories.upkeep.run(max_share=1.0)
+    assert memories.view(user="ada").count() == 3
+
+
+@pytest.mark.req("P4", "N3")
+def test_a_clock_that_was_set_right_again_does_not_stop_the_schedule(memories: Memories, clock: HandClock) -> None:
+    aged(memories, clock)
+    clock.forward(days=2000)
+    assert memories.upkeep.run_due() is not None
+    clock.forward(days=-1999)
+    run = memories.upkeep.run_due()
+    assert run is not None
+    assert (run.errors, run.forgotten) == ((), 3)
 
 
 @pytest.mark.req("N3")

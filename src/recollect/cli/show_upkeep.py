@@ -89,8 +89,8 @@ def quarantine_plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
         return
     if not answer.steps:
         screen.line("Nothing came from there.", "yellow")
-    rows = [(short(one.memory_id), _named(one.owner), one.reason) for one in answer.steps[:_STEPS]]
-    _table(screen, ("memory", "owner", "why"), rows)
+    rows = [(short(one.memory_id), _named(one.owner), one.action.value, one.reason) for one in answer.steps[:_STEPS]]
+    _table(screen, ("memory", "owner", "what", "why"), rows)
     _more(screen, len(answer.steps) - _STEPS, "memory", "memories")
 
 

@@ -88,8 +88,8 @@ def every(engine: Engine) -> list[UpkeepRun]:
 
 
 def last_started(engine: Engine) -> datetime | None:
-    """When the last run began."""
-    return max((run.started_at for run in every(engine)), default=None)
+    """When the last run began that looked at somebody: one that was refused for its clock says nothing about it."""
+    return max((run.started_at for run in every(engine) if run.owners_processed), default=None)
 
 
 def steps_of(engine: Engine, run_id: str) -> dict[str, list[Done]]:

@@ -1,6 +1,6 @@
 """Quarantine: which memories came from a place, and which were made from those."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.types import Memory, Owner, SourceType, State, Stored, UpkeepAction, UpkeepStep
 
 _IDS = 10_000
+_STANDING = frozenset({State.ACTIVE, State.ARCHIVED})
 _LEFT_ALONE = frozenset({State.QUARANTINED, State.MOVED})
 
 
@@ -73,10 +74,13 @@ def came_from(origin: Origin) -> Callable[[Memory], bool]:
 
 
 def steps(found: Iterable[Stored], is_direct: Callable[[Stored], bool]) -> list[UpkeepStep]:
-    """What is put into quarantine: what came from there, and everything that was made from it, however indirectly."""
+    """What is put into quarantine: what came from there, and everything that was made from it, however indirectly. What
+    only they had replaced comes back.
+    """
+    every = list(found)
     made_from: dict[str, list[Stored]] = {}
     reasons: dict[tuple[Owner, str], tuple[Stored, str]] = {}
-    for stored in found:
+    for stored in every:
         for source in stored.facets.get("derived_from", ()):
             made_from.setdefault(source, []).append(stored)
         if is_direct(stored):
@@ -90,7 +94,30 @@ def steps(found: Iterable[Stored], is_direct: Callable[[Stored], bool]) -> list[
                     reasons[stored.owner, stored.id] = stored, f"derived from {source}"
                     following.append(stored.id)
         frontier = following
-    return [step(stored, why, UpkeepAction.QUARANTINE) for stored, why in reasons.values() if _is_at_large(stored)]
+    going = [(stored, why) for stored, why in reasons.values() if _is_at_large(stored)]
+    steps = [step(stored, why, UpkeepAction.QUARANTINE) for stored, why in going]
+    back = _coming_back(every, {stored.id for stored, _ in going})
+    return steps + [step(stored, f"replaced by {by}", UpkeepAction.RESTORE) for stored, by in back]
+
+
+def _coming_back(every: Sequence[Stored], going: Set[str]) -> Iterable[tuple[Stored, str]]:
+    """The memories that stood until something replaced them that goes now, each with what replaced it. If what stands
+    in their place today stays, so do they.
+    """
+    by_id = {stored.id: stored for stored in every if stored.facets["state"] != State.MOVED}
+    for stored in every if going else ():
+        first = stored.facets.get("superseded_by")
+        if first is None or stored.facets["state"] != State.SUPERSEDED or stored.id in going:
+            continue
+        seen, by = {stored.id}, by_id.get(first)
+        while by is not None and by.id not in seen and (by.id in going or not _is_at_large(by)):
+            seen.add(by.id)
+            following = by.facets.get("superseded_by")
+            if following is None:
+                if by.id in going and by.facets["state"] in _STANDING:
+                    yield stored, first
+                break
+            by = by_id.get(following)
 
 
 def _is_at_large(stored: Stored) -> bool:

@@ -9,7 +9,7 @@ from recollect import fields
 from recollect.errors import Conflict, Held, NotFound
 from recollect.operations.conditions import IDS
 from recollect.operations.verb import Caller, Example, Verb, argument, option
-from recollect.types import Need, SourceType, Undone, UpkeepPlan, UpkeepRun
+from recollect.types import Need, SourceType, Undone, UpkeepAction, UpkeepPlan, UpkeepRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def _quarantine(caller: Caller, given: Origin) -> UpkeepRun:
 
 
 def _taken(caller: Caller, given: Origin) -> str:
-    count = len(_plan(caller, given).steps)
+    count = _plan(caller, given).count(UpkeepAction.QUARANTINE)
     return f"put {count} {'memory' if count == 1 else 'memories'} into quarantine" if count else ""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Self
 
+from recollect.errors import InvalidInput
 from recollect.types.memory import MemoryType
 from recollect.types.owners import Layer
 
@@ -37,6 +38,10 @@ class DecayPolicy:
         >>> DecayPolicy.from_daily_rate(0.5).half_life_hours
         24.0
         """
+        if not isinstance(rate, int | float) or not 0 < rate < 1:
+            raise InvalidInput(
+                "rate must be between 0 and 1", details={"field": "rate"}, hint="to let nothing fade, use enabled=False"
+            )
         return cls(half_life_hours=24 * math.log(0.5) / math.log1p(-rate))
 
 

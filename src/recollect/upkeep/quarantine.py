@@ -122,6 +122,8 @@ def _shares(found: list[Stored], steps: list[UpkeepStep]) -> list[OwnerShare]:
     memories = Counter(one.owner for one in found)
     taken: dict[Owner, list[UpkeepStep]] = {}
     for one in steps:
+        if one.action is UpkeepAction.RESTORE:
+            continue
         taken.setdefault(one.owner, []).append(one)
     return [
         OwnerShare(

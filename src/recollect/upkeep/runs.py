@@ -39,6 +39,7 @@ Steps = Sequence[UpkeepStep]
 
 _LEASE = "upkeep"
 _TTL_MS = 60_000
+_HARMLESS = frozenset({UpkeepAction.QUARANTINE, UpkeepAction.RESTORE})  # a hold keeps memories from going
 _NAMED = 10  # owners that an error lists
 
 
@@ -270,7 +271,7 @@ def _write_group(engine: Engine, making: writes.Making, group: Mapping[Owner, St
             stored = found.get((owner, step.memory_id))
             if stored is None or stored.version != step.version:
                 changed.append(step.memory_id)
-            elif step.action is not UpkeepAction.QUARANTINE and (hold := held(stored)) is not None:
+            elif step.action not in _HARMLESS and (hold := held(stored)) is not None:
                 raise Held(f"memory {stored.id!r} is held by {hold.id}: {hold.reason}", details={"hold": hold.id})
     if changed:
         raise run_log.changed("the plan was made", changed)

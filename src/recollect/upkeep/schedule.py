@@ -14,7 +14,7 @@ from recollect.types import Owner, UpkeepJob, UpkeepRun
 from recollect.types.owners import DATABASE
 from recollect.upkeep import cron, policies, runs
 from recollect.upkeep.jobs import JOBS
-from recollect.upkeep.planning import Asked
+from recollect.upkeep.planning import AHEAD, Asked
 
 _KIND = "schedule"
 _PAUSE_S = 30.0  # cron knows minutes
@@ -23,7 +23,7 @@ _read_last = codec.reader(dict[str, datetime])
 
 def next_due(engine: Engine) -> datetime | None:
     """When the next automatic policy is due; none if there is no such policy."""
-    return min(_dues(engine, _last(engine)[1]).values(), default=None)
+    return min(_dues(engine, _last(engine)[1], engine.clock()).values(), default=None)
 
 
 def run_due(engine: Engine, asked: Asked, working: Callable[[], int]) -> UpkeepRun | None:
@@ -56,13 +56,16 @@ def _none() -> int:
 
 def _due(engine: Engine, now: datetime) -> set[tuple[UpkeepJob, Owner]]:
     """The jobs and the owners whose automatic policy is due."""
-    return {which for which, at in _dues(engine, _last(engine)[1]).items() if at <= now}
+    return {which for which, at in _dues(engine, _last(engine)[1], now).items() if at <= now}
 
 
-def _dues(engine: Engine, last: dict[str, datetime]) -> dict[tuple[UpkeepJob, Owner], datetime]:
-    """When each automatic policy is due: the first time of its schedule since it was set or applied."""
+def _dues(engine: Engine, last: dict[str, datetime], now: datetime) -> dict[tuple[UpkeepJob, Owner], datetime]:
+    """When each automatic policy is due: the first time of its schedule since it was set or applied. What was applied
+    in the future was so by a clock that had jumped: to wait for that day would be to wait for years.
+    """
+    believed = {name: at for name, at in last.items() if at <= now + AHEAD}
     return {
-        (name, owner): cron.after(kept.policy.schedule, max(kept.set_at, last.get(_name(name, owner), kept.set_at)))
+        (name, owner): cron.after(kept.policy.schedule, max(kept.set_at, believed.get(_name(name, owner), kept.set_at)))
         for name, job in JOBS.items()
         for owner, kept in job.policies.every(engine).items()
         if kept.policy.automatic

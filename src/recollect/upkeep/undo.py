@@ -67,6 +67,8 @@ class _Undoing:
         if step.action is UpkeepAction.MERGE:
             return writes.superseding(self.engine, stored, None, self.now, self.reason)
         operation = _BACK[step.state]
+        if step.action is UpkeepAction.QUARANTINE or step.state is State.SUPERSEDED:  # a key may have gone with it
+            return writes.as_before(self.engine, stored, step.version, operation, self.now, reason=self.reason)
         return revisions.moved(self.engine, stored, step.state, self.now, operation=operation, reason=self.reason)[1]
 
     def _remove(self, owner: Owner | None, made: list[str | None]) -> None:
@@ -98,6 +100,7 @@ def undo(engine: Engine, run_id: str) -> Undone:
             raise run_log.changed("the run", back.changed)
         for group in runs.in_groups(engine, back.writes.items()):
             some = [write for these in group.values() for write in these]
+            some.sort(key=lambda write: "key" in write.facets)  # what lets a key go comes first
             holds.append(engine, some, guards=lease.guards())
             _announce(engine, some, back.now)
         run_log.update(engine, replace(run, undone_at=back.now))

@@ -1,6 +1,6 @@
 """The writes that the steps of a plan come down to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from recollect.engine.sealing import unseal
 from recollect.errors import InvalidInput
 from recollect.lifecycle import consolidation, ended_sessions
 from recollect.text import plurals
-from recollect.types import Memory, Operation, State, Stored, UpkeepAction, UpkeepPlan, UpkeepStep, Write
+from recollect.types import Memory, Operation, Owner, State, Stored, UpkeepAction, UpkeepPlan, UpkeepStep, Write
 
 _STATES: Mapping[UpkeepAction, tuple[State, Operation]] = {
     UpkeepAction.ARCHIVE: (State.ARCHIVED, Operation.ARCHIVED),
@@ -41,8 +41,33 @@ class Making:
                 merges.setdefault(step.into, []).append(stored)
         for id, sources in merges.items():
             made.append(self._merged(id, sources, now))
-        made += [self._write(step, stored, now) for step, stored in found]
+        leaving = {
+            (stored.owner, stored.facets.get("key")) for step, stored in found if step.action is UpkeepAction.QUARANTINE
+        }
+        standing = {
+            (stored.owner, stored.id): standing_again(self._engine, stored, leaving)
+            for step, stored in found
+            if step.action is UpkeepAction.RESTORE and step.state is State.SUPERSEDED
+        }
+        keys = {(one.owner, one.key) for one in standing.values() if one.key is not None}
+        for step, stored in found:
+            back = standing.get((stored.owner, stored.id))
+            if back is not None:
+                reason = run_log.reason(self._run_id, step.reason)
+                made.append(_next(self._engine, stored, back, Operation.RESTORED, now, reason=reason))
+            elif step.action is UpkeepAction.QUARANTINE and (stored.owner, stored.facets.get("key")) in keys:
+                made.append(self._without_key(step, stored, now))
+            else:
+                made.append(self._write(step, stored, now))
         return made
+
+    def _without_key(self, step: UpkeepStep, stored: Stored, now: datetime) -> Write:
+        """A memory in quarantine that leaves its key to the one that it had replaced."""
+        state, operation = _STATES[step.action]
+        reason = run_log.reason(self._run_id, step.reason)
+        return _next(
+            self._engine, stored, replace(unseal(stored), state=state, key=None), operation, now, reason=reason
+        )
 
     def _write(self, step: UpkeepStep, stored: Stored, now: datetime) -> Write:
         reason = run_log.reason(self._run_id, step.reason)
@@ -89,4 +114,28 @@ def superseding(engine: Engine, stored: Stored, by: str | None, now: datetime, r
     state = State.ACTIVE if by is None else State.SUPERSEDED
     after = replace(unseal(stored), state=state, superseded_by=by, version=stored.version + 1, updated_at=now)
     operation = Operation.RESTORED if by is None else Operation.UPDATED
+    return revisions.changed(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
+
+
+def standing_again(engine: Engine, stored: Stored, leaving: Set[tuple[Owner, str | None]]) -> Memory:
+    """A superseded memory as it stands when nothing has replaced it: a fact holds again, and has the key back that is
+    ``leaving`` what replaced it.
+    """
+    memory = unseal(stored)
+    versions = [unseal(one) for one in engine.journal.history(stored.owner, stored.id)]
+    before = next((one for one in reversed(versions) if one.superseded_by is None), memory)
+    key = before.key if (stored.owner, before.key) in leaving else memory.key
+    return replace(memory, state=State.ACTIVE, superseded_by=None, fact=before.fact, key=key)
+
+
+def as_before(
+    engine: Engine, stored: Stored, version: int, operation: Operation, now: datetime, *, reason: str
+) -> Write:
+    """A memory as one of its versions had it."""
+    [former] = [one for one in engine.journal.history(stored.owner, stored.id) if one.version == version]
+    return _next(engine, stored, unseal(former), operation, now, reason=reason)
+
+
+def _next(engine: Engine, stored: Stored, memory: Memory, operation: Operation, now: datetime, *, reason: str) -> Write:
+    after = replace(memory, version=stored.version + 1, updated_at=now)
     return revisions.changed(engine, after, operation, stored, now, keeps_vector=True, reason=reason)

@@ -115,7 +115,7 @@ class OwnerFolder:
                 self.offset, self.end = 0, b""
                 decoded = self._whole(data, look)
             else:
-                decoded = self._decoded(data[: data.rfind(b"\n") + 1])
+                decoded = self._decoded(_ended(data))
             self._note_flawed(file, decoded)
             found += decoded
         self._note_flaws(_flaws(found))
@@ -143,8 +143,8 @@ class OwnerFolder:
                 self.fresh.append((one.kind, file, one.data))
 
     def _whole(self, data: bytes, look: Look) -> list[Line | Flaw]:
-        """The lines that end. Half a line is left for later: perhaps somebody is writing it."""
-        whole = data[: data.rfind(b"\n") + 1]
+        """The lines that are whole. Half a line is left for later: perhaps somebody is writing it."""
+        whole = _ended(data)
         self.advance(whole, look)
         return self._decoded(whole)
 
@@ -268,6 +268,12 @@ def known_stamps(found: Iterable[Line | Flaw]) -> set[str]:
         elif one.fields is not None:
             known.add(str(one.fields.get("stamp")))
     return known
+
+
+def _ended(data: bytes) -> bytes:
+    """Without half a line at the end. A sealed line is whole even if an editor took its end of line away."""
+    end = data.rfind(b"\n") + 1
+    return data if isinstance(lines.unsealed(data[end:].strip(b" \t\r")), dict) else data[:end]
 
 
 def _flaws(found: Iterable[Line | Flaw]) -> Counter[str]:

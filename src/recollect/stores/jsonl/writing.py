@@ -157,7 +157,8 @@ def end_of(disk: Disk, folder: OwnerFolder, file: str) -> int:
     size = disk.look(name).size
     start = folder.offset if file == MEMORY else 0
     if size == start:
-        return size
+        is_open = file == MEMORY and folder.end and not folder.end.endswith(b"\n")
+        return disk.append(name, b"\n", size).size if is_open else size
     data, look = disk.read(name, start)
     torn = data[data.rfind(b"\n") + 1 :]
     if not torn:
@@ -169,7 +170,7 @@ def end_of(disk: Disk, folder: OwnerFolder, file: str) -> int:
         end = look.size - len(torn)
     else:
         end = disk.append(name, b"\n", look.size).size
-        folder.flaws["unsealed"] += 1
+        folder.flaws["unsealed"] += isinstance(found, lines.Flaw)
     if file == MEMORY:
         folder.offset, folder.end = end, b""
     return end
