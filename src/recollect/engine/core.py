@@ -146,15 +146,16 @@ class SessionLimits(Protocol):
 class Embeddings:
     """What an open database knows of its embeddings: their number and time since opening by owner, and their name.
 
-    ``behind`` says that some memories wait for their vectors, ``breaker`` whether the embedder may be asked,
-    ``answered_at`` when it answered last, ``scale`` what its cosines mean, and ``unscaled`` how many searches had to do
-    without that.
+    ``behind`` says that some memories wait for their vectors, ``lost`` that the store lost some, ``breaker`` whether
+    the embedder may be asked, ``answered_at`` when it answered last, ``scale`` what its cosines mean, and ``unscaled``
+    how many searches had to do without that.
     """
 
     def __init__(self) -> None:
         self._made: dict[Owner, tuple[int, float]] = {}
         self.name: str | None = None
         self.behind = False
+        self.lost = False
         self.breaker = CircuitBreaker()
         self.answered_at: datetime | None = None
         self.scale: Calibration | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,9 +87,22 @@ def _catch_up(engine: Engine) -> None:
         engine.whole.journal.set_settings({BEHIND: ""})
 
 
+def _make_lost(engine: Engine, embedder: Embedder) -> None:
+    """Before the first search: make the vectors that the store lost."""
+    engine.embeddings.lost = False
+    with contextlib.suppress(RecollectError):  # a full disk, a key that is away: doctor tells what has none
+        for _ in range(0, engine.whole.journal.count_unembedded(embedder.name), _AT_ONCE):
+            catch_up(engine, _AT_ONCE)
+
+
+def is_slow(embedder: Embedder) -> bool:
+    """Whether an embedder says of itself that a text takes it long, or costs something."""
+    return bool(getattr(embedder, "slow", False))
+
+
 def _embedded(engine: Engine, embedder: Embedder, memories: Sequence[Memory], owners: Sequence[Owner]) -> list[Made]:
     texts = [texts_of(memory) for memory in memories]
-    slow = bool(getattr(embedder, "slow", False))
+    slow = is_slow(embedder)
     digests = [_digest(embedder, some) if slow else None for _, some in texts]
     known = engine.whole.journal.embedded({digest for digest in digests if digest is not None}) if slow else {}
     wanted = [
@@ -151,6 +165,8 @@ def question(engine: Engine, text: str, *, required: bool = False) -> Vector | N
         return None
     ask = getattr(embedder, "embed_query", embedder.embed)
     try:
+        if engine.embeddings.lost:
+            _make_lost(engine, embedder)
         return _checked(engine, embedder, ask, [text])[0]
     except EmbedderDown as error:
         if not required:

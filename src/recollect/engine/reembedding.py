@@ -102,7 +102,7 @@ def findings(engine: Engine, *, repair: bool) -> list[Finding]:
         message = f"the store holds vectors of {stored!r}, not of {embedder.name!r}"
         return [Finding(check="embedder", message=message, repair=f"open it with the embedder {stored!r}")]
     missing = engine.journal.count_unembedded(embedder.name)
-    if not missing:
+    if not missing or (engine.embeddings.lost and not repair):  # the next search makes what was lost
         return []
     repaired = repair and bool(reembed(engine, None, None))
     message = plurals.counted(missing, "memory has no vector and is", "memories have no vector and are")

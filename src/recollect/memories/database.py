@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from recollect import entitlements, layers, logs, open_files, plugins, validation
-from recollect.engine import moves
+from recollect.engine import embedding, moves
 from recollect.engine.core import BEHIND, AccessBuffer, Engine, operation
 from recollect.engine.granted import acting
 from recollect.engine.ledger import ERASING
@@ -139,6 +139,8 @@ def _begun(engine: Engine, kept: Mapping[str, str]) -> Memories:
     if kept.get(BEHIND):
         engine.embeddings.behind = True
         engine.embeddings.breaker.suspected()
+    if engine.embedder is not None and not embedding.is_slow(engine.embedder):
+        engine.embeddings.lost = engine.store.lost_vectors(engine.embedder.name)
     if logs.wanted():
         engine.bus.watch(logs.operation)
     moves.finish(engine)

@@ -91,6 +91,10 @@ class Store(ABC):
         """How many lines or rows, of some owners or of all, were found damaged and are skipped, as far as read."""
         return 0
 
+    def lost_vectors(self, embedder: str) -> bool:  # noqa: ARG002  # a store keeps what it was given
+        """Whether memories lack vectors of an embedder that somebody else may have removed, as in a clone of files."""
+        return False
+
     def check(self, *, repair: bool = False) -> Diagnosis:  # noqa: ARG002  # nothing to repair by default
         """Look for damage, and repair what can be repaired if asked to."""
         self.journal.settings()  # a closed store cannot be called sound

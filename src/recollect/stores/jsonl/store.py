@@ -144,6 +144,10 @@ class JsonlStore(Store):
 
     # -- upkeep -----------------------------------------------------------------------------------------------
 
+    def lost_vectors(self, embedder: str) -> bool:
+        """Vectors are derived: a clone has none, and neither has a line that a person wrote or a merge brought."""
+        return bool(self.journal.unembedded(embedder, 1))
+
     def check(self, *, repair: bool = False) -> Diagnosis:
         """Read every line of every file; set damaged ones aside if asked to."""
         with self.journal.writing("check"):
