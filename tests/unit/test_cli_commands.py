@@ -322,6 +322,7 @@ def test_only_what_begins_a_database_makes_one(terminal: Terminal) -> None:
     ("args", "code", "says"),
     [
         (["serch", "tea"], 2, "did you mean search"),
+        (["get", "tea"], 2, "did you mean show?"),
         (["qqqq"], 2, "--help"),
         (["list", "--tagg", "x"], 2, "--tag"),
         (["add"], 2, "CONTENT"),

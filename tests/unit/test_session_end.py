@@ -230,6 +230,15 @@ def test_contradictory_and_bad_policies_are_refused(memories: Memories, wrong: d
     assert memories.upkeep.session_end() is None
 
 
+@pytest.mark.req("H9")
+@pytest.mark.parametrize("owner", [Owner(Layer.PROJECT, ("api",)), Owner(Layer.COMPANY, ("acme",))])
+def test_what_has_no_sessions_has_no_policy_for_their_end(memories: Memories, owner: Owner) -> None:
+    with pytest.raises(InvalidInput) as error:
+        memories.upkeep.set_session_end(SessionEndPolicy(delete_after="1d"), owner=owner)
+    assert error.value.details["field"] == "owner"
+    assert memories.upkeep.session_end_policies() == {}
+
+
 def test_what_is_promoted_is_the_user_s_own(memories: Memories) -> None:
     memories.upkeep.set_session_end(replace(PROMOTING, delete_after="0d", permanent=True))
     talk(memories).close()

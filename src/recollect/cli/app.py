@@ -115,13 +115,19 @@ def command_of(name: str, out: Screen, notes: Screen) -> VerbCommand:
     return (VerbGroup if family(name) else VerbCommand)(VERBS[name], out, notes)
 
 
+_ELSEWHERE = {"get": "show", "ls": "list", "rm": "forget", "delete": "forget", "remove": "forget", "query": "search"}
+"""What commands are called in other tools. The nearest name can be a wrong one: for "get" it is "forget"."""
+
+
 def _resolved(group: click.Group, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
     """Find a command; the error for an unknown name suggests the nearest one."""
     command = group.get_command(ctx, args[0])
     if command is None:
         from difflib import get_close_matches  # lazy: only for mistakes
 
-        near = get_close_matches(args[0], group.list_commands(ctx), n=1, cutoff=0.5)
+        names = group.list_commands(ctx)
+        near = [name for name in names if name == _ELSEWHERE.get(args[0])]
+        near = near or get_close_matches(args[0], names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else f"{ctx.command_path} --help lists them"
         raise click.UsageError(f"no command is named '{one_line(args[0])[:40]}'; {hint}", ctx)
     return args[0], command, args[1:]

@@ -173,6 +173,12 @@ class Upkeep:
         ...     [one.content for one in memories.view(user="ada").list()]
         ['Is allergic to nuts']
         """
+        if owner is not None and _owner(owner).layer not in (Layer.SESSION, Layer.USER):
+            raise InvalidInput(
+                f"a {owner.layer} has no sessions that end",
+                details={"field": "owner"},
+                hint="set the policy for one session, for a user, or for the database (owner=None)",
+            )
         self._set(policies.SESSION_END, policy, owner)
 
     @operation
