@@ -279,6 +279,7 @@ def test_the_database_is_looked_after(terminal: Terminal) -> None:
     terminal.add("Likes tea")
     assert terminal.json("doctor")["findings"] == []
     assert terminal.json("rebuild") is None
+    assert terminal.json("scrub") == {"remains": []}
     assert terminal.json("health")["status"] == "healthy"
     assert terminal.json("reembed", "--embedder", "hashing-64") == {"embedded": 1, "embedder": "hashing-64"}
     assert terminal.json("config")["settings"]["embedder"] == "hashing-64"

@@ -168,7 +168,7 @@ MEMORIES = {
     "doctor": "doctor",
     "reembed": "reembed",
     "rebuild": "rebuild",
-    "scrub": None,  # for those who run a server, as its VACUUM is; files need none
+    "scrub": "scrub",
     "close": None,  # surfaces close what they opened
 }
 

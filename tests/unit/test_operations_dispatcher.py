@@ -286,6 +286,7 @@ def test_a_call_needs_what_its_verb_and_its_fields_need(caller: Caller) -> None:
         ("sessions.preferences", {"id": "monday", "set": {"a": 1}}, "write"),
         ("config", {"durability": "full"}, "admin"),
         ("rebuild", {}, "admin"),
+        ("scrub", {}, "admin"),
     ):
         with pytest.raises(Unauthorized) as refused:
             operations.call(name, reader, payload)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.operations.maintenance import Reembedded, Settings
     from recollect.operations.prompt import Prompt
     from recollect.operations.stats import Statistics
-    from recollect.types import ConversionReport, Diagnosis, Health, MigrationReport
+    from recollect.types import ConversionReport, Diagnosis, Health, MigrationReport, Scrubbed
 
 _MEMORIES = 10
 
@@ -147,6 +147,14 @@ def diagnosis(screen: Screen, answer: "Diagnosis", _: Any) -> None:
 def rebuilt(screen: Screen, _: None, __: Any) -> None:
     """A confirmation."""
     screen.line("rebuilt from the journal", "green")
+
+
+def scrubbed(screen: Screen, answer: "Scrubbed", _: Any) -> None:
+    """Where bytes of erased memories may remain."""
+    for place in answer.remains:
+        screen.line(f"bytes of erased memories may remain: {place}", "yellow")
+    if not answer.remains:
+        screen.line("no bytes of erased memories remain", "green")
 
 
 def reembedded(screen: Screen, answer: "Reembedded", _: Any) -> None:
@@ -280,6 +288,7 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "health": "renderers:health",
         "doctor": "renderers:diagnosis",
         "rebuild": "renderers:rebuilt",
+        "scrub": "renderers:scrubbed",
         "reembed": "renderers:reembedded",
         "convert": "renderers:converted",
         "migrate": "renderers:migrated",

@@ -1,4 +1,4 @@
-"""Verbs that keep a database in order: health, doctor, rebuild, reembed, config."""
+"""Verbs that keep a database in order: health, doctor, rebuild, scrub, reembed, config."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from recollect import fields
 from recollect.errors import EmbeddingFailed, RateLimited
 from recollect.operations.conditions import TEXT
 from recollect.operations.verb import Caller, Example, Verb, option, result
-from recollect.types import Diagnosis, Health, Need, Status
+from recollect.types import Diagnosis, Health, Need, Scrubbed, Status
 from recollect.types.bounds import Bounds
 
 
@@ -80,6 +80,23 @@ REBUILD: Verb[Nothing, None] = Verb(
     interrupted="nothing was changed; run it again",
     description="Heads, tags, keys and the index come from the journal. Nothing that was written is lost.",
     examples=(Example(line="recollect rebuild", says="if doctor asks for it"),),
+)
+
+
+def _scrub(caller: Caller, _: Nothing) -> Scrubbed:
+    return caller.memories.scrub()
+
+
+SCRUB = Verb(
+    name="scrub",
+    input=Nothing,
+    output=Scrubbed,
+    run=_scrub,
+    needs=Need.ADMIN,
+    interrupted="what was erased stays erased; run it again",
+    description="A PostgreSQL server keeps the bytes in its tables until they are written anew. That is done here, and"
+    " nobody can read or write meanwhile. Files and folders keep none.",
+    examples=(Example(line="recollect scrub", says="after erasures on a server; tells where bytes remain"),),
 )
 
 

@@ -48,6 +48,7 @@ from recollect.types import (
     Removal,
     Replayed,
     Results,
+    Scrubbed,
     SessionConfig,
     SessionStats,
     Source,
@@ -312,6 +313,7 @@ _MAINTENANCE: Mapping[type, Mapping[str, Property]] = {
         copy=("The name of the copy beside the database.", LINE),
         dry_run="Whether nothing was changed.",
     ),
+    Scrubbed: _table(remains=("Where bytes of erased memories may still be.", _LINES)),
 }
 
 _UPKEEP: Mapping[type, Mapping[str, Property]] = {

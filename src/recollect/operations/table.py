@@ -87,6 +87,7 @@ LISTED = MappingProxyType(
         "health": Listed("Check whether the database works now.", Section.KEEP, "maintenance"),
         "doctor": Listed("Check that the database is undamaged, and repair it.", Section.KEEP, "maintenance"),
         "rebuild": Listed("Rebuild everything that is derived from the journal.", Section.KEEP, "maintenance"),
+        "scrub": Listed("Remove the bytes of erased memories from a server.", Section.KEEP, "maintenance"),
         "reembed": Listed("Embed memories that have no vector, or all of them anew.", Section.KEEP, "maintenance"),
         "keys.init": Listed("Make the keys that encrypt sensitive memories.", Section.KEEP, "keyring"),
         "keys.check": Listed("Check that all keys fit, and everything opens.", Section.KEEP, "keyring"),

@@ -227,7 +227,7 @@ def _finish(engine: Engine, intent: Intent, parts: Parts) -> ErasureReceipt:
 
 
 def _unscrubbed(engine: Engine) -> tuple[str, ...]:
-    return () if engine.store.capabilities.erases else ("the tables of the server, until memories.scrub() is called",)
+    return () if engine.store.capabilities.erases else ("the tables of the server, until it is scrubbed",)
 
 
 def _migration_copies(engine: Engine) -> Iterator[str]:
