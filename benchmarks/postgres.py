@@ -354,7 +354,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="a part of the work, such as 0.1")
     given = parser.parse_args()
-    server = PostgresServer("shared_buffers=512MB", lasting=True)
+    server = PostgresServer("shared_buffers=512MB")
     try:
         server.execute("CREATE EXTENSION vector", "template1")
         benchmark = Benchmark(opened(server), given.scale)

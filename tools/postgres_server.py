@@ -29,7 +29,6 @@ _START_S = 60
 _STOP_S = 30
 _NOBODY = 65534  # PostgreSQL refuses to run as root
 _SETTINGS = ("listen_addresses=127.0.0.1", "max_connections=200", "autovacuum_naptime=5", "lc_messages=C")
-_QUICK = ("fsync=off", "synchronous_commit=on", "full_page_writes=off")
 
 
 class ServerMissing(Exception):
@@ -39,13 +38,12 @@ class ServerMissing(Exception):
 class PostgresServer:
     """A server on a free port of the loopback device, with its files in a folder of its own.
 
-    ``lasting`` waits for the disk as a server of users does. Otherwise nothing is synced: a server that is killed loses
-    nothing either, only one whose machine loses its power. The server ends with the thread that started it.
+    It waits for the disk, as a server of users does. It ends with the thread that started it.
     """
 
-    def __init__(self, *settings: str, lasting: bool = False, encoding: str = "UTF8") -> None:
+    def __init__(self, *settings: str, encoding: str = "UTF8") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
-        self._settings = (*_SETTINGS, *(() if lasting else _QUICK), *settings)
+        self._settings = (*_SETTINGS, *settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._log: list[bytes] = []
         self.port = _free_port()
@@ -251,7 +249,7 @@ def _end(process: int) -> None:
 
 def main() -> None:
     """Start a server until the program is interrupted."""
-    server = PostgresServer(lasting=True)
+    server = PostgresServer()
     try:
         server.execute("CREATE EXTENSION vector")
         print(server.url(), flush=True)

@@ -226,7 +226,7 @@ def test_a_replica_alone_is_read(pair: tuple[PostgresServer, PostgresServer]) ->
         assert memories.health().components["store"].message == "the server takes no writes"
 
 
-def test_asynchronous_replicas_are_told(pair: tuple[PostgresServer, PostgresServer]) -> None:
+def test_a_durability_that_the_server_does_not_keep_is_told(pair: tuple[PostgresServer, PostgresServer]) -> None:
     primary, _ = pair
     store = PostgresStore.from_url(primary.url())
     told = store.health()
@@ -237,6 +237,11 @@ def test_asynchronous_replicas_are_told(pair: tuple[PostgresServer, PostgresServ
     deadline = time.monotonic() + PATIENCE_S
     while store.health().status is not Status.HEALTHY:
         assert time.monotonic() < deadline
+    primary.execute("ALTER SYSTEM SET fsync = off")
+    primary.execute("SELECT pg_reload_conf()")
+    while (told := store.health()).status is Status.HEALTHY:
+        assert time.monotonic() < deadline
+    assert "fsync is off" in told.components["durability"].message
     store.close()
 
 

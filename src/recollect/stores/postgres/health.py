@@ -60,5 +60,6 @@ def _durability(row: Row, durability: str) -> Component:
         message = f"{replicas} replicas are asynchronous: a failover can lose acknowledged writes"
         return Component(status=Status.DEGRADED, message=message)
     if fsync == "off":
-        return Component(message="fsync is off on the server: a crash of its machine loses writes")
+        message = "fsync is off on the server: a crash of its machine loses writes"
+        return Component(status=Status.DEGRADED, message=message)
     return Component(message="replicas are synchronous" if replicas else "ok")
