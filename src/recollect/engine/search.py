@@ -26,7 +26,7 @@ from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
 from recollect.recall.signals import Question, Signals, Weights
 from recollect.recall.weights import Fitted
-from recollect.text import answer_types, dates, periods, query_text
+from recollect.text import answer_types, asked_times, dates, periods, query_text
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
 from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored, Vector
@@ -245,7 +245,7 @@ def _of_time(engine: Engine, scope: _Scope, asked: Search) -> Ranked | None:
     if not periods.of_time_alone(asked.text):
         return None
     span = _span([source.index.corpus(source.owners, ()) for source in scope.sources])
-    ranges = span and periods.asked_about(asked.text, at=asked.asked_at, first=span[0], last=span[1])
+    ranges = span and asked_times.asked_about(asked.text, at=asked.asked_at, first=span[0], last=span[1])
     if not ranges:
         return None
     pool = max(asked.limit + SPARE, _POOL)
