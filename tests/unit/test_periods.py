@@ -213,6 +213,51 @@ def test_what_is_upcoming_is_not_what_was_stored_a_moment_ago() -> None:
         assert len(view.search("What is upcoming?")) == 1
 
 
+@pytest.mark.req("L4", "L15")
+@pytest.mark.parametrize("embedder", ["default", None], ids=["meaning", "words"])
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What did I do yesterday?", ["Borrowed the drill until April 5", "Painted the fence"]),
+        (
+            "What happened yesterday?",
+            ["The dentist is on April 2", "Borrowed the drill until April 5", "Painted the fence"],
+        ),
+        (
+            "What was said yesterday?",
+            ["The dentist is on April 2", "Borrowed the drill until April 5", "Painted the fence"],
+        ),
+        ("What happened in 2025?", ["Went to Rome by train"]),
+        ("What happened in February?", ["Sold the piano"]),
+    ],
+)
+def test_what_is_only_near_a_time_is_left_out_beside_what_is_within_it(
+    opener: Opener, embedder: str | None, question: str, found: list[str]
+) -> None:
+    view = opener(embedder=embedder, name="days").view(user="ada")
+    said = {
+        "Painted the fence": NOW - timedelta(days=1),
+        "The dentist is on April 2": NOW - timedelta(days=1),
+        "Borrowed the drill until April 5": NOW - timedelta(days=1),
+        "Watered the beans": NOW - timedelta(hours=9),
+        "Went to Rome by train": datetime(2025, 12, 29, tzinfo=UTC),
+        "Shovelled snow": datetime(2026, 1, 3, tzinfo=UTC),
+        "Sold the piano": datetime(2026, 2, 20, tzinfo=UTC),
+        "Oiled the bike": datetime(2026, 3, 2, tzinfo=UTC),
+    }
+    view.add_many([NewMemory(content=one, occurred_at=at) for one, at in said.items()])
+    hits = view.search(question, asked_at=NOW)
+    assert {hit.memory.content for hit in hits} == {*found}
+
+
+@pytest.mark.req("L4")
+def test_an_announcement_is_found_where_nothing_else_is_dated_then() -> None:
+    with recollect.open("ram:") as database:
+        view = database.view(user="ada")
+        view.add("The dentist is on April 2", occurred_at=NOW - timedelta(days=1))
+        assert len(view.search("What did I do yesterday?", asked_at=NOW)) == 1
+
+
 @pytest.mark.req("L4")
 def test_the_number_of_a_ticket_is_no_year() -> None:
     with recollect.open("ram:") as database:

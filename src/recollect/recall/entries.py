@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from recollect import codec
-from recollect.text import answer_types, dates, periods, words
+from recollect.text import answer_types, dates, periods, tense, words
 from recollect.types import Facets, Layer, Owner, Stored
 
 ASKS = 1
@@ -37,6 +37,9 @@ HAS_NAME = 512
 
 ONLY_ASKS = 1024
 """The text is a question and states nothing beside it."""
+
+ANNOUNCES = 2048
+"""The text tells of a time that was still to come when it was stored, and of nothing that was done."""
 
 _FIELD_CHARACTERS = 2_000  # of metadata that are searched
 _CHANGES = frozenset(
@@ -116,6 +119,9 @@ def entry_of(stored: Stored) -> Entry:
     tagged = words.folded("\n".join((*(facets.get("tags") or ()), *_in_fields(facets.get("fields")))))
     expires_at = facets.get("expires_at")
     marks = _marks(content, facets, said)
+    told = periods.told(content, at=codec.from_micros(facets["occurred_at"])) if marks & TELLS_TIME else None
+    if told is not None and told[0] > facets["occurred_at"] / 1e6 and not tense.tells_of_deeds(content):
+        marks |= ANNOUNCES
     return Entry(
         id=stored.id,
         born=stored.born,
@@ -127,7 +133,7 @@ def entry_of(stored: Stored) -> Entry:
         occurred=facets["occurred_at"] / 1e6,
         expires=None if expires_at is None else expires_at / 1e6,
         importance=facets["importance"],
-        told=periods.told(content, at=codec.from_micros(facets["occurred_at"])) if marks & TELLS_TIME else None,
+        told=told,
         vector=None if vector is None else vector.data,
         dimension=0 if vector is None else vector.dimension,
         pieces=None if vector is None or not vector.pieces else vector.pieces + bytes(_PIECE_BYTES * len(tagged)),

@@ -197,6 +197,16 @@ def nearness(start: float, end: float, ranges: Sequence[DateRange], now: float) 
     return best
 
 
+def within(start: float, end: float, ranges: Sequence[DateRange]) -> bool:
+    """Whether a stretch of time overlaps one of some ranges.
+
+    >>> day = DateRange(0.0, 86_400.0, 1.0)
+    >>> within(50.0, 50.0, [day]), within(86_400.0, 90_000.0, [day])
+    (True, False)
+    """
+    return any(start < one.end and (end > one.start or start == end == one.start) for one in ranges)
+
+
 def stretch(one: DateRange) -> tuple[float, float]:
     """A range with margins: outside of them nothing is near.
 
