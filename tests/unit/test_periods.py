@@ -1,5 +1,6 @@
 """Questions of time alone, and the dates that memories tell of."""
 
+import math
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -177,6 +178,8 @@ def test_what_is_dated_there_is_found_and_nothing_else_first(diary: View, questi
     hits = diary.search(question, asked_at=NOW, explain=True).hits
     assert [hit.memory.content for hit in hits][: len(found)] == found
     assert all(set(hit.reasons) == {"date"} for hit in hits)
+    for hit in hits:
+        assert 1 / (1 + math.exp(-hit.reasons["date"])) == pytest.approx(hit.score, abs=0.001)
 
 
 @pytest.mark.req("L4")
@@ -256,6 +259,15 @@ def test_an_announcement_is_found_where_nothing_else_is_dated_then() -> None:
         view = database.view(user="ada")
         view.add("The dentist is on April 2", occurred_at=NOW - timedelta(days=1))
         assert len(view.search("What did I do yesterday?", asked_at=NOW)) == 1
+
+
+@pytest.mark.req("L4")
+def test_verbs_of_other_languages_are_given_the_benefit_of_the_doubt() -> None:
+    with recollect.open("ram:") as database:
+        view = database.view(user="ada")
+        for said in ("Ich habe das Buch bis zum 2. April ausgeliehen", "Ich habe den Zaun gestrichen"):
+            view.add(said, occurred_at=NOW - timedelta(days=1))
+        assert len(view.search("Was habe ich gestern gemacht?", asked_at=NOW)) == 2
 
 
 @pytest.mark.req("L4")

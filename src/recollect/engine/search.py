@@ -26,7 +26,7 @@ from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
 from recollect.recall.signals import Question, Signals, Weights
 from recollect.recall.weights import Fitted
-from recollect.text import answer_types, asked_times, dates, periods, query_text, tense
+from recollect.text import answer_types, asked_times, dates, periods, query_text
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
 from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored, Vector
@@ -260,14 +260,10 @@ def _of_time(engine: Engine, scope: _Scope, asked: Search) -> Ranked | None:
         parts.append((source.where, source.index.candidates(keys)))
     parts = [(where, some) for where, some in parts if some.count]
     found = gathered.joined([some for _, some in parts])
-    asks = dated.Asking(tense.asks_what_was_told(asked.text), tense.asks_what_happened(asked.text))
-    near, within = dated.nearness(found, ranges, asked.asked_at.timestamp(), asks)
-    rows = np.flatnonzero(_allowed(parts) & (near > signals.DATED)) if parts else np.zeros(0, np.int64)
+    rows, near = dated.chosen(found, _allowed(parts), ranges, dated.asking(asked.text), asked.asked_at.timestamp())
     if not len(rows):
         return None
-    if within[rows].any():  # what is only near is for where nothing is within
-        rows = rows[within[rows]]
-    scores = ranking.Scores(near[rows], {"date": near[rows]})
+    scores = ranking.of_one("date", near)
     return Ranked(
         found=found,
         rows=rows,

@@ -9,7 +9,8 @@ import numpy as np
 from recollect.recall.arrays import Array
 from recollect.recall.candidates import Candidates
 from recollect.recall.entries import ANNOUNCES
-from recollect.text import periods
+from recollect.recall.signals import DATED
+from recollect.text import periods, tense
 from recollect.text.dates import DateRange
 
 _TOLD = 0.6  # what the time of telling counts where a text tells of another
@@ -22,7 +23,25 @@ class Asking(NamedTuple):
     happened: bool = False
 
 
-def nearness(found: Candidates, ranges: Sequence[DateRange], now: float, asks: Asking) -> tuple[Array, Array]:
+def asking(question: str) -> Asking:
+    """How a question asks.
+
+    >>> asking("What did we decide last week?"), asking("What did I do yesterday?")
+    (Asking(told=True, happened=False), Asking(told=False, happened=False))
+    """
+    return Asking(told=tense.asks_what_was_told(question), happened=tense.asks_what_happened(question))
+
+
+def chosen(found: Candidates, may: Array, ranges: Sequence[DateRange], asks: Asking, now: float) -> tuple[Array, Array]:
+    """The rows that answer, of those that may, and how near they are. What is only near is for where none is within."""
+    near, within = _nearness(found, ranges, asks, now)
+    rows = np.flatnonzero(may & (near > DATED))
+    if within[rows].any():
+        rows = rows[within[rows]]
+    return rows, near[rows]
+
+
+def _nearness(found: Candidates, ranges: Sequence[DateRange], asks: Asking, now: float) -> tuple[Array, Array]:
     """How near candidates are to the times that a question of nothing else is about, and which are within them.
 
     What a text tells of counts more than when it was told, unless the question is for that; and what is announced was

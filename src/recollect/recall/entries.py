@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from recollect import codec
-from recollect.text import answer_types, dates, periods, tense, words
+from recollect.text import answer_types, dates, languages, periods, tense, words
 from recollect.types import Facets, Layer, Owner, Stored
 
 ASKS = 1
@@ -120,13 +120,14 @@ def entry_of(stored: Stored) -> Entry:
     expires_at = facets.get("expires_at")
     marks = _marks(content, facets, said)
     told = periods.told(content, at=codec.from_micros(facets["occurred_at"])) if marks & TELLS_TIME else None
-    if told is not None and told[0] > facets["occurred_at"] / 1e6 and not tense.tells_of_deeds(content):
+    language = words.language_of(said)
+    if told is not None and told[0] > facets["occurred_at"] / 1e6 and _announces(content, language):
         marks |= ANNOUNCES
     return Entry(
         id=stored.id,
         born=stored.born,
         born_at=stored.born_at,
-        terms=words.pack(words.numbered((*before, *said, *behind, *tagged), words.language_of(said))),
+        terms=words.pack(words.numbered((*before, *said, *behind, *tagged), language)),
         session=session_of(facets, stored.owner),
         marks=marks,
         author=author,
@@ -183,6 +184,11 @@ def _marks(content: str, facets: Facets, said: Sequence[bytes]) -> int:
     if author or role:
         return marks | SPOKEN
     return marks | STATED if facets["type"] != "conversation" and facets.get("session") is None else marks
+
+
+def _announces(content: str, language: str) -> bool:
+    """Whether a text that names a time to come tells of nothing done. The verbs of other languages are not known."""
+    return language == languages.ENGLISH and not tense.tells_of_deeds(content)
 
 
 def _ends_in_digits(word: bytes) -> bool:
