@@ -63,6 +63,11 @@ def test_periods_of_the_calendar(text: str, start: str, days: int) -> None:
 
 
 @pytest.mark.req("L4")
+def test_a_speed_is_no_time() -> None:
+    assert periods.periods("How many can we fold in an hour?", at=NOW) == []
+
+
+@pytest.mark.req("L4")
 @pytest.mark.parametrize(
     ("text", "hours"), [("in the last 24 hours", 24), ("the past week", 168), ("a fortnight ago", 168)]
 )

@@ -248,7 +248,7 @@ def _ago() -> re.Pattern[str]:
 
 @cache
 def _ahead() -> re.Pattern[str]:
-    units = "|".join(_UNITS)
+    units = "|".join(dates.UNITS)  # "in an hour" is a speed more often than a time
     return re.compile(rf"\b(?:in ({_NUMBER}) (?:of )?({units})s?\b(?! ago)|({_NUMBER}) ({units})s? from now\b)")
 
 
