@@ -54,6 +54,8 @@ NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)  # a Friday
         ("eergisteren", "2026-03-18", 1),
         ("dopodomani", "2026-03-22", 1),
         ("three days from now", "2026-03-23", 1),
+        ("What is coming up next week?", "2026-03-23", 7),
+        ("What happened recently, say last week?", "2026-03-09", 7),
     ],
 )
 def test_periods_of_the_calendar(text: str, start: str, days: int) -> None:

@@ -76,7 +76,8 @@ def in_english(text: str, *, at: datetime, towards: int | None = None) -> list[D
     lowered = dates.plainly(text)
     if _PERIODS.isdisjoint(dates.words_of(lowered)):  # most texts name none, and the patterns are slow
         return []
-    found = dict.fromkeys(_relative(lowered, at, tense.of(lowered) if towards is None else towards))
+    exact = _relative(lowered, at, tense.of(lowered) if towards is None else towards)
+    found = dict.fromkeys(exact) or dict.fromkeys(_vague(lowered, at))
     return [DateRange(start.timestamp(), end.timestamp(), dates.NAMED) for start, end in found if start < end]
 
 
@@ -120,6 +121,10 @@ def _relative(text: str, at: datetime, towards: int) -> Iterator[tuple[datetime,
         yield from _around(at, dates.count(number or later), unit or other)
     for step, name in _weekday().findall(text):
         yield _on_weekday(today, name, step, towards)
+
+
+def _vague(text: str, at: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """What is soon or was recently."""
     if _soon().search(text):
         yield at, dates.shift(at, _SOON)
     if _recently().search(text):
