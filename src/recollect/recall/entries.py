@@ -42,6 +42,7 @@ ANNOUNCES = 2048
 """The text tells of a time that was still to come when it was stored, and of nothing that was done."""
 
 _FIELD_CHARACTERS = 2_000  # of metadata that are searched
+_LEAST_NUMBER = 100  # in metadata that is searched, as that of an invoice is; smaller ones count and measure
 _CHANGES = frozenset(
     """moved switched changed replaced upgraded downgraded migrated traded swapped instead longer anymore now nowadays
     stopped renamed cancelled canceled postponed rescheduled delayed updated corrected correction sold quit retired
@@ -196,7 +197,7 @@ def _ends_in_digits(word: bytes) -> bool:
 
 
 def _in_fields(fields: Mapping[str, Any] | None) -> list[str]:
-    """The texts of custom fields, those in lists too; not the names of sessions, which are no words."""
+    """The texts of custom fields, at any depth; not the names of sessions, which are no words."""
     if not fields:
         return []
     found = list(chain.from_iterable(_texts(value) for name, value in fields.items() if name not in _IN_FIELDS))
@@ -207,4 +208,8 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
-        yield from (one for one in value if isinstance(one, str))
+        yield from chain.from_iterable(map(_texts, value))
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_texts, value.values()))
+    elif isinstance(value, int) and value >= _LEAST_NUMBER:
+        yield str(value)
