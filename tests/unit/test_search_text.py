@@ -98,6 +98,8 @@ def test_titles_tags_and_texts_in_metadata_are_searched(notes: View) -> None:
             NewMemory(content="Ask before noon", tags=["kubernetes"]),
             NewMemory(content="Call on Monday", metadata={"customer": "Zanzibar Foods", "seats": 7}),
             NewMemory(content="Send the form", metadata={"places": ["Reykjavik", "Oslo"]}),
+            NewMemory(content="Paid at last", metadata={"invoice": 22175, "copies": 7, "paid": True}),
+            NewMemory(content="In the cellar", metadata={"host": {"name": "gandalf", "racks": [{"row": "Umbriel"}]}}),
             NewMemory(content="It was sunny", metadata={"session_id": "quixote"}),
         ]
     )
@@ -106,6 +108,9 @@ def test_titles_tags_and_texts_in_metadata_are_searched(notes: View) -> None:
         "kubernetes": "Ask before noon",
         "Zanzibar": "Call on Monday",
         "Reykjavik": "Send the form",
+        "invoice 22175": "Paid at last",
+        "gandalf": "In the cellar",
+        "Umbriel": "In the cellar",
     }.items():
         assert contents(notes, query)[0] == found
     assert contents(notes, "quixote") == []

@@ -29,6 +29,11 @@ UPDATES = [
     ("The newsroom writes in Drupal", "We left Drupal, the newsroom writes in Sanity", "What does the newsroom use?"),
     ("La librairie ouvre à neuf heures", "Désormais la librairie ouvre à dix heures", "Quand ouvre la librairie ?"),
     ("The budget for travel is 4,000 euros", "The budget for travel is 6,500 euros", "What is the budget for travel?"),
+    (
+        "The fire drill took 48 minutes, as planned",
+        "The fire drill took 71 minutes, the stairs were blocked",
+        "How long did the latest fire drill take?",
+    ),
 ]
 
 

@@ -20,13 +20,13 @@ from recollect.indexes.ram import RamIndex
 from recollect.ports import Corpus, Index, Near, Query, check_vector
 from recollect.ports.index import Key
 from recollect.recall import candidates as gathered
-from recollect.recall import gate, quantized, ranking, repeats, signals, updates
+from recollect.recall import dated, gate, quantized, ranking, repeats, signals, updates
 from recollect.recall import weights as fitted_weights
 from recollect.recall.arrays import Array, best
 from recollect.recall.candidates import Candidates
 from recollect.recall.signals import Question, Signals, Weights
 from recollect.recall.weights import Fitted
-from recollect.text import answer_types, dates, periods, query_text
+from recollect.text import answer_types, asked_times, dates, periods, query_text
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
 from recollect.types import Mark, Owner, Owners, Position, Ranking, Results, State, Stored, Vector
@@ -245,7 +245,7 @@ def _of_time(engine: Engine, scope: _Scope, asked: Search) -> Ranked | None:
     if not periods.of_time_alone(asked.text):
         return None
     span = _span([source.index.corpus(source.owners, ()) for source in scope.sources])
-    ranges = span and periods.asked_about(asked.text, at=asked.asked_at, first=span[0], last=span[1])
+    ranges = span and asked_times.asked_about(asked.text, at=asked.asked_at, first=span[0], last=span[1])
     if not ranges:
         return None
     pool = max(asked.limit + SPARE, _POOL)
@@ -260,11 +260,10 @@ def _of_time(engine: Engine, scope: _Scope, asked: Search) -> Ranked | None:
         parts.append((source.where, source.index.candidates(keys)))
     parts = [(where, some) for where, some in parts if some.count]
     found = gathered.joined([some for _, some in parts])
-    near = signals.dated_near(found, ranges, asked.asked_at.timestamp())
-    rows = np.flatnonzero(_allowed(parts) & (near > signals.DATED)) if parts else np.zeros(0, np.int64)
+    rows, near = dated.chosen(found, _allowed(parts), ranges, dated.asking(asked.text), asked.asked_at.timestamp())
     if not len(rows):
         return None
-    scores = ranking.Scores(near[rows], {"date": near[rows]})
+    scores = ranking.of_one("date", near)
     return Ranked(
         found=found,
         rows=rows,

@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from recollect import codec
-from recollect.text import answer_types, dates, periods, words
+from recollect.text import answer_types, dates, languages, periods, tense, words
 from recollect.types import Facets, Layer, Owner, Stored
 
 ASKS = 1
@@ -38,7 +38,11 @@ HAS_NAME = 512
 ONLY_ASKS = 1024
 """The text is a question and states nothing beside it."""
 
+ANNOUNCES = 2048
+"""The text tells of a time that was still to come when it was stored, and of nothing that was done."""
+
 _FIELD_CHARACTERS = 2_000  # of metadata that are searched
+_LEAST_NUMBER = 100  # in metadata that is searched, as that of an invoice is; smaller ones count and measure
 _CHANGES = frozenset(
     """moved switched changed replaced upgraded downgraded migrated traded swapped instead longer anymore now nowadays
     stopped renamed cancelled canceled postponed rescheduled delayed updated corrected correction sold quit retired
@@ -116,18 +120,22 @@ def entry_of(stored: Stored) -> Entry:
     tagged = words.folded("\n".join((*(facets.get("tags") or ()), *_in_fields(facets.get("fields")))))
     expires_at = facets.get("expires_at")
     marks = _marks(content, facets, said)
+    told = periods.told(content, at=codec.from_micros(facets["occurred_at"])) if marks & TELLS_TIME else None
+    language = words.language_of(said)
+    if told is not None and told[0] > facets["occurred_at"] / 1e6 and _announces(content, language):
+        marks |= ANNOUNCES
     return Entry(
         id=stored.id,
         born=stored.born,
         born_at=stored.born_at,
-        terms=words.pack(words.numbered((*before, *said, *behind, *tagged), words.language_of(said))),
+        terms=words.pack(words.numbered((*before, *said, *behind, *tagged), language)),
         session=session_of(facets, stored.owner),
         marks=marks,
         author=author,
         occurred=facets["occurred_at"] / 1e6,
         expires=None if expires_at is None else expires_at / 1e6,
         importance=facets["importance"],
-        told=periods.told(content, at=codec.from_micros(facets["occurred_at"])) if marks & TELLS_TIME else None,
+        told=told,
         vector=None if vector is None else vector.data,
         dimension=0 if vector is None else vector.dimension,
         pieces=None if vector is None or not vector.pieces else vector.pieces + bytes(_PIECE_BYTES * len(tagged)),
@@ -179,12 +187,17 @@ def _marks(content: str, facets: Facets, said: Sequence[bytes]) -> int:
     return marks | STATED if facets["type"] != "conversation" and facets.get("session") is None else marks
 
 
+def _announces(content: str, language: str) -> bool:
+    """Whether a text that names a time to come tells of nothing done. The verbs of other languages are not known."""
+    return language == languages.ENGLISH and not tense.tells_of_deeds(content)
+
+
 def _ends_in_digits(word: bytes) -> bool:
     return word[-1:].isdigit()
 
 
 def _in_fields(fields: Mapping[str, Any] | None) -> list[str]:
-    """The texts of custom fields, those in lists too; not the names of sessions, which are no words."""
+    """The texts of custom fields, at any depth; not the names of sessions, which are no words."""
     if not fields:
         return []
     found = list(chain.from_iterable(_texts(value) for name, value in fields.items() if name not in _IN_FIELDS))
@@ -195,4 +208,8 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
-        yield from (one for one in value if isinstance(one, str))
+        yield from chain.from_iterable(map(_texts, value))
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_texts, value.values()))
+    elif isinstance(value, int) and value >= _LEAST_NUMBER:
+        yield str(value)

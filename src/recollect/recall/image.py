@@ -15,7 +15,7 @@ from recollect.recall.entries import SPOKEN
 from recollect.recall.owner_index import OwnerIndex
 from recollect.types import Owner
 
-FORMAT = 9
+FORMAT = 12
 """Of images; raised whenever what is in one changes. One of another format is not read."""
 
 _HEADER = "header"

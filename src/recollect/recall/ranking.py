@@ -129,6 +129,16 @@ def _odds(known: float) -> float:
     return max(-_UNSURE, min(_UNSURE, math.log(kept / (1 - kept))))
 
 
+def of_one(name: str, values: Array) -> Scores:
+    """Scores that have one reason, which is told in log-odds like all others.
+
+    >>> of_one("date", np.array([0.5, 0.9])).reasons(1)
+    {'date': 2.1972}
+    """
+    kept = np.clip(values, 1e-6, 1 - 1e-6)
+    return Scores(values, {name: np.log(kept / (1 - kept))})
+
+
 def similarity(signals: Mapping[str, Array]) -> Scores:
     """The calibrated similarity and nothing else."""
     values = np.minimum(np.maximum(signals.get("similarity", np.zeros(0)), 0), 1)

@@ -5,7 +5,6 @@ Everything is computed from the candidates themselves, so that it is the same wh
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from recollect.recall.entries import (
     TELLS_TIME,
 )
 from recollect.recall.owner_index import K1, B
-from recollect.text import periods, words
+from recollect.text import words
 from recollect.text.dates import DateRange
 from recollect.text.query_text import Asked
 from recollect.types import Vector
@@ -42,7 +41,6 @@ _ECHO = 0.6  # a stored question with more of the words than this repeats the on
 _REPLIED = -0.25  # what the role counts where the question asks for what the assistant said
 _SETTLED = 0.3  # the share of the question's words that a fact must have to come before what was said
 _DAY_S = 86_400.0
-_TOLD = 0.6  # what the time of telling counts where a text tells of another
 _USER = words.term("user")  # where memories never say so they say "she" or a name, and it is as good as a pronoun
 
 DATED = 0.5
@@ -380,19 +378,6 @@ def _in_periods(found: Candidates, rows: Array, ranges: Sequence[DateRange]) -> 
     if occurred is None or told is None:
         return np.zeros(len(rows), np.float32)
     return np.maximum(occurred, told)
-
-
-def dated_near(found: Candidates, ranges: Sequence[DateRange], now: float) -> Array:
-    """How near candidates are to the times that a question of nothing else is about. What a text tells of counts more
-    than when it was told.
-    """
-    near = []
-    told = zip(found.occurred.tolist(), found.told_from.tolist(), found.told_to.tolist(), strict=True)
-    for occurred, start, end in islice(told, found.count):
-        own = periods.nearness(occurred, occurred, ranges, now)
-        tells = start <= end  # not a number, otherwise
-        near.append(max(_TOLD * own, periods.nearness(start, end, ranges, now)) if tells else own)
-    return np.array(near, np.float64)
 
 
 def _width(one: DateRange) -> float:

@@ -42,6 +42,7 @@ _PASSED_OVER = np.array(sorted(words.STOP_TERMS | _NUMBERS), np.uint32)
 _PAST = frozenset(
     "did were used first before previous previously earlier original originally former formerly old initially".split()
 )
+_NEWEST = frozenset("latest newest last recent recently current currently still now nowadays".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,11 @@ def asks_for_past(question: str) -> bool:
 
     >>> asks_for_past("Where did Bo live?"), asks_for_past("Where does Bo live?")
     (True, False)
+    >>> asks_for_past("How long did the latest drill take?")
+    False
     """
-    return not _PAST.isdisjoint(words.tokens(question))
+    said = words.tokens(question)
+    return not _PAST.isdisjoint(said) and _NEWEST.isdisjoint(said)
 
 
 def lifted(

@@ -25,7 +25,8 @@ _TABLES = MappingProxyType(
             "januar|janner februar marz april mai juni juli august september oktober november dezember",
             "montag dienstag mittwoch donnerstag freitag samstag|sonnabend sonntag",
             "ein|einem|einer zwei drei vier funf sechs sieben acht neun zehn",
-            """today=heute tonight=heute-abend yesterday=gestern tomorrow=morgen last=letzte|letzten|letzter|letztes
+            """today=heute tonight=heute-abend yesterday=gestern tomorrow=morgen
+            day-before-yesterday=vorgestern day-after-tomorrow=ubermorgen last=letzte|letzten|letzter|letztes
             last=letztem|vergangene|vergangenen|vorige|vorigen next=nachste|nachsten|nachster|nachstes
             next=nachstem|kommende|kommenden
             this=diese|diesen|dieser|dieses|diesem day=tag|tage|tagen week=woche|wochen weekend=wochenende
@@ -46,7 +47,8 @@ _TABLES = MappingProxyType(
             "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
             "lunes martes miercoles jueves viernes sabado domingo",
             "un|uno|una dos tres cuatro cinco seis siete ocho nueve diez",
-            """today=hoy yesterday=ayer tomorrow=manana last=pasado|pasada|pasados|pasadas|ultimo|ultima|ultimos|ultimas
+            """today=hoy yesterday=ayer day-before-yesterday=anteayer tomorrow=manana
+            last=pasado|pasada|pasados|pasadas|ultimo|ultima|ultimos|ultimas
             next=proximo|proxima|proximos|proximas|viene this=este|esta day=dia|dias week=semana|semanas
             month=mes|meses year=ano|anos before=hace in=en recently=recientemente|ultimamente soon=pronto
             weekend=fin-de-semana happened=paso|ocurrio|sucedio|hice planned=previsto
@@ -56,7 +58,8 @@ _TABLES = MappingProxyType(
             "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
             "lunedi martedi mercoledi giovedi venerdi sabato domenica",
             "un|uno|una due tre quattro cinque sei sette otto nove dieci",
-            """today=oggi yesterday=ieri tomorrow=domani last=scorso|scorsa|scorsi|scorse|passato|passata|ultimo|ultima
+            """today=oggi yesterday=ieri tomorrow=domani day-after-tomorrow=dopodomani
+            last=scorso|scorsa|scorsi|scorse|passato|passata|ultimo|ultima
             next=prossimo|prossima|prossimi|prossime this=questo|questa day=giorno|giorni week=settimana|settimane
             month=mese|mesi year=anno|anni ago=fa in=in|tra|fra recently=recentemente soon=presto
             weekend=fine-settimana happened=successo|accaduto|fatto planned=previsto
@@ -66,7 +69,8 @@ _TABLES = MappingProxyType(
             "janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro",
             "segunda terca quarta quinta sexta sabado domingo",
             "um|uma dois|duas tres quatro cinco seis sete oito nove dez",
-            """today=hoje yesterday=ontem tomorrow=amanha last=passado|passada|passados|passadas|ultimo|ultima
+            """today=hoje yesterday=ontem day-before-yesterday=anteontem tomorrow=amanha
+            last=passado|passada|passados|passadas|ultimo|ultima
             next=proximo|proxima|proximos|proximas|vem this=este|esta|neste|nesta day=dia|dias week=semana|semanas
             month=mes|meses year=ano|anos ago=atras before=ha in=em recently=recentemente soon=breve
             weekend=fim-de-semana happened=aconteceu|fiz planned=previsto
@@ -76,7 +80,9 @@ _TABLES = MappingProxyType(
             "januari februari maart april mei juni juli augustus september oktober november december",
             "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",
             "een twee drie vier vijf zes zeven acht negen tien",
-            """today=vandaag tonight=vanavond yesterday=gisteren tomorrow=morgen last=vorige|afgelopen|laatste
+            """today=vandaag tonight=vanavond yesterday=gisteren tomorrow=morgen
+            day-before-yesterday=eergisteren day-after-tomorrow=overmorgen
+            last=vorige|afgelopen|laatste
             next=volgende|komende this=deze|dit day=dag|dagen week=week|weken weekend=weekend month=maand|maanden
             year=jaar|jaren ago=geleden in=in|over recently=onlangs soon=binnenkort happened=gebeurde|gebeurd|gedaan
             planned=gepland late=eind early=begin mid=medio""",

@@ -57,6 +57,13 @@ _TIME_WORDS = frozenset(
 )
 _DATE_WORDS = frozenset((*MONTHS, *"ago before earlier last past previous this yesterday".split()))
 UNITS = MappingProxyType({"day": _DAY, "week": 7 * _DAY, "month": 30.4 * _DAY, "year": 365 * _DAY})
+_IDIOMS = MappingProxyType(
+    {
+        **dict.fromkeys(("day before yesterday", "day-before-yesterday"), "2 days ago"),
+        **dict.fromkeys(("day after tomorrow", "day-after-tomorrow"), "in 2 days"),
+        **dict.fromkeys(("a fortnight", "fortnight"), "2 weeks"),
+    }
+)
 _LATELY = MappingProxyType({"weekend": 8 * _DAY, "week": 10 * _DAY, "month": 45 * _DAY, "year": 400 * _DAY})
 
 
@@ -99,7 +106,7 @@ def in_english(question: str, *, asked_at: datetime | None, first: datetime, las
     """
     if not _names_time(question):  # most questions name none, and the patterns are slow
         return []
-    text = " ".join(question.lower().split())  # single spaces keep the patterns simple, and their time linear
+    text = plainly(question)
     named = list(islice(_named(text, first, last), RANGES)) or _years(text)
     relative = () if asked_at is None else _relative(text, asked_at)
     found = ((start, end, NAMED) for start, end in named), ((start, end, RELATIVE) for start, end in relative)
@@ -109,6 +116,19 @@ def in_english(question: str, *, asked_at: datetime | None, first: datetime, las
         if start < end
     )
     return list(islice(distinct, RANGES))
+
+
+def plainly(text: str) -> str:
+    """A text in lower case and with single spaces, which keep the patterns simple and their time linear; idioms for
+    days are numbers of them.
+
+    >>> plainly("The day  before yesterday, a fortnight ago")
+    'the 2 days ago, 2 weeks ago'
+    """
+    lowered = " ".join(text.lower().split())
+    for idiom, said in _IDIOMS.items():
+        lowered = lowered.replace(idiom, said)
+    return lowered
 
 
 def _names_time(question: str) -> bool:
@@ -144,7 +164,11 @@ def tell_time(said: Sequence[bytes]) -> bool:
     (True, True, False)
     """
     # A set lookup takes a fifth of the time of an equivalent pattern.
-    return not _TIME_WORDS.isdisjoint(said) or any(len(word) <= 4 for word in filter(bytes.isdigit, said))
+    return (
+        not _TIME_WORDS.isdisjoint(said)
+        or any(len(word) <= 4 for word in filter(bytes.isdigit, said))
+        or any(word.count(b".") == 2 and _numeric_days().fullmatch(word.decode()) for word in said)
+    )
 
 
 def asks_when(question: str) -> bool:
@@ -171,6 +195,10 @@ def _named(text: str, first: datetime, last: datetime) -> Iterator[tuple[datetim
     """The days and months that a text names; without a year, one range per possible year, newest first."""
     for year, month, day in dict.fromkeys(_iso_days().findall(text)):
         yield from _day_or_month(int(year), int(month), int(day))
+    for one, mark, other, year in dict.fromkeys(_numeric_days().findall(text)):
+        yield from _day_or_month(int(year), int(other), int(one))
+        if mark != "." and one != other:  # some write the month first; with points nobody does
+            yield from _day_or_month(int(year), int(one), int(other))
     if MONTHS.keys().isdisjoint(words_of(text)):
         return
     early, late = shift(first, -_SLACK), shift(last, _SLACK)
@@ -276,12 +304,18 @@ def _digit() -> re.Pattern[str]:
 
 @cache
 def _iso_days() -> re.Pattern[str]:
-    return re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)(?!\d)")
+    return re.compile(r"\b((?:19|20)\d\d)[-/.](\d\d)[-/.](\d\d)(?!\d)")
+
+
+@cache
+def _numeric_days() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./-])(\d{{1,2}})([./-])(\d{{1,2}})\2{_YEAR}")
 
 
 @cache
 def _bare_years() -> re.Pattern[str]:
-    return re.compile(rf"\b{_YEAR}")
+    """Not those in the name of something, such as a ticket (INC-2031)."""
+    return re.compile(rf"(?:(?<!#)(?<![^\W\d_]-)\b|(?<=mid-)|(?<=early-)|(?<=late-)|(?<=pre-)|(?<=post-)){_YEAR}")
 
 
 @cache

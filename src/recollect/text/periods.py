@@ -5,18 +5,20 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 
-from recollect.text import date_words, dates, languages, words
+from recollect.text import date_words, dates, languages, tense, words
 from recollect.text.dates import DateRange
 
 _DAY = timedelta(days=1)
-_SOON, _LATELY, _YEAR = 60 * _DAY, 14 * _DAY, 330 * _DAY
+_SOON, _LATELY = 60 * _DAY, 14 * _DAY
 _READ = 1_000  # characters of a text in which a date is looked for
 _NUMBER = rf"\d{{1,3}}|{'|'.join(dates.NUMBERS)}"
 _DAYS = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
-_STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1, "following": 1}
+_UNITS = {**dates.UNITS, "hour": timedelta(hours=1)}
+STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1, "following": 1}
 _TIME = frozenset(
     """today tonight yesterday tomorrow last past previous this next coming upcoming following soon recently lately
-    recent ago earlier later before after during until since early late mid now
+    recent ago earlier later before after during until till since between over early late mid now
+    beginning start middle end fortnight hour hours
     day days week weeks weekend month months year years morning afternoon evening night time date
     st nd rd th""".split()
 )
@@ -24,11 +26,12 @@ _ANYTHING = frozenset(
     """happen happened happens happening go going went gone plan plans planned planning schedule scheduled event events
     thing things anything everything something new done make made up any all most
     remember tell show list know say said talk talked talking discuss discussed mention mentioned spoke
+    decide decided decision decisions learn learned learnt find found finding findings note noted notes fact facts
     happening's appointment appointments calendar agenda""".split()
 )
 _PARTS_OF_DAYS = ("morning", "afternoon", "evening", "night")
 _PERIODS = frozenset(
-    (*_DAYS, *dates.UNITS, *(f"{unit}s" for unit in dates.UNITS), "weekend", *_PARTS_OF_DAYS, *dates.WEEKDAYS)
+    (*_DAYS, *_UNITS, *(f"{unit}s" for unit in _UNITS), "weekend", *_PARTS_OF_DAYS, *dates.WEEKDAYS)
 ) | {"upcoming", "coming", "soon", "recent", "recently", "lately"}
 """No pattern of a period matches without one of these."""
 
@@ -60,22 +63,22 @@ def periods(text: str, *, at: datetime) -> list[DateRange]:
     >>> datetime.fromtimestamp(week.start, UTC).date().isoformat(), (week.end - week.start) / 86_400
     ('2026-03-23', 7.0)
     """
-    return _periods(date_words.in_english(text), at)
+    return in_english(date_words.in_english(text), at=at)
 
 
-def _periods(text: str, at: datetime) -> list[DateRange]:
-    """Those of a text whose dates are in English."""
-    lowered = " ".join(text.lower().split())
+def in_english(text: str, *, at: datetime, towards: int | None = None) -> list[DateRange]:
+    """The same of a text whose dates are in English; ``towards`` is its tense, where it is part of another text.
+
+    >>> from datetime import UTC
+    >>> len(in_english("today or tomorrow", at=datetime(2026, 3, 20, tzinfo=UTC)))
+    2
+    """
+    lowered = dates.plainly(text)
     if _PERIODS.isdisjoint(dates.words_of(lowered)):  # most texts name none, and the patterns are slow
         return []
-    found = dict.fromkeys(_relative(lowered, at))
+    exact = _relative(lowered, at, tense.of(lowered) if towards is None else towards)
+    found = dict.fromkeys(exact) or dict.fromkeys(_vague(lowered, at))
     return [DateRange(start.timestamp(), end.timestamp(), dates.NAMED) for start, end in found if start < end]
-
-
-def asked_about(question: str, *, at: datetime, first: datetime, last: datetime) -> list[DateRange]:
-    """The times that a question of time alone is about: dates, in the years of the memories, and periods."""
-    named = dates.ranges(question, asked_at=None, first=first, last=max(last, dates.shift(at, _YEAR)))
-    return (named or periods(question, at=at))[: dates.RANGES]
 
 
 def told(text: str, *, at: datetime) -> tuple[float, float] | None:
@@ -89,7 +92,7 @@ def told(text: str, *, at: datetime) -> tuple[float, float] | None:
     text = date_words.in_english(text[:_READ])
     half = timedelta(days=183)
     found = dates.in_english(text, asked_at=None, first=dates.shift(at, -half), last=dates.shift(at, half))
-    found = found or _periods(text, at)
+    found = found or in_english(text, at=at)
     if not found:
         return None
     now = at.timestamp()
@@ -97,22 +100,31 @@ def told(text: str, *, at: datetime) -> tuple[float, float] | None:
     return best.start, best.end
 
 
-def _relative(text: str, at: datetime) -> Iterator[tuple[datetime, datetime]]:
+def _relative(text: str, at: datetime, towards: int) -> Iterator[tuple[datetime, datetime]]:
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     for word in _single().findall(text):
         yield _days(today, _DAYS[word], 1)
     for step, unit in _stepped().findall(text):
-        yield from _unit(today, unit, _STEPS[step])
+        if step == "past" and unit in _UNITS:  # up to now, not the one of the calendar
+            yield dates.shift(at, -_UNITS[unit]), at
+        else:
+            yield from _unit(today, unit, STEPS[step] - _was_last(today, step, unit, towards))
+    if _the_weekend().search(text):
+        yield from _unit(today, "weekend", -_was_last(today, "this", "weekend", towards or today.weekday() - 2))
     for step, number, unit in _several().findall(text):
-        span = dates.count(number) * dates.UNITS[unit]
-        past = _STEPS[step] < 0
+        span = dates.count(number) * _UNITS[unit]
+        past = STEPS[step] < 0
         yield (dates.shift(at, -span), at) if past else (at, dates.shift(at, span))
     for number, unit in _ago().findall(text):
         yield from _around(at, -dates.count(number), unit)
-    for number, unit in _ahead().findall(text):
-        yield from _around(at, dates.count(number), unit)
+    for number, unit, later, other in _ahead().findall(text):
+        yield from _around(at, dates.count(number or later), unit or other)
     for step, name in _weekday().findall(text):
-        yield _on_weekday(today, name, step)
+        yield _on_weekday(today, name, step, towards)
+
+
+def _vague(text: str, at: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """What is soon or was recently."""
     if _soon().search(text):
         yield at, dates.shift(at, _SOON)
     if _recently().search(text):
@@ -144,19 +156,28 @@ def _month(today: datetime, months: int) -> datetime:
 
 
 def _around(at: datetime, count: int, unit: str) -> Iterator[tuple[datetime, datetime]]:
-    middle = dates.shift(at, count * dates.UNITS[unit])
+    middle = dates.shift(at, count * _UNITS[unit])
     if unit == "day":
         yield _days(middle.replace(hour=0, minute=0, second=0, microsecond=0), 0, 1)
     else:
-        yield dates.shift(middle, -dates.UNITS[unit] / 2), dates.shift(middle, dates.UNITS[unit] / 2)
+        yield dates.shift(middle, -_UNITS[unit] / 2), dates.shift(middle, _UNITS[unit] / 2)
 
 
-def _on_weekday(today: datetime, name: str, step: str) -> tuple[datetime, datetime]:
-    """The last or the next such day; without a word for either, the one that is nearer."""
+def _was_last(today: datetime, step: str, unit: str, towards: int) -> bool:
+    """Whether "this weekend" is the one before: what happened there is not still to come."""
+    return unit == "weekend" and step == "this" and towards < 0 and today.weekday() < dates.WEEKDAYS.index("saturday")
+
+
+def _on_weekday(today: datetime, name: str, step: str, towards: int) -> tuple[datetime, datetime]:
+    """The last or the next such day. Without a word for either the tense decides, or else the one that is nearer."""
     ahead = (dates.WEEKDAYS.index(name) - today.weekday()) % 7
-    if _STEPS.get(step, 0) < 0 or (not step and ahead > 3):
+    if STEPS.get(step, 0) > 0:
+        return _days(today, ahead or 7, 1)
+    if STEPS.get(step, 0) < 0:
         return _days(today, ahead - 7, 1)
-    return _days(today, ahead or (7 if step else 0), 1)
+    if ahead and (towards < 0 or (not towards and not step and ahead > 3)):
+        return _days(today, ahead - 7, 1)
+    return _days(today, ahead, 1)
 
 
 def nearness(start: float, end: float, ranges: Sequence[DateRange], now: float) -> float:
@@ -181,6 +202,16 @@ def nearness(start: float, end: float, ranges: Sequence[DateRange], now: float) 
     return best
 
 
+def within(start: float, end: float, ranges: Sequence[DateRange]) -> bool:
+    """Whether a stretch of time overlaps one of some ranges.
+
+    >>> day = DateRange(0.0, 86_400.0, 1.0)
+    >>> within(50.0, 50.0, [day]), within(86_400.0, 90_000.0, [day])
+    (True, False)
+    """
+    return any(start < one.end and (end > one.start or start == end == one.start) for one in ranges)
+
+
 def stretch(one: DateRange) -> tuple[float, float]:
     """A range with margins: outside of them nothing is near.
 
@@ -202,27 +233,33 @@ def _single() -> re.Pattern[str]:
 @cache
 def _stepped() -> re.Pattern[str]:
     units = "|".join(("weekend", "week", "month", "year", *_PARTS_OF_DAYS))
-    return re.compile(rf"\b({'|'.join(_STEPS)}) ({units})\b")
+    return re.compile(rf"\b({'|'.join(STEPS)}) ({units})\b")
+
+
+@cache
+def _the_weekend() -> re.Pattern[str]:
+    return re.compile(r"\b(?:over|at|on|for|during) the weekend\b")
 
 
 @cache
 def _several() -> re.Pattern[str]:
-    return re.compile(rf"\b({'|'.join(_STEPS)}) ({_NUMBER}) (?:of )?({'|'.join(dates.UNITS)})s?\b")
+    return re.compile(rf"\b({'|'.join(STEPS)}) ({_NUMBER}) (?:of )?({'|'.join(_UNITS)})s?\b")
 
 
 @cache
 def _ago() -> re.Pattern[str]:
-    return re.compile(rf"\b({_NUMBER}) (?:of )?({'|'.join(dates.UNITS)})s? (?:ago|earlier)\b")
+    return re.compile(rf"\b({_NUMBER}) (?:of )?({'|'.join(_UNITS)})s? (?:ago|earlier)\b")
 
 
 @cache
 def _ahead() -> re.Pattern[str]:
-    return re.compile(rf"\bin ({_NUMBER}) (?:of )?({'|'.join(dates.UNITS)})s?\b(?! ago)")
+    units = "|".join(dates.UNITS)  # "in an hour" is a speed more often than a time
+    return re.compile(rf"\b(?:in ({_NUMBER}) (?:of )?({units})s?\b(?! ago)|({_NUMBER}) ({units})s? from now\b)")
 
 
 @cache
 def _weekday() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:({'|'.join(_STEPS)}) |on )({'|'.join(dates.WEEKDAYS)})\b")
+    return re.compile(rf"\b(?:({'|'.join(STEPS)}) |on )({'|'.join(dates.WEEKDAYS)})\b")
 
 
 @cache
