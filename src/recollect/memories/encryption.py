@@ -49,7 +49,12 @@ class Encryption:
         """
         from recollect.keyrings import escrow  # lazy: keys are made once
         from recollect.keyrings.file import FileKeyring  # lazy: as above
-        from recollect.keyrings.master_key import FileMasterKeys  # lazy: as above
+        from recollect.keyrings.master_key import (  # lazy: as above
+            VARIABLE,
+            EnvironmentMasterKeys,
+            FileMasterKeys,
+            text_of,
+        )
 
         section = self._section(keyring, master_key_file)
         path = self._path(section)
@@ -59,9 +64,10 @@ class Encryption:
                 raise ConfigurationError(
                     "the master key is in the environment", details={"field": "recover"}, hint="set it there"
                 )
-            masters.create(escrow.decode(recover))
+            master = escrow.decode(recover)
+            FileKeyring(path, EnvironmentMasterKeys({VARIABLE: text_of(master)})).check()  # before anything is written
+            masters.restore(master)
             ring = FileKeyring(path, masters)
-            ring.check()
         else:
             if path.exists():
                 raise ConfigurationError(
