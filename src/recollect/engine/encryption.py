@@ -5,6 +5,7 @@ looks at every memory and passes over what is done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from recollect import sensitivity
@@ -111,7 +112,20 @@ def _rewritten(
     if written:
         journal.set_settings({KEYRING: keyring.id})
         journal.rewrite(written)
+        _encrypt_late_vectors(engine, owner, {one.id for one in written})
     return written
+
+
+def _encrypt_late_vectors(engine: Engine, owner: Owner, ids: AbstractSet[str]) -> None:
+    """Encrypt vectors that were stored for plain memories while these were encrypted."""
+    journal, key = engine.stored_journal, keyring_of(engine).create(owner)
+    late = [
+        one._replace(vector=versions_of.encrypted_vector(one.vector, key, owner, one.id))
+        for one in journal.get({owner}, ids, vectors=True)
+        if one.vector is not None and not versions_of.is_encrypted_vector(one.vector)
+    ]
+    if late:
+        journal.rewrite(late)
 
 
 def _is_done(stored: Stored, key: OwnerKey) -> bool:
