@@ -433,6 +433,8 @@ def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found(memories: re
         replace(receipt, erased_at=receipt.erased_at + timedelta(seconds=1)),
         replace(receipt, signature="00" * 64),
         replace(receipt, public_key="00"),
+        replace(receipt, signature=None),
+        replace(receipt, signature=None, public_key=None, signed_by="nobody", remains=("nothing",)),
     ):
         if altered != receipt:
             assert not memories.privacy.verify(altered).valid
