@@ -451,6 +451,15 @@ def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: recollec
         memories.privacy.verify("{}")
 
 
+@pytest.mark.req("N7")
+def test_the_record_of_a_session_is_counted_once(memories: recollect.Memories) -> None:
+    view = memories.view(user="bob", session="monday")
+    view.sessions.create("monday")
+    view.add("Asked about an invoice", layer="session")
+    assert memories.privacy.plan(user="bob").counts.records == 1
+    assert memories.privacy.erase(user="bob").counts.records == 1
+
+
 def test_a_ledger_that_lost_an_entry_does_not_verify(memories: recollect.Memories) -> None:
     records = memories._engine.store.records
     first, second = memories.privacy.erase(user="bob"), memories.privacy.erase(user="eve")
