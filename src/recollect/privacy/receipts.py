@@ -88,8 +88,6 @@ def verify(engine: Engine, receipt: ErasureReceipt) -> Verification:
         problems.append("the ledger has another entry in its place")
     elif (entry.scope, entry.at, entry.counts) != (receipt.scope, receipt.erased_at, receipt.counts):
         problems.append("the receipt says something else than the ledger")
-    if (kept := _kept(engine, receipt.id)) is not None and kept != receipt:
-        problems.append("the database keeps another receipt of this erasure")
     signed = False
     if receipt.signature is not None:
         signed = _fits(receipt)
@@ -97,6 +95,8 @@ def verify(engine: Engine, receipt: ErasureReceipt) -> Verification:
             problems.append("the signature does not fit")
         elif (own := _public_key(engine)) is not None and own != receipt.public_key:
             problems.append("the signature is by another keyring than this database's")
+    if not problems and (kept := _kept(engine, receipt.id)) is not None and kept != receipt:
+        problems.append("the database keeps another receipt of this erasure")
     return Verification(
         valid=not problems,
         checked=len(entries),
