@@ -167,7 +167,7 @@ class Conflict(RecollectError):
 class Held(RecollectError, PermissionError):
     """A memory that is held was to be erased; ``details`` has the ``hold``. Nothing was erased.
 
-    >>> Held("memory 'x' is held: case 17", details={"hold": "h1"}).details["hold"]
+    >>> Held("memory 'x' is held by h1", details={"hold": "h1"}).details["hold"]
     'h1'
     """
 

@@ -201,12 +201,8 @@ def test_a_flipped_bit_of_anything_encrypted_is_an_error_never_other_data() -> N
         for pieces in _altered(kept.vector.pieces):
             vector = recollect.types.Vector(kept.vector.embedder, kept.vector.data, pieces=pieces)
             store.journal.rewrite([kept._replace(vector=vector)])
-            try:
-                found = view.get(one.id, include_vector=True)
-            except (Tampered, KeyUnavailable):
-                continue
-            assert found is not None  # the sign of a stand-in itself was altered: then it is no vector of ours
-            assert not pieces.startswith(kept.vector.pieces[:20])
+            with pytest.raises((Tampered, KeyUnavailable)):
+                view.get(one.id, include_vector=True)
         store.journal.rewrite([kept])
         assert view.get(one.id) is not None
 

@@ -433,6 +433,8 @@ def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found(memories: re
         replace(receipt, erased_at=receipt.erased_at + timedelta(seconds=1)),
         replace(receipt, signature="00" * 64),
         replace(receipt, public_key="00"),
+        replace(receipt, signature=None),
+        replace(receipt, signature=None, public_key=None, signed_by="nobody", remains=("nothing",)),
     ):
         if altered != receipt:
             assert not memories.privacy.verify(altered).valid
@@ -447,6 +449,15 @@ def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: recollec
     assert memories.privacy.receipts() == (receipt,)
     with pytest.raises(InvalidInput):
         memories.privacy.verify("{}")
+
+
+@pytest.mark.req("N7")
+def test_the_record_of_a_session_is_counted_once(memories: recollect.Memories) -> None:
+    view = memories.view(user="bob", session="monday")
+    view.sessions.create("monday")
+    view.add("Asked about an invoice", layer="session")
+    assert memories.privacy.plan(user="bob").counts.records == 1
+    assert memories.privacy.erase(user="bob").counts.records == 1
 
 
 def test_a_ledger_that_lost_an_entry_does_not_verify(memories: recollect.Memories) -> None:

@@ -38,7 +38,8 @@ def test_an_erasure_of_what_is_held_is_refused_and_names_the_hold(
     hold = memories.upkeep.hold(LEGAL, reason="case 17")
     with pytest.raises(Held) as refused:
         erase(view, memory.id)
-    assert (refused.value.details["hold"], refused.value.details["reason"]) == (hold.id, "case 17")
+    assert refused.value.details["hold"] == hold.id
+    assert "case 17" not in f"{refused.value!r} {refused.value} {refused.value.details}", "for administrators alone"
     assert view.get(memory.id) is not None
     assert view.get(other.id) is not None, "all or none"
     assert view.forget(memory.id), "forgetting can be undone, so it is allowed"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import recollect
 from recollect import ciphers
 from recollect.errors import ConfigurationError, InvalidInput, KeyUnavailable, StoreCorrupt, Tampered
 from recollect.keyrings import escrow, private_files
@@ -261,6 +262,62 @@ def test_a_rotation_killed_at_any_step_leaves_a_keyring_that_opens(tmp_path: Pat
     assert killed > 5
     assert ring.rotate() == 1
     assert again(ring).key(ADA) == made
+
+
+@pytest.mark.req("L10")
+def test_databases_that_share_a_master_key_are_rotated_one_by_one(tmp_path: Path) -> None:
+    one = in_file(tmp_path)
+    masters = FileMasterKeys(tmp_path / "master.key")
+    other = FileKeyring.create_file(tmp_path / "other.db.keys", masters)
+    made, kept = one.create(ADA), other.create(BOB)
+    former = other.recovery_code()
+    one.rotate()
+    assert FileKeyring(other.path, FileMasterKeys(masters.path)).key(BOB) == other.key(BOB) == kept
+    assert (one.recovery_code() == former, other.recovery_code() == former) == (False, True)
+    other.rotate()
+    assert (again(one).key(ADA), again(other).key(BOB)) == (made, kept)
+    assert len({former, one.recovery_code(), other.recovery_code()}) == 3
+    fresh = FileKeyring.create_file(tmp_path / "third.db.keys", masters)
+    assert fresh.recovery_code() == other.recovery_code()  # the key in use is the last one
+
+
+@pytest.mark.slow
+@pytest.mark.req("L10")
+def test_a_killed_rotation_of_one_database_outlives_the_rotation_of_another(tmp_path: Path) -> None:
+    one = in_file(tmp_path)
+    other = FileKeyring.create_file(tmp_path / "other.db.keys", FileMasterKeys(tmp_path / "master.key"))
+    made, kept = one.create(ADA), other.create(BOB)
+    for step in range(1, 60):
+        done = subprocess.run(
+            [sys.executable, "-c", _STEPS, str(tmp_path), str(step)], capture_output=True, check=False
+        )
+        other.rotate()
+        assert (again(one).key(ADA), again(other).key(BOB)) == (made, kept)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+    else:
+        pytest.fail("it never got to its end")
+
+
+@pytest.mark.req("L10")
+def test_a_wrong_recovery_code_writes_nothing_and_the_right_one_joins_other_keys(tmp_path: Path) -> None:
+    where = {"encryption": {"master_key_file": str(tmp_path / "master.key")}}
+    with recollect.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
+        code = memories.encryption.init().recovery_code
+        memories.view(user="ada").add("The door code is blue", sensitive=True)
+    (tmp_path / "master.key").unlink()
+    with recollect.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
+        with pytest.raises(KeyUnavailable, match="not the one"):
+            memories.encryption.init(recover=escrow.encode(bytes(32)))
+        assert not (tmp_path / "master.key").exists()
+    with recollect.open(tmp_path / "b.db", embedder=None, settings=where) as memories:
+        memories.encryption.init()
+    with recollect.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
+        memories.encryption.init(recover=code)
+        assert memories.encryption.check(recovery_code=code).fits
+    with recollect.open(tmp_path / "b.db", embedder=None, settings=where) as memories:
+        assert memories.encryption.check().fits
     assert not (tmp_path / "master.key.next").exists()
 
 

@@ -101,7 +101,10 @@ def test_a_person_is_listed_exported_and_erased_on_the_command_line(terminal: Te
     assert terminal("erase", "--user", "bob").code != 0  # nobody confirmed it
     dry = terminal.json("erase", "--user", "bob", "--dry-run")
     assert (dry["counts"]["memories"], dry["receipt"]) == (1, None)
-    receipt = terminal.json("erase", "--user", "bob", "--yes")["receipt"]
+    answer = terminal("erase", "--user", "bob", "--yes", "--json")
+    (terminal.folder / "answer.json").write_text(answer.out, encoding="utf-8")
+    assert terminal("erase", "verify", "answer.json").code == 0
+    receipt = answer.result["receipt"]
     (terminal.folder / "receipt.json").write_text(json.dumps(receipt), encoding="utf-8")
     assert terminal("erase", "verify", "receipt.json").code == 0
     (terminal.folder / "receipt.json").write_text(json.dumps(receipt | {"ledger_seq": 2}), encoding="utf-8")

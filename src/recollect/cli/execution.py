@@ -13,7 +13,7 @@ from recollect.cli import discovery, parameters, short_ids
 from recollect.cli.constants import DATABASE
 from recollect.cli.global_options import GlobalOptions
 from recollect.cli.screen import Screen, escaped, one_line
-from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, NotAStore
+from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, KeyUnavailable, NotAStore
 from recollect.operations import Caller, Progress, Verb, request
 from recollect.operations.conditions import PAGE
 from recollect.settings import shown
@@ -133,7 +133,7 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
     import recollect  # lazy: the engine, which is not needed to refuse a command line
 
     if verb.standalone:
-        with recollect.open("ram:", embedder=None) as nothing:
+        with recollect.open("ram:", embedder=None, keyring="ram:") as nothing:  # whatever keys the settings ask for
             yield nothing
         return
     _check_place(verb, found)
@@ -145,8 +145,23 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
         memories = recollect.open(
             found.database, **{**found.options, "embedder": None}
         )  # a verb that needs no new vectors works by words alone
+    except KeyUnavailable as error:
+        if not verb.makes_keys:
+            raise
+        memories = _without_keys(found, error)
     with memories:
         yield memories
+
+
+def _without_keys(found: "Found", error: KeyUnavailable) -> "Memories":
+    """A database that is to get the keys that its settings ask for; one that is encrypted already has lost them."""
+    import recollect  # lazy: as in opened
+    from recollect.keyrings.absent import AbsentKeyring  # lazy: one command needs it
+
+    try:
+        return recollect.open(found.database, **found.options, keyring=AbsentKeyring(error))
+    except KeyUnavailable:
+        raise error from None
 
 
 def _check_place(verb: Verb[Any, Any], found: "Found") -> None:

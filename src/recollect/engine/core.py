@@ -17,6 +17,7 @@ from recollect.engine.access_policies import AccessPolicies
 from recollect.engine.circuit_breaker import CircuitBreaker
 from recollect.engine.encrypted_images import EncryptedImages
 from recollect.engine.encrypted_journal import KEYRING, EncryptedJournal
+from recollect.engine.encrypted_records import EncryptedRecords
 from recollect.entitlements import Feature, Plan
 from recollect.errors import RecollectError
 from recollect.events import EventBus
@@ -252,6 +253,7 @@ class Engine:
     own_journal: Journal | None = None
     own_stored_journal: Journal | None = None
     own_records: Records | None = None
+    own_stored_records: Records | None = None
     audit: Audit | None = None
 
     @property
@@ -292,15 +294,32 @@ class Engine:
 
     @property
     def records(self) -> Records:
-        """The records of the store; reads are repeated."""
+        """The records of the store; where everything is encrypted, so are those that hold words of people."""
         if self.own_records is None:
-            self.own_records = retrying.records(self.store.records, self.settings.retry, self._pause)
+            if self.keyring is None and not self.stored_journal.settings().get(KEYRING):
+                self.own_records = self.stored_records
+            else:
+                everything = self.settings.encryption.encrypt == "all"
+                self.own_records = EncryptedRecords(
+                    self.stored_records, self.keyring, everything=everything, note=self._note_keyring
+                )
         return self.own_records
+
+    @property
+    def stored_records(self) -> Records:
+        """The records as the store keeps them; reads are repeated. For what needs no more than their names."""
+        if self.own_stored_records is None:
+            self.own_stored_records = retrying.records(self.store.records, self.settings.retry, self._pause)
+        return self.own_stored_records
+
+    def _note_keyring(self, keyring: Keyring) -> None:
+        if self.stored_journal.settings().get(KEYRING) != keyring.id:
+            self.stored_journal.set_settings({KEYRING: keyring.id})
 
     def use_keyring(self, keyring: Keyring) -> None:
         """Encrypt from now on."""
         self.keyring = keyring
-        self.own_journal = self.own_index = None
+        self.own_journal = self.own_index = self.own_records = None
 
     def _pause(self, seconds: float) -> None:
         self.sleep(seconds)

@@ -202,18 +202,24 @@ class EncryptedJournal(Journal):
             )
 
     def embed(self, vectors: Sequence[Embedded]) -> None:
-        """Encrypt the vectors of what is encrypted."""
+        """Encrypt the vectors of what is encrypted; again, if memories were encrypted in place meanwhile."""
+        keys: dict[Key, OwnerKey] | None = None
+        while keys != (found := self._keys_of(vectors)):
+            keys = found
+            self._wrapped.embed([self._embedded(one, keys.get((one.owner, one.id))) for one in vectors])
+
+    def _keys_of(self, vectors: Sequence[Embedded]) -> dict[Key, OwnerKey]:
+        """The keys by which the vectors of some memories are to be encrypted now."""
         wanted: dict[Owner, list[str]] = {}
         for one in vectors:
             wanted.setdefault(one.owner, []).append(one.id)
-        keys = {
+        return {
             (stored.owner, stored.id): key
             for owner, ids in wanted.items()
             if (key := self._current(owner)) is not None
             for stored in self._wrapped.get({owner}, ids, payload=False)
             if ENCRYPTED in stored.facets
         }
-        self._wrapped.embed([self._embedded(one, keys.get((one.owner, one.id))) for one in vectors])
 
     def _embedded(self, one: Embedded, key: OwnerKey | None) -> Embedded:
         if key is None:

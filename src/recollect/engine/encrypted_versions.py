@@ -113,6 +113,12 @@ def opened(stored: Stored, keys: Keys) -> Stored:
     (length,) = struct.unpack(">I", plain[:4])
     head = _read_head(plain[4 : 4 + length])
     vector = stored.vector
+    if vector is not None and not is_encrypted_vector(vector):
+        raise Tampered(
+            f"the vector of memory {stored.id!r} is not encrypted as the memory is",
+            details={"memory_id": stored.id, "field": "vector", "key_id": key_id},
+            hint="it was altered or damaged; run 'recollect reembed', or restore it from a backup",
+        )
     return stored._replace(
         facets={name: value for name, value in stored.facets.items() if name in CLEAR} | head["facets"],
         payload=plain[4 + length :],

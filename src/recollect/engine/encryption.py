@@ -5,18 +5,21 @@ looks at every memory and passes over what is done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 
 from recollect import sensitivity
+from recollect.engine import encrypted_records, sensitive
 from recollect.engine import encrypted_versions as versions_of
-from recollect.engine import sensitive
 from recollect.engine.core import Engine
 from recollect.engine.encrypted_journal import KEYRING
 from recollect.engine.encrypted_versions import ENCRYPTED
 from recollect.engine.sealing import unseal
-from recollect.errors import KeyUnavailable, StoreCorrupt, Tampered
+from recollect.errors import Conflict, KeyUnavailable, StoreCorrupt, Tampered
 from recollect.filters import Where
-from recollect.ports import Keyring, OwnerKey
+from recollect.ports import Keyring, OwnerKey, Record
 from recollect.types import EncryptionReport, Operation, Owner, Stored
 
 Progress = Callable[[int, int], None]
@@ -47,7 +50,9 @@ def owners(engine: Engine) -> Iterator[Owner]:
 def encrypt(engine: Engine, *, everything: bool, progress: Progress | None = None) -> EncryptionReport:
     """Encrypt the sensitive memories of a database that are plain, or all, with every former version."""
     keyring_of(engine)
-    return _encrypted(engine, lambda versions: everything or _is_sensitive(engine, versions), progress)
+    return _encrypted(
+        engine, lambda versions: everything or _is_sensitive(engine, versions), progress, records=everything
+    )
 
 
 def renew(engine: Engine, progress: Progress | None = None) -> EncryptionReport:
@@ -67,7 +72,11 @@ def retire(engine: Engine) -> int:
 
 
 def _encrypted(
-    engine: Engine, wanted: Callable[[Sequence[Stored]], bool], progress: Progress | None
+    engine: Engine,
+    wanted: Callable[[Sequence[Stored]], bool],
+    progress: Progress | None,
+    *,
+    records: bool = False,
 ) -> EncryptionReport:
     whose = list(owners(engine))
     total = sum(usage.memories for usage in engine.stored_journal.usage(frozenset(whose)).values())
@@ -86,7 +95,9 @@ def _encrypted(
         reasons = _encrypt_reasons(engine, owner)
         if versions > before or reasons:
             touched.append(owner)
-    return EncryptionReport(owners=len(touched), memories=changed, versions=versions, remains=_cleared(engine, touched))
+    beside = _encrypt_records(engine, plain=records)
+    remains = _cleared(engine, [*touched, *beside])
+    return EncryptionReport(owners=len(touched), memories=changed, versions=versions, remains=remains)
 
 
 def _rewritten(
@@ -111,7 +122,20 @@ def _rewritten(
     if written:
         journal.set_settings({KEYRING: keyring.id})
         journal.rewrite(written)
+        _encrypt_late_vectors(engine, owner, {one.id for one in written})
     return written
+
+
+def _encrypt_late_vectors(engine: Engine, owner: Owner, ids: AbstractSet[str]) -> None:
+    """Encrypt vectors that were stored for plain memories while these were encrypted."""
+    journal, key = engine.stored_journal, keyring_of(engine).create(owner)
+    late = [
+        one._replace(vector=versions_of.encrypted_vector(one.vector, key, owner, one.id))
+        for one in journal.get({owner}, ids, vectors=True)
+        if one.vector is not None and not versions_of.is_encrypted_vector(one.vector)
+    ]
+    if late:
+        journal.rewrite(late)
 
 
 def _is_done(stored: Stored, key: OwnerKey) -> bool:
@@ -174,6 +198,29 @@ def _encrypt_reasons(engine: Engine, owner: Owner) -> bool:
     return found
 
 
+def _encrypt_records(engine: Engine, *, plain: bool) -> list[Owner]:
+    """Encrypt records anew that have a former key, and those that are in the clear if asked for; whose they were."""
+    keyring, found = keyring_of(engine), []
+    while waiting := [one for one in engine.stored_records.list(None) if _is_record_waiting(keyring, one, plain=plain)]:
+        engine.stored_journal.set_settings({KEYRING: keyring.id})
+        for record in waiting:
+            opened = engine.records.get(record.owner, record.kind, record.name)
+            if opened is None:
+                continue  # it was dropped meanwhile
+            hidden = encrypted_records.encrypted(opened, keyring.create(encrypted_records.subject(record)))
+            with suppress(Conflict):  # somebody changed it: the next round has it
+                engine.stored_records.put(replace(hidden, version=opened.version + 1))
+                found.append(record.owner)
+    return found
+
+
+def _is_record_waiting(keyring: Keyring, record: Record, *, plain: bool) -> bool:
+    if not encrypted_records.is_encrypted(record):
+        return plain and record.kind in encrypted_records.TELLING
+    current = keyring.key(encrypted_records.subject(record))
+    return current is None or encrypted_records.key_of(record) != current.id
+
+
 def _cleared(engine: Engine, touched: Sequence[Owner]) -> tuple[str, ...]:
     """Remove what is derived from plain memories, and the bytes that the store freed."""
     if not touched:
@@ -184,7 +231,9 @@ def _cleared(engine: Engine, touched: Sequence[Owner]) -> tuple[str, ...]:
 
 
 def check(engine: Engine, progress: Progress | None = None) -> tuple[int, int, list[str]]:
-    """Open every version of every memory; how many memories are encrypted, how many plain, and which do not open."""
+    """Open every version of every memory, and every record; how many memories are encrypted, how many plain, and what
+    does not open.
+    """
     whose = list(owners(engine))
     total = sum(usage.memories for usage in engine.stored_journal.usage(frozenset(whose)).values())
     encrypted = plain = 0
@@ -203,4 +252,12 @@ def check(engine: Engine, progress: Progress | None = None) -> tuple[int, int, l
                 failed.append(id)
             if progress is not None:
                 progress(encrypted + plain, max(total, encrypted + plain))
-    return encrypted, plain, failed
+    return encrypted, plain, [*failed, *_unreadable_records(engine)]
+
+
+def _unreadable_records(engine: Engine) -> Iterator[str]:
+    for record in engine.stored_records.list(None):
+        try:
+            engine.records.get(record.owner, record.kind, record.name)
+        except (KeyUnavailable, Tampered):
+            yield f"{record.kind} {record.name}"

@@ -180,10 +180,10 @@ def _opened(engine: Engine, owner: Owner, ids: Sequence[str], *, payload: bool, 
     return found
 
 
-def held(id: str, hold: Hold) -> Held:
-    """The refusal to erase a memory that is held."""
+def held(id: str, hold: Hold, done: str = "erased") -> Held:
+    """The refusal to erase or move a memory that is held. Why it is held is for administrators, not for callers."""
     return Held(
-        f"memory {id!r} is held by {hold.id}: {hold.reason}",
-        details={"memory_id": id, "hold": hold.id, "reason": hold.reason},
-        hint="nothing was erased; an administrator releases the hold first: recollect hold release",
+        f"memory {id!r} is held by {hold.id}",
+        details={"memory_id": id, "hold": hold.id},
+        hint=f"nothing was {done}; recollect hold list tells an administrator why, and recollect hold release ends it",
     )

@@ -13,7 +13,7 @@ from recollect.engine import holds, quotas, revisions
 from recollect.engine.core import ATTEMPTS, GIVEN, Engine
 from recollect.engine.sealing import unseal
 from recollect.engine.writing import newest
-from recollect.errors import Conflict, Held, NotFound
+from recollect.errors import Conflict, NotFound
 from recollect.lifecycle import duplicates
 from recollect.ports import Record
 from recollect.types import Access, Memory, Operation, Owner, Owners, State, Stored, Write
@@ -62,11 +62,7 @@ def _check_hold(engine: Engine, stored: Stored) -> None:
     """What is held for its owner stays there: elsewhere, the hold might not cover it."""
     hold = holds.read(engine).over(stored.owner)(stored)
     if hold is not None:
-        raise Held(
-            f"memory {stored.id!r} is held by {hold.id}: {hold.reason}",
-            details={"memory_id": stored.id, "hold": hold.id, "reason": hold.reason},
-            hint="nothing was moved; an administrator releases the hold first: recollect hold release",
-        )
+        raise holds.held(stored.id, hold, "moved")
 
 
 def _moved(engine: Engine, stored: Stored, target: Owner) -> Memory:

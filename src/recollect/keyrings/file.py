@@ -244,7 +244,8 @@ class FileKeyring(Keyring):
         return KeyUnavailable(
             "the keyring is not there",
             details={"path": str(self.path)},
-            hint="put its file back; without it nothing that is encrypted can be read",
+            hint="put its file back, without which nothing that is encrypted can be read; or make it for a new"
+            " database with 'recollect keys init'",
         )
 
     def _load(self, seen: _Seen) -> _Kept:

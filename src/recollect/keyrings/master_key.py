@@ -8,8 +8,7 @@ import base64
 import binascii
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from recollect import ciphers
@@ -19,6 +18,7 @@ from recollect.keyrings import private_files
 VARIABLE = "RECOLLECT_MASTER_KEY"
 NEXT_VARIABLE = "RECOLLECT_NEXT_MASTER_KEY"
 _NEXT = ".next"
+_LOCK = ".lock"
 
 
 class MasterKeys(ABC):
@@ -38,41 +38,71 @@ class MasterKeys(ABC):
 
 
 class FileMasterKeys(MasterKeys):
-    """A master key in a file that only its user may read."""
+    """Master keys in a file that only its user may read: a line for the one in use, then one for each former key.
+
+    Former keys stay, because the keyrings of several databases may share the file, and each of them is rotated by
+    itself.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._next = path.with_name(path.name + _NEXT)
+        self._lock = path.with_name(path.name + _LOCK)
 
-    def create(self, master: bytes | None = None) -> bytes:
-        """Write a key, a random one unless one is given; a file that is there is left as it is."""
+    def create(self) -> bytes:
+        """Write a random key; a file that is there is left as it is."""
         if self.path.exists():
             raise ConfigurationError(
                 f"there is a master key at {str(self.path)!r} already",
                 details={"path": str(self.path)},
                 hint="to change it, run 'recollect keys rotate'; to use it, leave it where it is",
             )
-        private_files.make_folder(self.path.parent)
-        made = master or os.urandom(ciphers.KEY_BYTES)
-        private_files.replace(self.path, text_of(made).encode() + b"\n")
+        made = os.urandom(ciphers.KEY_BYTES)
+        self.restore(made)
         return made
+
+    def restore(self, master: bytes) -> None:
+        """Write a key that was lost, behind those that are there."""
+        private_files.make_folder(self.path.parent)
+        with private_files.locked(self._lock):
+            self._write([*_kept(self.path), master])
 
     def candidates(self) -> Iterator[bytes]:
         """What the file holds, then what the file of a rotation holds."""
         for path in (self.path, self._next):
-            if (data := private_files.read(path)) is not None:
-                yield parsed(data.decode("ascii", "replace"), str(path))
+            yield from _kept(path)
 
     def proposed(self) -> bytes:
-        """A random key, in a file beside."""
-        made = os.urandom(ciphers.KEY_BYTES)
-        private_files.replace(self._next, text_of(made).encode() + b"\n")
+        """A random key, in a file beside; the one that is there, if a rotation was killed: its keyring may need it."""
+        with private_files.locked(self._lock):
+            waiting = _kept(self._next)
+            if waiting and waiting[0] not in _kept(self.path):
+                return waiting[0]
+            made = os.urandom(ciphers.KEY_BYTES)
+            private_files.replace(self._next, _lines([made]))
         return made
 
     def settle(self) -> None:
-        """The file of the rotation takes the place of the other."""
-        with suppress(FileNotFoundError):
-            private_files.rename(self._next, self.path)
+        """The key of the rotation goes in front of the others."""
+        with private_files.locked(self._lock):
+            if waiting := _kept(self._next):
+                self._write([*waiting, *_kept(self.path)])
+                private_files.remove(self._next)
+
+    def _write(self, keys: list[bytes]) -> None:
+        private_files.replace(self.path, _lines(dict.fromkeys(keys)))
+
+
+def _kept(path: Path) -> list[bytes]:
+    """The keys in a file; none if there is no file."""
+    data = private_files.read(path)
+    if data is None:
+        return []
+    return [parsed(one, str(path)) for one in data.decode("ascii", "replace").split() or [""]]
+
+
+def _lines(keys: Iterable[bytes]) -> bytes:
+    return "".join(text_of(one) + "\n" for one in keys).encode()
 
 
 class EnvironmentMasterKeys(MasterKeys):

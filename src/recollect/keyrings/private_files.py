@@ -80,10 +80,11 @@ def append(path: Path, data: bytes) -> None:
             os.close(number)
 
 
-def rename(path: Path, target: Path) -> None:
-    """Move a file into the place of another, durably."""
-    path.replace(target)
-    sync_folder(target.parent)
+def remove(path: Path) -> None:
+    """Remove a file, durably."""
+    with _told(path):
+        path.unlink(missing_ok=True)
+        sync_folder(path.parent)
 
 
 def make_folder(folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from recollect import plugins, validation
 from recollect.engine import encryption
 from recollect.engine.core import Engine, operation
+from recollect.engine.encrypted_journal import KEYRING
 from recollect.engine.encryption import Progress
 from recollect.errors import ConfigurationError, KeyUnavailable, Unsupported
 from recollect.settings.schema import EncryptionSettings
@@ -49,7 +50,12 @@ class Encryption:
         """
         from recollect.keyrings import escrow  # lazy: keys are made once
         from recollect.keyrings.file import FileKeyring  # lazy: as above
-        from recollect.keyrings.master_key import FileMasterKeys  # lazy: as above
+        from recollect.keyrings.master_key import (  # lazy: as above
+            VARIABLE,
+            EnvironmentMasterKeys,
+            FileMasterKeys,
+            text_of,
+        )
 
         section = self._section(keyring, master_key_file)
         path = self._path(section)
@@ -59,9 +65,10 @@ class Encryption:
                 raise ConfigurationError(
                     "the master key is in the environment", details={"field": "recover"}, hint="set it there"
                 )
-            masters.create(escrow.decode(recover))
+            master = escrow.decode(recover)
+            FileKeyring(path, EnvironmentMasterKeys({VARIABLE: text_of(master)})).check()  # before anything is written
+            masters.restore(master)
             ring = FileKeyring(path, masters)
-            ring.check()
         else:
             if path.exists():
                 raise ConfigurationError(
@@ -69,12 +76,22 @@ class Encryption:
                     details={"path": str(path)},
                     hint="the database uses it; 'recollect keys check' tells whether it fits",
                 )
+            self._check_new()
             if isinstance(masters, FileMasterKeys) and not masters.path.exists():
                 masters.create()
             ring = FileKeyring.create_file(path, masters)
         self._engine.use_keyring(ring)
         place = str(masters.path) if isinstance(masters, FileMasterKeys) else None
         return KeysMade(keyring=str(path), master_key_file=place, recovery_code=ring.recovery_code())
+
+    def _check_new(self) -> None:
+        """Refuse another keyring for a database that has one: it would open nothing any more."""
+        if needed := self._engine.stored_journal.settings().get(KEYRING):
+            raise KeyUnavailable(
+                f"the database is encrypted by the keyring {needed!r}, which is not here",
+                details={"needed": needed},
+                hint="put its file back, or name it with encryption.keyring; no other one opens the database",
+            )
 
     def _section(self, keyring: str | Path | None, master_key_file: str | Path | None) -> EncryptionSettings:
         section = self._engine.settings.encryption

@@ -415,12 +415,12 @@ class Upkeep:
         >>> import recollect
         >>> with recollect.open("ram:", embedder=None) as memories:
         ...     memory = memories.view(user="ada").add("Signed the contract", tags=["legal"])
-        ...     _ = memories.upkeep.hold({"tags": ["legal"]}, reason="case 17")
+        ...     hold = memories.upkeep.hold({"tags": ["legal"]}, reason="case 17")
         ...     try:
         ...         memories.view(user="ada").forget(memory.id, permanent=True)
         ...     except recollect.errors.Held as error:
-        ...         error.details["reason"]
-        'case 17'
+        ...         error.details["hold"] == hold.id
+        True
         """
         held = None if owner is None else _owner(owner)
         return holds.place(self._engine, filter, reason, held, self._engine.clock())

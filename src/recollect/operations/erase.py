@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect import fields, layers
+from recollect import codec, fields, layers
 from recollect.errors import Held, InvalidInput
 from recollect.operations.conditions import IDS, MANY, MANY_IDS, Conditions
 from recollect.operations.maintenance import Nothing
@@ -143,7 +143,7 @@ class Verify:
     """Which receipt."""
 
     receipt: str = argument(
-        "The id of a receipt that the database keeps, or a file with a receipt as JSON.", bounds=PATH
+        "The id of a receipt that the database keeps, or a file with it or the answer of erase as JSON.", bounds=PATH
     )
 
 
@@ -153,13 +153,22 @@ def _verify(caller: Caller, given: Verify) -> Verification:
     if kept is not None:
         return privacy.verify(kept)
     try:
-        return privacy.verify(Path(given.receipt).read_bytes())
+        return privacy.verify(_receipt(Path(given.receipt).read_bytes()))
     except OSError:
         raise InvalidInput(
             f"there is neither a receipt nor a file {given.receipt[:64]!r}",
             details={"field": "receipt"},
             hint="recollect erase receipts lists them",
         ) from None
+
+
+def _receipt(text: bytes) -> bytes:
+    """The receipt in a file, also where the file has the whole answer of ``erase``."""
+    try:
+        answer = codec.decode_json(text)
+        return codec.encode_json(answer["result"]["receipt"])
+    except codec.UNREADABLE:
+        return text
 
 
 def _valid(answer: Verification) -> bool:

@@ -49,6 +49,7 @@ KEYS_INIT = Verb(
     needs=Need.ADMIN,
     errors=_ERRORS,
     creates=True,
+    makes_keys=True,
     description="From then on, sensitive memories are encrypted. The answer has a recovery code: print it and keep it"
     " where neither the database nor the master key is. Without the keyring and the master key, or the code, nothing"
     " that is encrypted can be read again.",

@@ -187,6 +187,7 @@ class Verb(NamedTuple, Generic[Input, Output]):
     """One entry of the table: an operation, and everything that a surface must know to offer it.
 
     ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates``: a database that does not exist is made.
+    ``makes_keys``: the keys that the settings ask for need not be there yet.
     ``live``: the answer can be continued; a surface that can follow calls again from where the last answer ended.
     ``standalone``: the input names the databases, and the caller's is not used. ``interrupted`` is the hint for a user
     who stopped the call. ``asks`` returns what a call would take away, such as "erase 3 memories for good", if a person
@@ -208,6 +209,7 @@ class Verb(NamedTuple, Generic[Input, Output]):
     description: str = ""
     errors: tuple[type[RecollectError], ...] = ()
     creates: bool = False
+    makes_keys: bool = False
     live: bool = False
     standalone: bool = False
     interrupted: str = ""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from recollect import codec, events, layers
 from recollect.engine import holds, ledger, revisions
 from recollect.engine.core import ATTEMPTS, Engine
+from recollect.engine.encrypted_records import is_encrypted
 from recollect.engine.encrypted_versions import ENCRYPTED
 from recollect.engine.ledger import ERASING, INTENTS, Ledger
 from recollect.errors import Conflict, Held, StoreCorrupt
@@ -105,7 +106,8 @@ def _planned(engine: Engine, chosen: Chosen) -> tuple[ErasurePlan, _Seen]:
             count[1] += int(one.facets.get("bytes", 0))
             versions += one.version
             last = max(last, one.recorded_at)
-    records = {owner: len(list(_records_of(engine, owner))) for owner in chosen.whole}
+    kept = {owner: list(_records_of(engine, owner)) for owner in chosen.whole}
+    records = {owner: len(some) for owner, some in kept.items()}
     keyring = engine.keyring
     keys = sum(keyring.key(owner) is not None for owner in chosen.whole) if keyring else 0
     shown = (
@@ -118,22 +120,25 @@ def _planned(engine: Engine, chosen: Chosen) -> tuple[ErasurePlan, _Seen]:
         memories=len(found),
         versions=versions,
         derived=len(chosen.derived),
-        records=sum(records.values()),
+        records=len({(one.owner, one.kind, one.name) for some in kept.values() for one in some}),
         keys=keys,
     )
     made = ErasurePlan(
         scope=chosen.scope, counts=counts, owners=owners, whole=chosen.whole, derived=tuple(chosen.derived)
     )
     encrypted = [one for one in found if isinstance(one, Stored) and ENCRYPTED in one.facets]
-    return made, _Seen(last, plain=len(encrypted) < len(found) or bool(counts.records))
+    shown_records = any(not is_encrypted(record) for some in kept.values() for record in some)
+    return made, _Seen(last, plain=len(encrypted) < len(found) or shown_records)
 
 
-def _records_of(engine: Engine, owner: Owner) -> Iterator[tuple[Owner, str, str]]:
-    """The records of an owner; that of a session stands with its user."""
-    yield from ((one.owner, one.kind, one.name) for one in engine.records.list({owner}))
+def _records_of(engine: Engine, owner: Owner) -> Iterator[Record]:
+    """The records of an owner, as they are stored; that of a session stands with its user."""
+    yield from engine.stored_records.list({owner})
     user = layers.user_of(owner)
-    if owner.layer is Layer.SESSION and user is not None and engine.records.get(user, _SESSION, owner.ids[-1]):
-        yield user, _SESSION, owner.ids[-1]
+    if owner.layer is Layer.SESSION and user is not None:
+        described = engine.stored_records.get(user, _SESSION, owner.ids[-1])
+        if described is not None:
+            yield described
 
 
 # -- erasing ------------------------------------------------------------------------------------------------------
@@ -333,8 +338,8 @@ def _drop_records(engine: Engine, whole: Iterable[Owner], parts: Parts, is_erase
     """Drop the records of owners that go, and take the memories out of those of others; how many were dropped."""
     dropped = 0
     for owner in whole:
-        for place in _records_of(engine, owner):
-            dropped += engine.records.drop(*place)
+        for record in _records_of(engine, owner):
+            dropped += engine.records.drop(record.owner, record.kind, record.name)
         if owner.layer is Layer.SESSION and engine.session_limits is not None:
             engine.session_limits.forget(owner)
     for forget in parts.forget:
@@ -396,7 +401,7 @@ def _enforce(engine: Engine, parts: Parts) -> ErasureCounts:
     gone = [owner for owner in whose.every(engine) if known.until(owner) or known.names_memories]
     reasons = _bury(engine, [place for place in _told(engine, gone) if _is_covered(engine, known, place)])
     records = 0
-    for record in engine.records.list(None):
+    for record in engine.stored_records.list(None):
         if record.owner != DATABASE and codec.to_micros(record.updated_at) <= known.until(record.owner):
             records += engine.records.drop(record.owner, record.kind, record.name)
     for forget in parts.forget:

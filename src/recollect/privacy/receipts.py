@@ -64,13 +64,18 @@ def every(engine: Engine) -> list[ErasureReceipt]:
     return [_read(record.body) for record in engine.records.list({DATABASE}, RECEIPTS)]
 
 
+def _kept(engine: Engine, id: str) -> ErasureReceipt | None:
+    record = engine.records.get(DATABASE, RECEIPTS, id)
+    return None if record is None else _read(record.body)
+
+
 def parse(text: bytes | str) -> ErasureReceipt:
     """A receipt from its JSON; one of ``codec.UNREADABLE`` if it is none."""
     return _read(text.encode() if isinstance(text, str) else text)
 
 
 def verify(engine: Engine, receipt: ErasureReceipt) -> Verification:
-    """Whether a receipt says what the ledger says, the ledger is whole, and the signature fits."""
+    """Whether a receipt says what the ledger and the kept receipt say, the ledger is whole, and the signature fits."""
     entries = ledger.read(engine.records).entries
     problems: list[str] = []
     broken = ledger.broken(entries)
@@ -90,6 +95,8 @@ def verify(engine: Engine, receipt: ErasureReceipt) -> Verification:
             problems.append("the signature does not fit")
         elif (own := _public_key(engine)) is not None and own != receipt.public_key:
             problems.append("the signature is by another keyring than this database's")
+    if not problems and (kept := _kept(engine, receipt.id)) is not None and kept != receipt:
+        problems.append("the database keeps another receipt of this erasure")
     return Verification(
         valid=not problems,
         checked=len(entries),

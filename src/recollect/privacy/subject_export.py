@@ -151,9 +151,13 @@ def _told(one: Stored) -> dict[str, Any]:
 
 
 def _records(engine: Engine, owners: Sequence[Owner]) -> Iterator[dict[str, Any]]:
-    for record in engine.records.list(frozenset(owners)):
+    for record in engine.stored_records.list(frozenset(owners)):
+        body: object
         try:
-            body = codec.decode_json(record.body)
+            opened = engine.records.get(record.owner, record.kind, record.name) or record
+            body = codec.decode_json(opened.body)
+        except (KeyUnavailable, Tampered) as error:
+            body = {"unreadable": error.code}
         except codec.UNREADABLE:
             body = record.body.decode("utf-8", "backslashreplace")
         yield {
