@@ -21,16 +21,16 @@ _OWNERS = (
     "SELECT o.name, o.no, o.seq, o.memories, o.bytes, o.last_at, j.stamp FROM owners o"
     " LEFT JOIN journal j ON j.owner = o.no AND j.seq = o.seq WHERE o.digest = ANY(%s)"
 )
-_HEADS = (
+HEADS = (
     "SELECT o.name, h.id, h.version, h.born, h.born_at, h.stamp, h.state, h.key, h.size, h.vector"
     " FROM unnest(%s::bytea[], %s::text[]) w (digest, id)"
-    " JOIN owners o ON o.digest = w.digest JOIN heads h ON h.owner = o.no AND h.id = w.id"
+    f" JOIN owners o ON o.digest = w.digest{rows.HEAD_BY_ID}"
 )
+_SAME_KEY = "hashtextextended(h.key, 0) = hashtextextended(w.key, 0)"
 KEYS = (
     "SELECT o.name, h.key, h.id FROM unnest(%s::bytea[], %s::text[]) w (digest, key)"
     " JOIN owners o ON o.digest = w.digest"
-    " JOIN heads h ON h.owner = o.no AND hashtextextended(h.key, 0) = hashtextextended(w.key, 0) AND h.key = w.key"
-    " AND h.key IS NOT NULL"
+    + rows.looked_up("heads", "h", f"h.owner = o.no AND {_SAME_KEY} AND h.key = w.key AND h.key IS NOT NULL")
 )
 _JOURNAL = f"owner, epoch, {rows.VERSION}"
 _VECTORS = "owner, born, embedder, data, spans, pieces, digest"
@@ -161,7 +161,7 @@ class _Transaction:
             epochs.CURRENT,
             (tables.SETTINGS, ()),
             (_OWNERS, (rows.digests(owners),)),
-            (_HEADS, ([rows.named(write.owner).digest for write in writes], [write.id for write in writes])),
+            (HEADS, ([rows.named(write.owner).digest for write in writes], [write.id for write in writes])),
         ]
         if keys:
             statements.append((KEYS, tuple(map(list, zip(*keys, strict=True)))))

@@ -116,8 +116,8 @@ class PostgresJournal(Journal):
         if not wanted or not owners:
             return []
         if at is None:
-            statement = statements.heads(payload=payload, vectors=vectors, one=True)
-            values: tuple[Any, ...] = (rows.digests(owners), wanted)
+            statement = statements.by_id(payload=payload, vectors=vectors)
+            values: tuple[Any, ...] = (wanted, rows.digests(owners))
             found = self._server.read(lambda session: session.rows(statement, values))
         else:
             statement = statements.past(payload=payload, vectors=vectors, one=True)
@@ -148,7 +148,7 @@ class PostgresJournal(Journal):
         self, owners: Owners, *, at: Position | None = None, payload: bool = True, vectors: bool = False
     ) -> Iterator[Stored]:
         """All memories of the owners, from one state, so many rows in RAM at a time."""
-        statement = statements.heads(payload=payload, vectors=vectors, one=False)
+        statement = statements.heads(payload=payload, vectors=vectors)
         in_order = len(owners) == 1 and at is None
         if in_order:
             statement = statements.all_of_one(payload=payload, vectors=vectors)
