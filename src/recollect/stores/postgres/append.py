@@ -10,7 +10,6 @@ from recollect.errors import RecollectError
 from recollect.ports import Counters, Head, Plan, Standing, Step, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.postgres import epochs, records, rows, schema, search_schema, tables
-from recollect.stores.postgres.epochs import Epoch
 from recollect.stores.postgres.server import Row, Session, Statement
 from recollect.types import Guard, Owner, Position, Quota, Stamp, State, Write
 
@@ -158,20 +157,18 @@ class _Transaction:
             (tables.LOCK, (locks,)),
         ]
         statements: list[Statement] = [
-            epochs.CURRENT,
-            (tables.SETTINGS, ()),
+            epochs.WITH_SETTINGS,
             (_OWNERS, (rows.digests(owners),)),
             (HEADS, ([rows.named(write.owner).digest for write in writes], [write.id for write in writes])),
         ]
         if keys:
             statements.append((KEYS, tuple(map(list, zip(*keys, strict=True)))))
         statements += records.guarding(guards)
-        epoch, settings, counters, heads, *rest = self._session.together([*before, *statements])[len(before) :]
-        self._epoch: Epoch = epochs.read(epoch)
+        settings, counters, heads, *rest = self._session.together([*before, *statements])[len(before) :]
+        self._epoch, named = epochs.read_with_settings(settings)
         schema.check_not_newer(self._epoch.schema, "the database")  # somebody migrated it since it was opened here
         if not self._epoch.valid:
             raise _Retry(alone=self._alone)
-        named = tables.to_settings(settings)
         self._embedder: str | None = named.get("embedder")
         self._dimension: int | None = int(named["dimension"]) if "dimension" in named else None
         self._know(counters, heads, rest.pop(0) if keys else [])

@@ -42,8 +42,6 @@ _FETCHED = 500  # rows that a scan fetches: the server keeps them in its work_me
 _SETTLE_S = 0.1  # how long a feed waits for short transactions of others that hold it back
 _FIRST = (0, "0", 0, 0)
 
-_SETTINGS = f"SELECT s.name, s.value, e.* FROM ({epochs.CURRENT[0]}) e LEFT JOIN settings s ON true"
-
 
 class PostgresJournal(Journal):
     """Versions in the tables of one schema. Each answer comes from one state of them."""
@@ -299,10 +297,9 @@ class PostgresJournal(Journal):
 
     def settings(self) -> dict[str, str]:
         """The settings of the store."""
-        # One statement, because every search asks.
-        found = self._server.read(lambda session: session.rows(_SETTINGS))
-        settings = {name: value for name, value, *_ in found if name is not None}
-        return {**settings, "epoch": epochs.read([found[0][2:]]).name}
+        found = self._server.read(lambda session: session.rows(*epochs.WITH_SETTINGS))
+        epoch, settings = epochs.read_with_settings(found)
+        return {**settings, "epoch": epoch.name}
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:
         """From the counters, with one statement."""
