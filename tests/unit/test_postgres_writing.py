@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from recollect.errors import ConfigurationError, Conflict, PositionLost, QuotaExceeded
-from recollect.stores.postgres import PostgresStore
+from recollect.stores.postgres import PostgresStore, append, rows, statements
 from recollect.stores.ram import RamStore
 from recollect.testing.basics import check_usage
 from recollect.testing.builders import Writer, owner, vector
@@ -93,6 +94,37 @@ def test_owners_never_wait_for_each_other(store: PostgresStore, postgres_url: st
             other.rollback()
             waiting.result(PATIENCE_S)
     assert [one.seq for one in store.journal.versions({BOB})] == [1, 2, 3, 4]
+
+
+def rows_read(plan: dict[str, Any]) -> int:
+    """The most rows that a part of a plan went through."""
+    passed = sum(plan.get(name, 0) for name in ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Join Filter"))
+    return max([int(passed), *map(rows_read, plan.get("Plans", ()))])
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_a_memory_is_looked_up_without_reading_its_owner(
+    store: PostgresStore, postgres_url: str, *, analyzed: bool
+) -> None:
+    """Most owners are small: the planner takes the large one for small too."""
+    writes = Writer()
+    large = [writes.add(ADA, key=f"k{number}") for number in range(2_000)]
+    store.journal.append(large)
+    store.journal.append([writes.add(owner(f"small{number}")) for number in range(100)])
+    digest, one = rows.named(ADA).digest, large[1_000]
+    asked: list[tuple[str, Sequence[object]]] = [
+        (append.HEADS, ([digest], [one.id])),
+        (append.KEYS, ([digest], ["k1000"])),
+        (statements.by_id(payload=True, vectors=True), ([one.id], [digest])),
+    ]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("SET search_path TO recollect")
+        if analyzed:
+            connection.execute("ANALYZE")
+        for statement, values in asked:
+            [(plan,)] = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}".encode(), values).fetchall()
+            assert plan[0]["Plan"]["Actual Rows"] == 1
+            assert rows_read(plan[0]["Plan"]) <= 101  # the owners may be read whole
 
 
 @pytest.mark.parametrize("count", [63, 64, 1_000])

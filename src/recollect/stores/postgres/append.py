@@ -10,7 +10,6 @@ from recollect.errors import RecollectError
 from recollect.ports import Counters, Head, Plan, Standing, Step, plan, positions
 from recollect.ports.positions import Reached
 from recollect.stores.postgres import epochs, records, rows, schema, search_schema, tables
-from recollect.stores.postgres.epochs import Epoch
 from recollect.stores.postgres.server import Row, Session, Statement
 from recollect.types import Guard, Owner, Position, Quota, Stamp, State, Write
 
@@ -21,16 +20,16 @@ _OWNERS = (
     "SELECT o.name, o.no, o.seq, o.memories, o.bytes, o.last_at, j.stamp FROM owners o"
     " LEFT JOIN journal j ON j.owner = o.no AND j.seq = o.seq WHERE o.digest = ANY(%s)"
 )
-_HEADS = (
+HEADS = (
     "SELECT o.name, h.id, h.version, h.born, h.born_at, h.stamp, h.state, h.key, h.size, h.vector"
     " FROM unnest(%s::bytea[], %s::text[]) w (digest, id)"
-    " JOIN owners o ON o.digest = w.digest JOIN heads h ON h.owner = o.no AND h.id = w.id"
+    f" JOIN owners o ON o.digest = w.digest{rows.HEAD_BY_ID}"
 )
+_SAME_KEY = "hashtextextended(h.key, 0) = hashtextextended(w.key, 0)"
 KEYS = (
     "SELECT o.name, h.key, h.id FROM unnest(%s::bytea[], %s::text[]) w (digest, key)"
     " JOIN owners o ON o.digest = w.digest"
-    " JOIN heads h ON h.owner = o.no AND hashtextextended(h.key, 0) = hashtextextended(w.key, 0) AND h.key = w.key"
-    " AND h.key IS NOT NULL"
+    + rows.looked_up("heads", "h", f"h.owner = o.no AND {_SAME_KEY} AND h.key = w.key AND h.key IS NOT NULL")
 )
 _JOURNAL = f"owner, epoch, {rows.VERSION}"
 _VECTORS = "owner, born, embedder, data, spans, pieces, digest"
@@ -158,20 +157,18 @@ class _Transaction:
             (tables.LOCK, (locks,)),
         ]
         statements: list[Statement] = [
-            epochs.CURRENT,
-            (tables.SETTINGS, ()),
+            epochs.WITH_SETTINGS,
             (_OWNERS, (rows.digests(owners),)),
-            (_HEADS, ([rows.named(write.owner).digest for write in writes], [write.id for write in writes])),
+            (HEADS, ([rows.named(write.owner).digest for write in writes], [write.id for write in writes])),
         ]
         if keys:
             statements.append((KEYS, tuple(map(list, zip(*keys, strict=True)))))
         statements += records.guarding(guards)
-        epoch, settings, counters, heads, *rest = self._session.together([*before, *statements])[len(before) :]
-        self._epoch: Epoch = epochs.read(epoch)
+        settings, counters, heads, *rest = self._session.together([*before, *statements])[len(before) :]
+        self._epoch, named = epochs.read_with_settings(settings)
         schema.check_not_newer(self._epoch.schema, "the database")  # somebody migrated it since it was opened here
         if not self._epoch.valid:
             raise _Retry(alone=self._alone)
-        named = tables.to_settings(settings)
         self._embedder: str | None = named.get("embedder")
         self._dimension: int | None = int(named["dimension"]) if "dimension" in named else None
         self._know(counters, heads, rest.pop(0) if keys else [])

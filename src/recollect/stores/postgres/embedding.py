@@ -14,8 +14,9 @@ from recollect.types import Embedded
 _TARGETS = (
     "SELECT w.place, h.owner, h.born, octet_length(v.data)"
     " FROM unnest(%s::integer[], %s::bytea[], %s::text[], %s::bigint[]) w (place, digest, id, version)"
-    " JOIN owners o ON o.digest = w.digest JOIN heads h ON h.owner = o.no AND h.id = w.id AND h.version = w.version"
-    f" LEFT JOIN vectors v ON v.owner = h.owner AND v.born = h.born WHERE h.state <> '{rows.ERASED}' ORDER BY w.place"
+    f" JOIN owners o ON o.digest = w.digest{rows.HEAD_BY_ID}"
+    " LEFT JOIN vectors v ON v.owner = h.owner AND v.born = h.born"
+    f" WHERE h.version = w.version AND h.state <> '{rows.ERASED}' ORDER BY w.place"
 )
 _UPSERT = (
     "INSERT INTO {} (owner, born, embedder, data, spans, pieces, digest) VALUES (%s, %s, %s, %s, %s, %s, %s)"

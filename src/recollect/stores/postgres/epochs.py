@@ -24,6 +24,9 @@ CURRENT: Statement = (
 )
 """Reads the newest epoch, and what its tables are now: a dump that was restored over them changes that."""
 
+WITH_SETTINGS: Statement = (f"SELECT s.name, s.value, e.* FROM ({CURRENT[0]}) e LEFT JOIN settings s ON true", ())
+"""Reads the settings of the store as well: every search and every write needs both."""
+
 
 class Epoch(NamedTuple):
     """The newest epoch. ``valid`` unless the tables were made anew since it began."""
@@ -39,6 +42,11 @@ def read(rows: Sequence[Row]) -> Epoch:
     [(number, name, incarnation, table, schema)] = rows
     valid = incarnation.rpartition("/")[2] == str(table)
     return Epoch(number, name if valid else f"{name}-{table}", valid, schema)
+
+
+def read_with_settings(rows: Sequence[Row]) -> tuple[Epoch, dict[str, str]]:
+    """The rows of ``WITH_SETTINGS``."""
+    return read([rows[0][2:]]), {name: value for name, value, *_ in rows if name is not None}
 
 
 def begin(session: Session) -> None:

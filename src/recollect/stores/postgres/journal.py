@@ -42,8 +42,6 @@ _FETCHED = 500  # rows that a scan fetches: the server keeps them in its work_me
 _SETTLE_S = 0.1  # how long a feed waits for short transactions of others that hold it back
 _FIRST = (0, "0", 0, 0)
 
-_SETTINGS = f"SELECT s.name, s.value, e.* FROM ({epochs.CURRENT[0]}) e LEFT JOIN settings s ON true"
-
 
 class PostgresJournal(Journal):
     """Versions in the tables of one schema. Each answer comes from one state of them."""
@@ -116,8 +114,8 @@ class PostgresJournal(Journal):
         if not wanted or not owners:
             return []
         if at is None:
-            statement = statements.heads(payload=payload, vectors=vectors, one=True)
-            values: tuple[Any, ...] = (rows.digests(owners), wanted)
+            statement = statements.by_id(payload=payload, vectors=vectors)
+            values: tuple[Any, ...] = (wanted, rows.digests(owners))
             found = self._server.read(lambda session: session.rows(statement, values))
         else:
             statement = statements.past(payload=payload, vectors=vectors, one=True)
@@ -148,7 +146,7 @@ class PostgresJournal(Journal):
         self, owners: Owners, *, at: Position | None = None, payload: bool = True, vectors: bool = False
     ) -> Iterator[Stored]:
         """All memories of the owners, from one state, so many rows in RAM at a time."""
-        statement = statements.heads(payload=payload, vectors=vectors, one=False)
+        statement = statements.heads(payload=payload, vectors=vectors)
         in_order = len(owners) == 1 and at is None
         if in_order:
             statement = statements.all_of_one(payload=payload, vectors=vectors)
@@ -299,10 +297,9 @@ class PostgresJournal(Journal):
 
     def settings(self) -> dict[str, str]:
         """The settings of the store."""
-        # One statement, because every search asks.
-        found = self._server.read(lambda session: session.rows(_SETTINGS))
-        settings = {name: value for name, value, *_ in found if name is not None}
-        return {**settings, "epoch": epochs.read([found[0][2:]]).name}
+        found = self._server.read(lambda session: session.rows(*epochs.WITH_SETTINGS))
+        epoch, settings = epochs.read_with_settings(found)
+        return {**settings, "epoch": epoch.name}
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:
         """From the counters, with one statement."""

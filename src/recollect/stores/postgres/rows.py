@@ -32,6 +32,18 @@ NO_VECTOR = "NULL::text, NULL::bytea, NULL::bytea, NULL::bytea"
 PLAIN = f"o.name, {JOURNAL}, {NO_ACCESSES}, {NO_VECTOR}"
 """A version by itself, with its owner; what belongs to its memory is left out."""
 
+
+def looked_up(table: str, name: str, condition: str, *, optional: bool = False) -> str:
+    """A join with the one row of a table that a condition names by a key. OFFSET keeps the planner from joining freely:
+    where most owners are small, it would read all rows of the owner, which may be the large one.
+    """
+    join, on = ("LEFT JOIN", " ON true") if optional else ("CROSS JOIN", "")
+    return f" {join} LATERAL (SELECT * FROM {table} {name} WHERE {condition} OFFSET 0) {name}{on}"
+
+
+HEAD_BY_ID = looked_up("heads", "h", "h.owner = o.no AND h.id = w.id")
+
+
 WHO, ID, SEQ, OPERATION, STAMP, DIGEST = 0, 1, 3, 7, 8, 14
 
 

@@ -54,7 +54,8 @@ class Session:
         """The rows of several statements, sent in one round trip."""
         with self.connection.pipeline():
             cursors = [self.connection.execute(_sql(text), values or None, binary=True) for text, values in statements]
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        # A result with rows has a current one; asking for its `description` would make one of every column.
+        return [[] if cursor.rownumber is None else cursor.fetchall() for cursor in cursors]
 
     def snapshot(self, *statements: Statement) -> list[list[Row]]:
         """The rows of several statements that see one state, in one round trip."""

@@ -54,7 +54,7 @@ AT_PLACE = "SELECT stamp FROM journal WHERE owner = %(owner)s AND seq = %(seq)s"
 COUNT_ACCESSES = (
     "INSERT INTO accesses AS a (owner, born, times, last_at) SELECT h.owner, h.born, w.times, w.last_at"
     " FROM unnest(%s::bytea[], %s::text[], %s::bigint[], %s::bigint[]) w (digest, id, times, last_at)"
-    " JOIN owners o ON o.digest = w.digest JOIN heads h ON h.owner = o.no AND h.id = w.id"
+    f" JOIN owners o ON o.digest = w.digest{rows.HEAD_BY_ID}"
     f" WHERE h.state <> '{rows.ERASED}' ORDER BY h.owner, h.born"
     " ON CONFLICT (owner, born) DO UPDATE SET times = a.times + excluded.times,"
     " last_at = greatest(a.last_at, excluded.last_at)"
@@ -99,13 +99,29 @@ def _beside(of: str, *, vectors: bool) -> str:
     return joined
 
 
-def heads(*, payload: bool, vectors: bool, one: bool) -> str:
-    """Memories as they are now: some ids, or all in the order of recording."""
+def heads(*, payload: bool, vectors: bool) -> str:
+    """All memories as they are now, in the order of recording."""
     return (
         f"SELECT {_columns(payload=payload, vectors=vectors)} FROM owners o JOIN heads h ON h.owner = o.no"
         f" JOIN journal j ON j.owner = h.owner AND j.seq = h.seq{_beside('h', vectors=vectors)}"
-        f" WHERE o.digest = ANY(%s) AND h.state <> '{rows.ERASED}'"
-        f" {'AND h.id = ANY(%s)' if one else 'ORDER BY h.born_at, o.name, h.born'}"
+        f" WHERE o.digest = ANY(%s) AND h.state <> '{rows.ERASED}' ORDER BY h.born_at, o.name, h.born"
+    )
+
+
+def by_id(*, payload: bool, vectors: bool) -> str:
+    """Memories as they are now, by their ids and owners.
+
+    What a subquery gives is unknown to the planner: the plan for any ids seems as good to it as one for these, and is
+    kept. Planning takes four times as long as looking them up.
+    """
+    beside = rows.looked_up("accesses", "a", "a.owner = h.owner AND a.born = h.born", optional=True)
+    if vectors:
+        beside += rows.looked_up("vectors", "v", "v.owner = h.owner AND v.born = h.born", optional=True)
+    return (
+        f"SELECT {_columns(payload=payload, vectors=vectors)}"
+        f" FROM owners o CROSS JOIN unnest((SELECT %s::text[])) w (id){rows.HEAD_BY_ID}"
+        f"{rows.looked_up('journal', 'j', 'j.owner = h.owner AND j.seq = h.seq')}{beside}"
+        f" WHERE o.digest = ANY((SELECT %s::bytea[])::bytea[]) AND h.state <> '{rows.ERASED}'"
     )
 
 
