@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from recollect import codec, events
-from recollect.engine import embedding, quotas, revisions, run_log
+from recollect.engine import embedding, moves, quotas, revisions, run_log
 from recollect.engine.core import Engine
 from recollect.engine.embedding import Made
+from recollect.engine.moves import Moved
 from recollect.engine.sealing import unseal
 from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.types import Memory, Need, Operation, Owner, Owners, State, Stored, Undoable, Undone, Write
@@ -29,9 +30,10 @@ _OPERATIONS = {State.FORGOTTEN: Operation.FORGOTTEN, State.ARCHIVED: Operation.A
 
 @dataclass(slots=True)
 class _Entry:
-    """The versions of one write, or of one run, that still count."""
+    """The versions of one write, of one run, or of one move, that still count."""
 
     run_id: str | None
+    moved: Moved | None = None
     versions: list[Stored] = field(default_factory=list)
     later: list[str] = field(default_factory=list)
 
@@ -40,12 +42,12 @@ class _Entry:
         return self.run_id or str(self.versions[0].stamp)
 
 
-def undoable(engine: Engine, owners: Owners, limit: int) -> list[Undoable]:
-    """The last writes and runs of some owners, the newest first."""
-    return [_told(one) for one in _entries(engine, owners)[:limit]]
+def undoable(engine: Engine, owners: Owners, reach: Owners, limit: int) -> list[Undoable]:
+    """The last writes and runs of some owners, the newest first. ``reach`` are those that the caller may write."""
+    return [_told(engine, one, reach) for one in _entries(engine, owners)[:limit]]
 
 
-def undo(engine: Engine, owners: Owners, id: str | None) -> Undone:
+def undo(engine: Engine, owners: Owners, reach: Owners, id: str | None) -> Undone:
     """Take back a write or a run, by default the last one, or change nothing and say why."""
     found = _entries(engine, owners)
     wanted = next((one for one in found if id is None or one.id == id), None)
@@ -55,17 +57,20 @@ def undo(engine: Engine, owners: Owners, id: str | None) -> Undone:
             details={} if id is None else {"id": id[:64]},
             hint="recollect undo --list shows what could be undone",
         )
-    told = _told(wanted)
+    told = _told(engine, wanted, reach)
     if told.blocked is not None:
         raise Conflict(
             f"it cannot be undone: {told.blocked}",
-            details={"id": wanted.id, "changed": ", ".join(wanted.later)},
+            details={"id": wanted.id, "changed": ", ".join(wanted.later or told.memory_ids)},
             hint="nothing was changed; recollect undo --list shows what could be undone",
         )
     if wanted.run_id is not None:
         _check_reach(engine.whole, owners, wanted.run_id)
         engine.check(Need.WRITE, owners)
         return runs_undo.undo(engine.whole, wanted.run_id)
+    if wanted.moved is not None:
+        _move_back(engine, wanted.moved)
+        return Undone(run_id=wanted.id, ids=(wanted.moved.id,), erased=())
     return _taken_back(engine, wanted)
 
 
@@ -78,23 +83,34 @@ def _check_reach(engine: Engine, owners: Owners, run_id: str) -> None:
         )
 
 
-def _told(entry: _Entry) -> Undoable:
+def _told(engine: Engine, entry: _Entry, reach: Owners) -> Undoable:
     last = entry.versions[-1]
-    blocked = None
-    erased = [one.id for one in entry.versions if one.operation is Operation.ERASED]
-    if erased:
-        blocked = f"{_listed(erased)} erased for good"
-    elif entry.later:
-        blocked = f"changed since: {_listed(entry.later)}"
+    operations = [Operation.MOVED] if entry.moved else [one.operation for one in entry.versions]
     return Undoable(
         id=entry.id,
         at=codec.from_micros(last.recorded_at),
-        operations=tuple(dict.fromkeys(one.operation for one in entry.versions)),
+        operations=tuple(dict.fromkeys(operations)),
         memory_ids=tuple(dict.fromkeys(one.id for one in entry.versions)),
         reason=last.reason,
         run_id=entry.run_id,
-        blocked=blocked,
+        blocked=_blocked(engine, entry, reach),
     )
+
+
+def _blocked(engine: Engine, entry: _Entry, reach: Owners) -> str | None:
+    """What stands in the way of taking a write or a run back."""
+    erased = [one.id for one in entry.versions if one.operation is Operation.ERASED]
+    if erased:
+        return f"{_listed(erased)} erased for good"
+    if entry.later:
+        return f"changed since: {_listed(entry.later)}"
+    if entry.moved is None:
+        return None
+    if entry.moved.target not in reach:
+        return f"moved to {moves.named(entry.moved.target)}, which is out of reach here"
+    if entry.moved.source not in reach:  # whose it was is not for everybody
+        return "moved here by somebody who is out of reach here"
+    return f"changed since: {entry.moved.id}" if moves.changed_since(engine, entry.moved) else None
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -111,10 +127,15 @@ def _entries(engine: Engine, owners: Owners) -> list[_Entry]:
     counting = _counting(versions)
     found: dict[tuple[str, object], _Entry] = {}
     newest: dict[tuple[Owner, str], _Entry] = {}
+    moved = {(one.recorded_at, one.id): move for one in counting if (move := moves.told_by(one))}
     for one in counting:
-        run = _OF_RUN.search(one.reason or "")
-        key = ("run", run[1]) if run else ("write", one.recorded_at)
-        entry = found.setdefault(key, _Entry(run[1] if run else None))
+        move, run = moved.get((one.recorded_at, one.id)), _OF_RUN.search(one.reason or "")
+        if move is not None:
+            entry = found.setdefault(("move", (one.recorded_at, one.id)), _Entry(None, move))
+        elif run is not None:
+            entry = found.setdefault(("run", run[1]), _Entry(run[1]))
+        else:
+            entry = found.setdefault(("write", one.recorded_at), _Entry(None))
         entry.versions.append(one)
         before = newest.get((one.owner, one.id))
         if before is not None and before is not entry and one.id not in before.later:
@@ -171,6 +192,19 @@ def _taken_back(engine: Engine, entry: _Entry) -> Undone:
     return Undone(run_id=entry.id, ids=tuple(write.id for write in writes), erased=())
 
 
+def _move_back(engine: Engine, moved: Moved) -> None:
+    """A memory back with the owner that it was moved from, as it was there."""
+    engine.check(Need.WRITE, {moved.source, moved.target})
+    [*_, former, marker] = _counting(engine.journal.history(moved.source, moved.id))
+    there = _counting(engine.journal.history(moved.target, moved.id))
+    first = next(one for one in there if one.recorded_at == there[-1].recorded_at)
+    moves.take_back(engine, moved, former, (_undoing(marker), _undoing(first)))
+
+
+def _undoing(version: Stored) -> str:
+    return f"undo of version {version.version}"
+
+
 def _inverse(engine: Engine, version: Stored) -> Write:
     """The version that makes a memory what it was before one of its versions: forgotten, if there was none."""
     history = engine.journal.history(version.owner, version.id)
@@ -178,7 +212,7 @@ def _inverse(engine: Engine, version: Stored) -> Write:
     before = [one for one in _counting(history) if one.version < version.version]
     now, current = engine.clock(), unseal(head)
     what = {"version": head.version + 1, "updated_at": now}
-    reason = f"undo of version {version.version}"
+    reason = _undoing(version)
     if not before:
         key = None if current.fact is not None else current.key  # the fact before gets its place back
         gone = replace(current, **what, state=State.FORGOTTEN, key=key)  # type: ignore[arg-type]
