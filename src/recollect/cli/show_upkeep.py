@@ -44,12 +44,12 @@ def plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
         (_named(one.owner), f"{one.taken} of {one.memories}", f"{100 * one.share:.0f} %", str(one.erased))
         for one in taking[:_OWNERS]
     ]
-    _table(screen, ("owner", "taken", "share", "erased"), rows)
+    widgets.table(screen, ("owner", "taken", "share", "erased"), rows)
     _more(screen, len(taking) - _OWNERS, "owner", "owners")
     if answer.merges:
         _merges(screen, answer.merges)
     else:
-        _table(
+        widgets.table(
             screen,
             ("memory", "action", "why"),
             [(short(one.memory_id), one.action.value, one.reason) for one in answer.steps[:_STEPS]],
@@ -68,7 +68,7 @@ def _merges(screen: Screen, merges: Sequence[Merge]) -> None:
         (str(len(one.sources)), one_line(one.content), one_line(", ".join(one.differing)) or "nothing")
         for one in merges[:_STEPS]
     ]
-    _table(screen, ("of", "become", "differing in"), rows)
+    widgets.table(screen, ("of", "become", "differing in"), rows)
     _more(screen, len(merges) - _STEPS, "merge", "merges")
 
 
@@ -90,7 +90,7 @@ def quarantine_plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
     if not answer.steps:
         screen.line("Nothing came from there.", "yellow")
     rows = [(short(one.memory_id), _named(one.owner), one.action.value, one.reason) for one in answer.steps[:_STEPS]]
-    _table(screen, ("memory", "owner", "what", "why"), rows)
+    widgets.table(screen, ("memory", "owner", "what", "why"), rows)
     _more(screen, len(answer.steps) - _STEPS, "memory", "memories")
 
 
@@ -229,19 +229,6 @@ def _row(one: UpkeepRun) -> tuple[str, ...]:
     numbers += (one.bytes_freed, one.owners_processed)
     undone_at = "" if one.undone_at is None else one.undone_at.isoformat()
     return (one.id, one.job.value, *times, *map(str, numbers), str(len(one.errors)), undone_at)
-
-
-def _table(screen: Screen, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if not rows:
-        return
-    from rich.table import Table  # lazy: slow to import, and most commands do not need it
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    screen.show(table)
 
 
 def _more(screen: Screen, count: int, one: str, many: str) -> None:
