@@ -42,7 +42,19 @@ def plan(engine: Engine, owners: Owners, given: Origin) -> UpkeepPlan:
             return False
 
     found = list(engine.journal.scan(owners))
+    _check_known(origin, found)
     return _plan(engine, found, quarantine.steps(found, is_direct))
+
+
+def _check_known(origin: Origin, found: list[Stored]) -> None:
+    """Refuse an id that nobody has here: whoever wrote it believes that its memory is gone."""
+    unknown = sorted(set(origin.ids or ()) - {one.id for one in found})
+    if unknown:
+        raise NotFound(
+            f"no memory {unknown[0][:64]!r} is visible here",
+            details={"memory_id": unknown[0][:64]},
+            hint="nothing was changed; it may be erased or somebody else's",
+        )
 
 
 def apply(engine: Engine, planned: UpkeepPlan) -> UpkeepRun:
