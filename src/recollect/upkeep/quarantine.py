@@ -5,7 +5,7 @@ from collections import Counter
 from recollect.engine import run_log
 from recollect.engine.core import Engine
 from recollect.engine.sealing import unseal
-from recollect.errors import InvalidInput, NotFound, StoreCorrupt
+from recollect.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
 from recollect.lifecycle import quarantine
 from recollect.lifecycle.quarantine import Origin
 from recollect.types import (
@@ -88,7 +88,14 @@ def last(engine: Engine, owners: Owners) -> str:
 
 def release(engine: Engine, owners: Owners, run_id: str) -> Undone:
     """Let everything go that a run put into quarantine: each memory is what it was before."""
-    engine.check(Need.WRITE, _of_run(engine.whole, owners, run_id))
+    wanted = _of_run(engine.whole, owners, run_id)
+    engine.check(Need.WRITE, wanted)
+    if not any(engine.journal.get({owner}, ids, payload=False) for owner, ids in wanted.items()):
+        raise Conflict(
+            f"everything that the quarantine {run_id[:64]!r} took was erased",
+            details={"run": run_id[:64]},
+            hint="there is nothing left to release",
+        )
     return undo.undo(engine.whole, run_id)
 
 
