@@ -29,6 +29,7 @@ _WORDINGS: tuple[tuple[str, str], ...] = (
     (r"\bsession\.compact\(dry_run=True\)", f"{PROGRAM} compact ID --dry-run"),
     (r"\bsession\.configure\(\{'limit_bytes': \.\.\.\}\)", f"{PROGRAM} sessions configure ID --limit-bytes"),
     (r"\(permanent=True\)", "(--permanent)"),
+    (r"(--[a-z-]+)=True\b", r"\1"),
     (r"\bthe run that quarantine\(\) returned", f"the run that {PROGRAM} quarantine made"),
 )
 
