@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import click
 
 from recollect.cli.completers import Completer, Names, completer_of
+from recollect.cli.constants import IDS
 from recollect.cli.converters import to_json, to_moment, to_object, to_pair, to_word
 from recollect.cli.screen import one_line
 from recollect.errors import InvalidInput
@@ -75,8 +76,8 @@ class Slot(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of the parameter in click."""
-        return f"{self.group}__{self.name}" if self.group else self.name
+        """The name of the parameter in click; an id of the caller has its own."""
+        return f"{self.group}__{self.name}" if self.group or self.name in IDS else self.name
 
     @property
     def flag(self) -> str:
