@@ -18,6 +18,7 @@ from recollect.operations import VERBS
 from recollect.operations.verb import Caller
 from recollect.types import Identity, Operation, RetentionPolicy
 from tests.unit.stand_ins import HandClock
+from tests.unit.terminal import Terminal
 
 IDENTITY = Identity(user="ada", project="api", company="acme")
 Shown = Callable[..., str]
@@ -102,3 +103,20 @@ def test_a_search_says_what_overrides_what(memories: Memories, shown: Shown) -> 
     assert "--overridden" not in both
     view.add("We use tabs for indentation in tables", layer="user")
     assert "--limit shows more" in shown("search", query="Use spaces or tabs for indentation?", limit=1)
+
+
+@pytest.mark.req("N9")
+def test_a_memory_points_to_a_file_from_the_command_line(terminal: Terminal) -> None:
+    file = terminal.folder / "style.md"
+    file.write_text("Indent with tabs.")
+    id = terminal.add("Indent with tabs.", "--pointer", "style.md")
+    assert terminal.json("show", id)["pointer"]["source_id"] == file.as_uri()
+    assert terminal.json("search", "indent")["hits"][0]["stale"] is False
+    file.write_text("Indent with spaces.")
+    assert terminal.json("search", "indent")["hits"][0]["stale"] is True
+    assert terminal.json("refresh", ".")["rewritten"] == [id]
+    assert terminal.json("show", id)["content"] == "Indent with spaces."
+    for wrong in ("nowhere.md", "{", "."):
+        refused = terminal("add", "Likes tea", "--pointer", wrong)
+        assert (refused.code, "--pointer" in refused.err) == (2, True)
+    assert terminal.json("count")["count"] == 1
