@@ -224,6 +224,10 @@ def test_a_move_stays_after_a_change_in_the_new_place(ticking: Memories) -> None
         view.undo()
     assert refused.value.details["changed"] == memory.id
     assert homes(ticking, memory.id) == ["project"]
+    view.undo(layers=["project"])
+    assert [one.content for one in view.list(layers="project")] == ["Use tabs"], "the change is a write of its own"
+    view.undo()
+    assert homes(ticking, memory.id) == ["user"], "a change that was taken back is none"
 
 
 @pytest.mark.req("N3")

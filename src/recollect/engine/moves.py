@@ -204,23 +204,18 @@ def named(owner: Owner) -> str:
 # -- taking back --------------------------------------------------------------------------------------------------
 
 
-def changed_since(engine: Engine, moved: Moved) -> bool:
-    """Whether a memory is no longer where it was moved to, or no longer as it was then."""
-    return _standing(engine, moved) is None
-
-
-def take_back(engine: Engine, moved: Moved, former: Stored, reasons: tuple[str, str]) -> None:
-    """Give a memory back to the owner that it was moved from, as its version ``former`` there. The two owners get the
-    versions that say so, with these reasons.
+def take_back(engine: Engine, moved: Moved, former: Stored, heads: tuple[int, int], reasons: tuple[str, str]) -> None:
+    """Give a memory back to the owner that it was moved from, as its version ``former`` there, if both owners have
+    these versions of it. They get the versions that say so, with these reasons.
     """
-    standing = _standing(engine, moved)
-    if standing is None:
+    marker = newest(engine.journal.get({moved.source}, [moved.id]))
+    there = newest(engine.journal.get({moved.target}, [moved.id], vectors=True))
+    if marker is None or there is None or (marker.version, there.version) != heads:
         raise Conflict(
             f"memory {moved.id!r} was changed since it was moved",
             details={"memory_id": moved.id, "changed": moved.id},
-            hint="nothing was changed; move it back instead",
+            hint="nothing was changed; look at it, then decide",
         )
-    marker, there = standing
     _check_hold(engine, there)
     now = engine.clock()
     [copy] = _copies(engine, there, moved.source, marker, now)
@@ -230,15 +225,6 @@ def take_back(engine: Engine, moved: Moved, former: Stored, reasons: tuple[str, 
     if engine.bus.handlers:
         back = events.MemoryUpdated(at=now, memory_id=moved.id, owner=moved.source, version=copy.version)
         engine.bus.emit(back)
-
-
-def _standing(engine: Engine, moved: Moved) -> tuple[Stored, Stored] | None:
-    """What the two owners have of a memory that was moved and not changed since; it was copied before it was marked."""
-    here = newest(engine.journal.get({moved.source}, [moved.id]))
-    there = newest(engine.journal.get({moved.target}, [moved.id], vectors=True))
-    if here is None or there is None or there.facets.get("state") == State.MOVED:
-        return None
-    return (here, there) if told_by(here) == moved and there.stamp < here.stamp else None
 
 
 # -- finishing ----------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def _blocked(engine: Engine, entry: _Entry, reach: Owners) -> str | None:
         return f"moved to {moves.named(entry.moved.target)}, which is out of reach here"
     if entry.moved.source not in reach:  # whose it was is not for everybody
         return "moved here by somebody who is out of reach here"
-    return f"changed since: {entry.moved.id}" if moves.changed_since(engine, entry.moved) else None
+    return None if _standing(engine, entry.moved) else f"changed since: {entry.moved.id}"
 
 
 def _beyond(engine: Engine, run_id: str, reach: Owners) -> str | None:
@@ -175,13 +175,28 @@ def _taken_back(engine: Engine, entry: _Entry) -> Undone:
     return Undone(run_id=entry.id, ids=tuple(write.id for write in writes), erased=())
 
 
+def _standing(engine: Engine, moved: Moved) -> tuple[list[Stored], list[Stored]] | None:
+    """The histories of a memory that was moved, with both owners, if nothing changed since; it was copied before it was
+    marked.
+    """
+    here = engine.journal.history(moved.source, moved.id)
+    there = engine.journal.history(moved.target, moved.id)
+    last, copied = counting(here)[-1:], counting(there)[-1:]
+    if not last or not copied or moves.told_by(last[0]) != moved or copied[0].stamp > last[0].stamp:
+        return None
+    return here, there
+
+
 def _move_back(engine: Engine, moved: Moved) -> None:
     """A memory back with the owner that it was moved from, as it was there."""
     engine.check(Need.WRITE, {moved.source, moved.target})
-    [*_, former, marker] = counting(engine.journal.history(moved.source, moved.id))
-    there = counting(engine.journal.history(moved.target, moved.id))
+    found = _standing(engine, moved)
+    if found is None:
+        raise run_log.changed("the move", [moved.id])
+    heads = found[0][-1].version, found[1][-1].version
+    here, there = counting(found[0]), counting(found[1])
     first = next(one for one in there if one.recorded_at == there[-1].recorded_at)
-    moves.take_back(engine, moved, former, (undoing(marker), undoing(first)))
+    moves.take_back(engine, moved, here[-2], heads, (undoing(here[-1]), undoing(first)))
 
 
 def _inverse(engine: Engine, version: Stored) -> Write:
