@@ -175,7 +175,7 @@ def _taken_back(engine: Engine, entry: _Entry) -> Undone:
     return Undone(run_id=entry.id, ids=tuple(write.id for write in writes), erased=())
 
 
-def _standing(engine: Engine, moved: Moved) -> tuple[list[Stored], list[Stored]] | None:
+def _standing(engine: Engine, moved: Moved) -> tuple[Sequence[Stored], Sequence[Stored]] | None:
     """The histories of a memory that was moved, with both owners, if nothing changed since; it was copied before it was
     marked.
     """
