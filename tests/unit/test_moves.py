@@ -156,6 +156,15 @@ def test_a_move_that_was_killed_is_finished_by_the_next_opening(tmp_path: Path, 
         ]
 
 
+@pytest.mark.req("N2")
+def test_what_moved_away_needs_no_vector(opener: Opener) -> None:
+    memories = opener(embedder="hashing-64")
+    view = memories.view(user="ada", project="api")
+    view.move(view.add("Use tabs").id, layer="project")
+    assert memories.doctor().findings == ()
+    assert memories.reembed() == 0
+
+
 def test_it_is_on_the_command_line(terminal: Terminal) -> None:
     id = terminal.add("Use tabs")
     moved = terminal.json("move", id, "--project", "api", "--layer", "project")
