@@ -156,7 +156,7 @@ _SET_BY_CALLERS = (
     _line("type_name", "A type of your own, in addition to the built-in one."),
     _unit("confidence", "How certain the memory is, from 0 to 1."),
     _unit("relevance", "How relevant the memory is, from 0 to 1."),
-    _unit("decay_factor", "How much of the memory has faded, from 0 to 1."),
+    _unit("decay_factor", "How much of the memory is left as it fades, from 0 to 1; by default, as its type says."),
     MemoryField(
         name="sensitive",
         kind=bool | None,

@@ -111,7 +111,7 @@ def owner_of(identity: Identity, layer: Layer | str) -> Owner:
     for name, value in zip(names, ids, strict=True):
         if value is None:
             raise MissingIdentifier(
-                f"the {layer} layer needs a {name} id",
+                f"the {layer} layer needs {'an' if name[0] in 'ao' else 'a'} {name} id",
                 details={"field": name, "layer": layer.value},
                 hint=f"open the view with {name}=...",
             )

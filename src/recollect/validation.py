@@ -87,12 +87,14 @@ def content_object(value: Mapping[Any, Any], field: str = "content") -> dict[str
     return copy
 
 
-def line(field: str, value: object, limit: int = LINE_CHARACTERS) -> str:
-    """One line of text: not empty, no control characters, within the limit."""
+def line(
+    field: str, value: object, limit: int = LINE_CHARACTERS, *, empty: str = "leave it out or give it a value"
+) -> str:
+    """One line of text: not empty (or the hint ``empty``), no control characters, within the limit."""
     if not isinstance(value, str):
         raise _wrong(field, f"must be text, not {type(value).__name__}", "pass a str")
     if not value:
-        raise _wrong(field, "is empty", "leave it out or give it a value")
+        raise _wrong(field, "is empty", empty)
     if len(value) > limit:
         raise _wrong(field, f"has {len(value)} characters, the limit is {limit}", "shorten it")
     if _has_controls(value) or _has_surrogates(value):

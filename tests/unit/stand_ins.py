@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from recollect.embedders.hashing import HashingEmbedder
 from recollect.ports import Embedder
 from recollect.recall.calibration import PLAIN
 from recollect.settings import RetryPolicy
+from recollect.stores.jsonl.store import JsonlStore
 from recollect.testing.builders import START
 from recollect.types import DurabilityName
 
@@ -153,3 +155,9 @@ def embedders(view: recollect.View) -> dict[str, str | None]:
     listed = view.list(filter=recollect.Filter(include_forgotten=True))
     found = view.get_many([memory.id for memory in listed], include_vector=True, include_forgotten=True)
     return {memory.content: memory.vector.embedder if memory.vector else None for memory in found.values()}
+
+
+class OneOwnerStore(JsonlStore):
+    """A store in files that writes one owner at a time."""
+
+    capabilities = replace(JsonlStore.capabilities, batches=False)

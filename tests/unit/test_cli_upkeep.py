@@ -16,7 +16,7 @@ from recollect.cli.screen import Screen
 from recollect.operations import VERBS, call
 from recollect.operations.decay import Curves
 from recollect.operations.verb import Caller
-from recollect.types import Grant, Identity, Need, UpkeepJob
+from recollect.types import Grant, Identity, Need, RetentionPolicy, UpkeepJob
 from tests.unit.terminal import Terminal
 
 AGO = timedelta(days=400)
@@ -210,3 +210,56 @@ def test_a_daily_rate_can_be_said_in_a_terminal(terminal: Terminal) -> None:
     assert terminal.json("sessions", "show", "monday")["config"]["decay"]["half_life_hours"] == 24
     assert terminal("sessions", "configure", "monday", "--daily-rate", "0.5", "--half-life-hours", "24").code == 2
     assert terminal("sessions", "configure", "monday", "--daily-rate", "1").code == 2
+
+
+@pytest.mark.req("H9", "N3")
+def test_closing_a_session_says_what_became_of_it(terminal: Terminal) -> None:
+    terminal.add("Is allergic to nuts", "--session", "monday", "--layer", "session", "--importance", "0.9")
+    assert terminal.json("sessions", "close", "monday")["run"] is None
+    terminal.json("endings", "set", "--promote", "0.8", "--delete-after", "0d")
+    told = terminal("sessions", "close", "monday").out
+    assert "1 forgotten, 1 promoted" in told
+    [run] = terminal.json("upkeep", "runs")["runs"]
+    assert f"recollect upkeep undo {run['id']}" in told
+    terminal.add("Talked about rain", "--session", "monday", "--layer", "session")
+    assert terminal.json("sessions", "close", "monday")["run"]["forgotten"] == 1
+
+
+@pytest.mark.req("P4")
+def test_a_doubtful_clock_names_the_flag(terminal: Terminal) -> None:
+    later = datetime.now(UTC) + timedelta(days=100)
+    with recollect.open(terminal.folder / "memory.db", embedder=None, clock=lambda: later) as memories:
+        memories.view(user="ada").add("Likes tea")
+    terminal.json("retention", "set", "--default", "--manual")
+    refused = terminal("upkeep", "run", "--yes")
+    assert refused.code == 4
+    assert "pass --trust-clock if it is" in refused.err
+
+
+@pytest.mark.req("N3")
+def test_pipes_get_cells_with_tabs(terminal: Terminal) -> None:
+    id = terminal.add("Likes tea")
+    terminal("forget", id)
+    [last, first] = [line.split("\t") for line in terminal("undo", "--list").out.splitlines()]
+    assert [last[2:], first[2:]] == [["forgotten", "1", ""], ["added", "1", f"changed since: {id}"]]
+    hold = terminal.json("hold", "--tag", "legal", "--reason", "case 17")
+    placed = [hold["id"], "all owners", "tags=legal", "case 17"]
+    assert terminal("hold", "list").out.rstrip("\n").split("\t") == placed
+    assert terminal("hold", "release", hold["id"]).out.rstrip("\n").split("\t") == ["released", *placed]
+    terminal.add("Pays Mallory", "--author", "mallory")
+    assert terminal("quarantine", "--author", "mallory", "--yes").out.split("\t")[10] == "1"
+
+
+@pytest.mark.req("P4")
+def test_people_are_told_why_an_owner_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(out=sys.stdout, terminal=True, colour=False, width=120, plain=True)
+    times = [datetime(2026, 1, 7, tzinfo=UTC)]
+    with recollect.open("ram:", embedder=None, clock=lambda: times[-1]) as memories:
+        memories.view(user="ada").add_many([f"Fact {number}" for number in range(20)])
+        memories.upkeep.set_retention(RetentionPolicy(long_term_age="10d"))
+        times.append(times[0] + timedelta(days=20))
+        memories.upkeep.run_due()
+        caller = Caller(memories, Identity(user="ada"))
+        for name in ("upkeep", "upkeep.runs"):
+            renderers.render(screen, name, VERBS[name].run(caller, VERBS[name].input()), None)
+            assert "user ada: 20 of 20 memories would go" in capsys.readouterr().out

@@ -13,6 +13,15 @@ from tests.unit.terminal import Terminal
 PYTHON = re.compile(r"\w+=|\w\(|\bNone\b|\bTrue\b|\bview\b|page\.|[a-z]_[a-z]")
 
 
+WRITTEN = (
+    ("retention", "policies"),
+    ("endings", "policies"),
+    ("consolidation", "policies"),
+    ("hold.list", "holds"),
+    ("upkeep.runs", "runs"),
+)
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
@@ -23,6 +32,23 @@ PYTHON = re.compile(r"\w+=|\w\(|\bNone\b|\bTrue\b|\bview\b|page\.|[a-z]_[a-z]")
         (["watch", "--once", "--after", "x"], "watch --json"),
         (["reembed", "--embedder", "nope"], "static"),
         (["update", "x", "--clear", "title", "--title", "y"], "clear"),
+        (["retention", "set", "--long-term", "soon"], "--long-term is not a span of time; write it such as '90d'"),
+        (["retention", "set", "--schedule", "often"], "--schedule is not a cron expression: 'often'"),
+        (["endings", "set", "--permanent"], "--permanent says erase, but nothing says when; set --delete-after"),
+        (["endings", "set", "--layer", "project", "--project", "p", "--delete-after", "1d"], "for the whole database"),
+        (["endings", "set", "--layer", "agent"], "the agent layer needs an agent id"),
+        (["retention", "set", "--layer", "org"], "the org layer needs an org id"),
+        (["upkeep", "plan", "--job", "compaction"], "recollect compact ID --dry-run"),
+        (["upkeep", "run", "--job", "quarantine", "--yes"], "recollect quarantine plan"),
+        (["hold", "--tag", "legal"], "--reason is empty; say why"),
+        (["hold", "--tag", "legal", "--everything", "--reason", "case"], "--everything"),
+        (["hold", "release", "x"], "recollect hold list"),
+        (["quarantine", "--yes"], "give a source, a reference, an author"),
+        (["quarantine", "--id", "not-there", "--yes"], "no memory 'not-there' is visible here"),
+        (["quarantine", "--since", "2026-02-01", "--until", "2026-01-01", "--yes"], "--until"),
+        (["messages", '{"role": "user", "content": "Hi", "at": "soon"}'], "at of a message is not a time"),
+        (["messages", '{"role": "user", "content": "Hi", "mood": "good"}'], "a message has no 'mood'"),
+        (["messages", '{"role": "user"}'], "a message has no content"),
     ],
 )
 def test_errors_name_what_can_be_typed(args: list[str], says: str, terminal: Terminal) -> None:
@@ -30,6 +56,7 @@ def test_errors_name_what_can_be_typed(args: list[str], says: str, terminal: Ter
     done = terminal(*args)
     assert done.code
     assert says in done.err
+    assert [terminal.json(*name.split("."))[of] for name, of in WRITTEN] == [[], [], [], [], []], "nothing was changed"
     assert not PYTHON.search(done.err), done.err
 
 

@@ -13,10 +13,9 @@ import pytest
 import recollect
 from recollect import Layer, Memories, View
 from recollect.errors import Conflict, Held, InvalidLayer, NotFound
-from recollect.stores.jsonl.store import JsonlStore
 from recollect.types import Filter, Operation, State
 from tests.unit.samples import plain
-from tests.unit.stand_ins import HandClock, Opener
+from tests.unit.stand_ins import HandClock, OneOwnerStore, Opener
 from tests.unit.terminal import Terminal
 
 
@@ -118,16 +117,10 @@ def test_its_vector_and_its_reads_go_with_it(opener: Opener) -> None:
     assert found.access_count >= 1
 
 
-class OneOwnerStore(JsonlStore):
-    """A store in files that writes one owner at a time."""
-
-    capabilities = replace(JsonlStore.capabilities, batches=False)
-
-
 KILLED = """
 import os, signal, sys
 import recollect
-from tests.unit.test_moves import OneOwnerStore
+from tests.unit.stand_ins import OneOwnerStore
 store = OneOwnerStore.from_url("jsonl:" + sys.argv[1])
 with recollect.open(store=store, embedder=None) as memories:
     view = memories.view(user="ada", project="api")
@@ -161,6 +154,15 @@ def test_a_move_that_was_killed_is_finished_by_the_next_opening(tmp_path: Path, 
             Operation.ADDED,
             Operation.MOVED,
         ]
+
+
+@pytest.mark.req("N2")
+def test_what_moved_away_needs_no_vector(opener: Opener) -> None:
+    memories = opener(embedder="hashing-64")
+    view = memories.view(user="ada", project="api")
+    view.move(view.add("Use tabs").id, layer="project")
+    assert memories.doctor().findings == ()
+    assert memories.reembed() == 0
 
 
 def test_it_is_on_the_command_line(terminal: Terminal) -> None:

@@ -233,3 +233,18 @@ def test_it_is_on_the_command_line(terminal: Terminal) -> None:
     assert terminal.json("quarantine", "release")["ids"] == [page["id"]]
     terminal.json("quarantine", "--source", "web", "--yes")
     assert terminal.json("quarantine", "erase", "--yes")["erased"] == 1
+
+
+@pytest.mark.req("N9")
+def test_the_session_of_the_caller_is_not_the_conversation_to_take(terminal: Terminal) -> None:
+    one = terminal.add("Pays Mallory", "--author", "mallory")
+    other = terminal.add("Pays Mallory twice", "--author", "mallory", "--session", "monday", "--layer", "user")
+    taken = [step["memory_id"] for step in _steps(terminal, "--author", "mallory", "--session", "monday")]
+    assert sorted(taken) == sorted([one, other]), "--session says who asks"
+    assert [step["memory_id"] for step in _steps(terminal, "--from-session", "monday")] == [other]
+    assert terminal.json("quarantine", "--from-session", "monday", "--yes")["quarantined"] == 1
+    assert "--from-session TEXT" in terminal("quarantine", "--help").out.split("Global options")[0]
+
+
+def _steps(terminal: Terminal, *args: str) -> Any:
+    return terminal.json("quarantine", "plan", *args)["steps"]

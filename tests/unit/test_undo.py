@@ -1,7 +1,9 @@
 """Undo: the last write or run is taken back, or it is said why it cannot be."""
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ import recollect
 from recollect import Memories, Memory, View
 from recollect.errors import Conflict, NotFound
 from recollect.types import Filter, Operation, RetentionPolicy, State
-from tests.unit.stand_ins import HandClock, Opener
+from tests.unit.stand_ins import HandClock, OneOwnerStore, Opener
 from tests.unit.terminal import Terminal
 
 EVERYTHING = Filter(include_forgotten=True)
@@ -140,6 +142,101 @@ def test_a_move_is_taken_back(view: View, later: Callable[[], None]) -> None:
     assert found is not None
     assert found.layer.value == "user"
     assert view.count() == 1
+
+
+def homes(memories: Memories, id: str) -> list[str]:
+    """The layers in which a memory can be read."""
+    view = memories.view(user="ada", project="api")
+    return [layer for layer in ("user", "project") for one in view.list(layers=[layer]) if one.id == id]
+
+
+@pytest.fixture(params=["ram", "jsonl", "one owner at a time"])
+def ticking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memories]:
+    """A database whose clock goes on with every look at it, as clocks do."""
+    started, looks = datetime(2026, 1, 7, tzinfo=UTC), count()
+
+    def clock() -> datetime:
+        return started + timedelta(milliseconds=next(looks))
+
+    url = "ram:" if request.param == "ram" else f"jsonl:{tmp_path / 'notes'}"
+    store = OneOwnerStore.from_url(url) if request.param == "one owner at a time" else None
+    with recollect.open(url if store is None else None, store=store, embedder=None, clock=clock) as memories:
+        yield memories
+
+
+@pytest.mark.req("N3")
+def test_a_move_is_taken_back_in_both_places(ticking: Memories) -> None:
+    view = ticking.view(user="ada", project="api")
+    memory = view.add("Use tabs", key="style")
+    view.move(memory.id, layer="project")
+    assert [one.operations for one in view.undoable(limit=1)] == [(Operation.MOVED,)]
+    assert view.undo().ids == (memory.id,)
+    assert homes(ticking, memory.id) == ["user"]
+    assert view.get(key="style") is not None
+    assert [one.operations for one in view.undoable()] == [(Operation.ADDED,)]
+    assert view.undoable(layers=["project"]) == []
+    view.move(memory.id, layer="project")
+    view.move(memory.id, layer="user")
+    view.undo()
+    assert homes(ticking, memory.id) == ["project"]
+    view.undo()
+    assert homes(ticking, memory.id) == ["user"]
+    view.undo()
+    assert homes(ticking, memory.id) == []
+
+
+@pytest.mark.req("N3")
+def test_those_who_got_a_memory_can_send_it_back(ticking: Memories) -> None:
+    view = ticking.view(user="ada", project="api")
+    memory = view.add("Use tabs")
+    view.update(memory.id, content="Use spaces")
+    view.move(memory.id, layer="project")
+    assert ticking.view(project="api").undoable()[0].blocked is not None, "its former owner is out of reach"
+    with pytest.raises(Conflict):
+        ticking.view(project="api").undo()
+    assert homes(ticking, memory.id) == ["project"]
+    view.undo(layers=["project"])
+    assert homes(ticking, memory.id) == ["user"]
+    assert [one.operations for one in view.undoable()] == [(Operation.UPDATED,), (Operation.ADDED,)]
+
+
+@pytest.mark.req("N3")
+def test_a_move_to_where_the_caller_may_not_write_stays(ticking: Memories) -> None:
+    view, alone = ticking.view(user="ada", project="api"), ticking.view(user="ada")
+    memory = view.add("Use tabs")
+    view.move(memory.id, layer="project")
+    [last, *_] = alone.undoable()
+    assert last.blocked is not None
+    assert "project api" in last.blocked
+    with pytest.raises(Conflict, match="project api"):
+        alone.undo()
+    assert homes(ticking, memory.id) == ["project"]
+
+
+@pytest.mark.req("N3")
+def test_a_move_stays_after_a_change_in_the_new_place(ticking: Memories) -> None:
+    view = ticking.view(user="ada", project="api")
+    memory = view.add("Use tabs")
+    view.move(memory.id, layer="project")
+    view.update(memory.id, content="Use spaces")
+    assert view.undoable()[0].blocked == f"changed since: {memory.id}"
+    with pytest.raises(Conflict, match="changed since") as refused:
+        view.undo()
+    assert refused.value.details["changed"] == memory.id
+    assert homes(ticking, memory.id) == ["project"]
+    view.undo(layers=["project"])
+    assert [one.content for one in view.list(layers="project")] == ["Use tabs"], "the change is a write of its own"
+    view.undo()
+    assert homes(ticking, memory.id) == ["user"], "a change that was taken back is none"
+
+
+@pytest.mark.req("N3")
+def test_what_was_moved_back_is_found_when_it_is_added_again(ticking: Memories) -> None:
+    view = ticking.view(user="ada", project="api")
+    memory = view.add("Use tabs")
+    view.move(memory.id, layer="project")
+    view.undo()
+    assert view.add("Use tabs").id == memory.id
 
 
 @pytest.mark.req("N3")

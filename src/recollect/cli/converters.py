@@ -10,6 +10,7 @@ import click
 
 from recollect import filters
 from recollect.errors import InvalidInput
+from recollect.types import PointerType
 
 _DAYS: Mapping[str, int] = MappingProxyType({"yesterday": -1, "today": 0, "tomorrow": 1})
 
@@ -97,6 +98,28 @@ def to_json(value: str) -> Any:
         return json.loads(value, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"not JSON: {str(error)[:200]}") from None
+
+
+def to_pointer(value: str) -> Any:
+    """Reads a pointer for an option: as JSON, or the path of a file, with its hash as it is now.
+
+    >>> to_pointer('{"source_type": "adr"}')
+    {'source_type': 'adr'}
+    """
+    if value.lstrip().startswith("{"):
+        return to_json(value)
+    from recollect import pointed_files  # lazy: few commands need it
+
+    try:
+        found = pointed_files.pointer_to(value, PointerType.SPEC, datetime.now(UTC))
+    except InvalidInput as error:
+        raise click.BadParameter(f"neither JSON nor a file: {error.hint}") from None
+    return {
+        "source_type": found.source_type.value,
+        "source_id": found.source_id,
+        "content_hash": found.content_hash,
+        "synced_at": found.synced_at.isoformat(),
+    }
 
 
 def to_object(value: str) -> dict[str, Any]:

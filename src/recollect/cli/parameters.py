@@ -16,11 +16,13 @@ from typing import Any, BinaryIO, NamedTuple
 import click
 
 from recollect.cli.completers import Completer, Names, completer_of
-from recollect.cli.converters import to_json, to_moment, to_object, to_pair, to_word
+from recollect.cli.constants import IDS
+from recollect.cli.converters import to_json, to_moment, to_object, to_pair, to_pointer, to_word
 from recollect.cli.screen import one_line
 from recollect.errors import InvalidInput
 from recollect.operations import Parameter, Progress, Takes, Verb, parameter_of
 from recollect.operations.properties import PROPERTIES
+from recollect.types import KnowledgePointer
 
 STDIO = "-"
 _CHUNK = 65_536
@@ -75,8 +77,8 @@ class Slot(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of the parameter in click."""
-        return f"{self.group}__{self.name}" if self.group else self.name
+        """The name of the parameter in click; an id of the caller has its own."""
+        return f"{self.group}__{self.name}" if self.group or self.name in IDS else self.name
 
     @property
     def flag(self) -> str:
@@ -159,7 +161,7 @@ def _type(kind: Kind, how: Parameter) -> tuple[Any, str | None]:
         return click.Choice([member.value for member in kind.base], case_sensitive=False), None
     if kind.base in _METAVARS:
         return kind.base, _METAVARS[kind.base]
-    return to_json, "JSON"
+    return (to_pointer, "FILE|JSON") if kind.base is KnowledgePointer else (to_json, "JSON")
 
 
 def _metavar(slot: Slot) -> str:

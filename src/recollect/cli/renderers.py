@@ -245,7 +245,7 @@ RENDERERS: Mapping[str, str] = MappingProxyType(
         "sessions.show": "show_sessions:details",
         "sessions.preferences": "show_sessions:preferences",
         "sessions.configure": "show_sessions:details",
-        "sessions.close": "show_sessions:details",
+        "sessions.close": "show_sessions:closed",
         "sessions.reopen": "show_sessions:details",
         "sessions.delete": "show_sessions:deleted",
         "sessions.restore": "show_sessions:details",

@@ -10,6 +10,7 @@ from recollect.cli import charts, widgets
 from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
 from recollect.cli.short_ids import short
+from recollect.text import plurals
 from recollect.types import Operation
 from recollect.types.memory import DEFAULT_TRUST
 
@@ -28,7 +29,10 @@ _STYLES = {
     Operation.ADDED: "green",
     Operation.UPDATED: "cyan",
     Operation.FORGOTTEN: "yellow",
+    Operation.ARCHIVED: "yellow",
     Operation.RESTORED: "green",
+    Operation.QUARANTINED: "red",
+    Operation.MOVED: "cyan",
     Operation.ERASED: "red",
 }
 
@@ -42,10 +46,10 @@ def results(screen: Screen, answer: Results, given: Any) -> None:
         screen.line("Nothing here seems to be about that.", "yellow")
         screen.line("--min-score 0 gives whatever comes nearest.", "dim")
         return
-    now = local_now()
+    now, losers = local_now(), {id: hit.memory.id for hit in answer for id in hit.overrides}
     for hit in answer:
-        _hit(screen, hit, given.query, now)
-    if answer.total > len(answer):
+        _hit(screen, hit, given, now, losers.get(hit.memory.id))
+    if answer.total > len(answer) >= given.limit:
         screen.line(f"{len(answer)} of {answer.total}; --limit shows more", "dim")
     if not answer.semantic:
         screen.line("found by words alone: there is no embedder, or it did not answer", "yellow")
@@ -58,27 +62,37 @@ def _cells(hit: Hit, *, explained: bool) -> tuple[str, ...]:
     return (*cells, reasons) if explained else cells
 
 
-def _hit(screen: Screen, hit: Hit, query: str, now: datetime) -> None:
+def _hit(screen: Screen, hit: Hit, given: Any, now: datetime, winner: str | None) -> None:
     score = charts.bar(hit.score, 10, plain=screen.plain)
     fits = screen.width >= _ID_FITS
     id = f"  {screen.styled(short(hit.memory.id), 'dim')}" if fits else ""
     screen.line(f"{hit.rank:>2} {screen.styled(score, 'cyan')} {hit.score:.2f}{id}")
     if not fits:
         screen.line(f"   {short(hit.memory.id)}", "dim")
-    _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), query))
+    _wrapped(screen, _marked(excerpt(hit.memory.content, hit.passage), given.query))
     screen.show(_indented(_facts(hit.memory, now), "dim"))
-    if hit.stale:
-        screen.line("   stale: the file has changed or is gone; recollect refresh brings it up to date", "yellow")
-    if hit.overrides:
-        screen.line(f"   stands before {len(hit.overrides)} of less specific layers", "magenta")
-    if hit.duplicates:
-        screen.line(f"   {len(hit.duplicates)} more say the same", "magenta")
+    _standing(screen, hit, winner, hides=not given.overridden)
     names = max(map(len, hit.reasons), default=0)
     room = max(5, min(24, screen.width - names - 12))
     for name, drawn, value in charts.signed_bars(hit.reasons, room, plain=screen.plain):
         style = "green" if value >= 0 else "red"
         screen.line(f"   {name.replace('_', ' ').ljust(names)} {screen.styled(drawn, style)} {value:+.2f}")
     screen.line()
+
+
+def _standing(screen: Screen, hit: Hit, winner: str | None, *, hides: bool) -> None:
+    """What a hit stands for or against: its file, what it overrides, what overrides it, what says the same."""
+    if hit.stale:
+        screen.line("   stale: the file has changed or is gone; recollect refresh brings it up to date", "yellow")
+    if hit.overrides:
+        count = len(hit.overrides)
+        told = plurals.counted(count, "memory of another layer", "memories of other layers")
+        more = f"; --overridden shows {'it' if count == 1 else 'them'}" if hides else ""
+        screen.line(f"   overrides {told}{more}", "magenta")
+    if winner is not None:
+        screen.line(f"   overridden by {short(winner)}", "magenta")
+    if hit.duplicates:
+        screen.line(f"   {len(hit.duplicates)} more say the same", "magenta")
 
 
 def excerpt(content: str, passage: tuple[int, int] | None) -> str:
@@ -200,7 +214,9 @@ def memory(screen: Screen, answer: Memory, _: Any) -> None:
         ("trust", f"{answer.trust:g}"),
         ("derived from", ", ".join(answer.derived_from)),
         ("refers to", ", ".join(answer.references)),
-        ("key", answer.key),
+        ("key", answer.key if answer.fact is None else None),
+        *(() if answer.fact is None else (("kind", answer.fact.kind), ("holds", _held(answer)))),
+        ("superseded by", answer.superseded_by),
         ("state", answer.state.value),
         ("version", answer.version),
         ("happened", _moment(answer.occurred_at)),
@@ -277,16 +293,31 @@ def _version(screen: Screen, version: Version) -> None:
 
 
 def facts(screen: Screen, answer: Found, _: Any) -> None:
-    """One line for each fact: what it says, how certain it is, when it holds, and its id."""
-    if screen.terminal and not answer.memories:
+    """A row for each fact: what it says, how certain it is, when it holds, and its id."""
+    rows = [
+        (
+            *map(one_line, (fact.subject, fact.predicate, fact.object)),
+            "" if memory.confidence is None else f"{memory.confidence:.2f}",
+            _held(memory),
+            short(memory.id) if screen.terminal else memory.id,
+        )
+        for memory in answer.memories
+        if (fact := memory.fact) is not None
+    ]
+    if not screen.terminal:
+        screen.rows(rows)
+        return
+    if not rows:
         screen.line("No such fact.", "yellow")
-    for memory in answer.memories:
-        if (fact := memory.fact) is not None:
-            times = (fact.valid_from or memory.occurred_at, fact.valid_until)
-            certain = "" if memory.confidence is None else f"{memory.confidence:.2f}"
-            held = " to ".join("" if time is None else f"{time:%Y-%m-%d}" for time in times)
-            id = short(memory.id) if screen.terminal else memory.id
-            screen.rows([(*map(one_line, (fact.subject, fact.predicate, fact.object)), certain, held, id)])
+    widgets.table(screen, ("subject", "predicate", "object", "confidence", "holds", "id"), rows)
+
+
+def _held(memory: Memory) -> str:
+    """From when until when a fact holds."""
+    if memory.fact is None:
+        return ""
+    times = (memory.fact.valid_from or memory.occurred_at, memory.fact.valid_until)
+    return " to ".join("" if time is None else f"{time:%Y-%m-%d}" for time in times)
 
 
 def lineage(screen: Screen, answer: Lineage, _: Any) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.cli import charts, widgets
+from recollect.cli import charts, show_upkeep, widgets
 from recollect.cli.converters import local_now
 from recollect.cli.screen import NARROW, Screen, one_line, safe
 from recollect.text import plurals
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from recollect.operations.session_queries import Topics
-    from recollect.operations.sessions import Details, Exported, Preferred, SessionList
+    from recollect.operations.sessions import Closed, Details, Exported, Preferred, SessionList
     from recollect.types import CompactionReport, ImportReport, Removal, SessionStats
 
 _BAR = 10
@@ -115,6 +115,15 @@ def details(screen: Screen, answer: Details, _: Any) -> None:
     widgets.pairs(screen, rows)
     if screen.terminal:
         widgets.bars(screen, "Types", {kind.value: count for kind, count in stats.by_type.items()})
+
+
+def closed(screen: Screen, answer: Closed, _: Any) -> None:
+    """A session that has ended, and what became of its memories."""
+    details(screen, answer, _)
+    if answer.run is not None:
+        widgets.pairs(screen, [("ended", show_upkeep.done(answer.run))])
+        hint = f"recollect upkeep undo {answer.run.id}"
+        widgets.pairs(screen, [("", f"{hint} takes back all but erasures")])
 
 
 def preferences(screen: Screen, answer: Preferred, _: Any) -> None:

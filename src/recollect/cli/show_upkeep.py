@@ -24,7 +24,9 @@ def overview(screen: Screen, answer: Overview, _: Any) -> None:
     pairs = [("policies", str(answer.policies)), ("holds", str(answer.holds))]
     due, last = answer.next_due, answer.last_run
     pairs.append(("next run", "by hand" if due is None else f"{due.astimezone():%Y-%m-%d %H:%M}"))
-    widgets.pairs(screen, [*pairs, ("last run", f"{widgets.time(last.started_at)}, {_done(last)}" if last else "none")])
+    widgets.pairs(screen, [*pairs, ("last run", f"{widgets.time(last.started_at)}, {done(last)}" if last else "none")])
+    if screen.terminal and last is not None:
+        _warnings(screen, last.errors[:_OWNERS])
 
 
 def plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
@@ -44,12 +46,12 @@ def plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
         (_named(one.owner), f"{one.taken} of {one.memories}", f"{100 * one.share:.0f} %", str(one.erased))
         for one in taking[:_OWNERS]
     ]
-    _table(screen, ("owner", "taken", "share", "erased"), rows)
+    widgets.table(screen, ("owner", "taken", "share", "erased"), rows)
     _more(screen, len(taking) - _OWNERS, "owner", "owners")
     if answer.merges:
         _merges(screen, answer.merges)
     else:
-        _table(
+        widgets.table(
             screen,
             ("memory", "action", "why"),
             [(short(one.memory_id), one.action.value, one.reason) for one in answer.steps[:_STEPS]],
@@ -68,7 +70,7 @@ def _merges(screen: Screen, merges: Sequence[Merge]) -> None:
         (str(len(one.sources)), one_line(one.content), one_line(", ".join(one.differing)) or "nothing")
         for one in merges[:_STEPS]
     ]
-    _table(screen, ("of", "become", "differing in"), rows)
+    widgets.table(screen, ("of", "become", "differing in"), rows)
     _more(screen, len(merges) - _STEPS, "merge", "merges")
 
 
@@ -77,7 +79,7 @@ def run(screen: Screen, answer: UpkeepRun, _: Any) -> None:
     if not screen.terminal:
         screen.rows([_row(answer)])
         return
-    screen.line(f"{answer.job.value}: {_done(answer)}", "green")
+    screen.line(f"{answer.job.value}: {done(answer)}", "green")
     screen.line(f"recollect upkeep undo {answer.id} takes back all but erasures", "dim")
     _warnings(screen, [*answer.errors, *answer.notes])
 
@@ -90,7 +92,7 @@ def quarantine_plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
     if not answer.steps:
         screen.line("Nothing came from there.", "yellow")
     rows = [(short(one.memory_id), _named(one.owner), one.action.value, one.reason) for one in answer.steps[:_STEPS]]
-    _table(screen, ("memory", "owner", "what", "why"), rows)
+    widgets.table(screen, ("memory", "owner", "what", "why"), rows)
     _more(screen, len(answer.steps) - _STEPS, "memory", "memories")
 
 
@@ -114,7 +116,8 @@ def runs(screen: Screen, answer: Runs, _: Any) -> None:
         return
     for one in answer.runs:
         by = "by itself" if one.automatic else "by hand"
-        screen.line(f"{one.id}  {widgets.time(one.started_at)}, {one.job.value} {by}: {_done(one)}")
+        screen.line(f"{one.id}  {widgets.time(one.started_at)}, {one.job.value} {by}: {done(one)}")
+        _warnings(screen, [f"   {error}" for error in one.errors[:_OWNERS]])
 
 
 def undone(screen: Screen, answer: Undone, _: Any) -> None:
@@ -137,8 +140,17 @@ def reverted(screen: Screen, answer: Reverted, _: Any) -> None:
         screen.line(_as_before(len(answer.ids)), "green")
     elif screen.terminal and not answer.undoable:
         screen.line("There is nothing to undo.", "yellow")
-    for one in answer.undoable:
-        what = "run" if one.run_id else ", ".join(operation.value for operation in one.operations)
+    what_of = [
+        (one, "run" if one.run_id else ", ".join(operation.value for operation in one.operations))
+        for one in answer.undoable
+    ]
+    if not screen.terminal:
+        screen.rows(
+            (one.id, one.at.isoformat(), what, str(len(one.memory_ids)), one_line(one.blocked or ""))
+            for one, what in what_of
+        )
+        return
+    for one, what in what_of:
         count = plurals.memories(len(one.memory_ids))
         line = f"{one.id}  {widgets.time(one.at)}  {what}: {count}"
         screen.line(line if one.blocked is None else f"{line}  ({safe(one.blocked)})", "" if not one.blocked else "dim")
@@ -180,7 +192,7 @@ def policy(screen: Screen, answer: Policy | Consolidating | Ending, _: Any) -> N
 
 def hold(screen: Screen, answer: Placed, _: Any) -> None:
     """One line."""
-    screen.line(f"{screen.styled('held', 'green')}  {_hold(answer)}")
+    _held(screen, answer, "held")
 
 
 def holds(screen: Screen, answer: Holds, _: Any) -> None:
@@ -188,24 +200,29 @@ def holds(screen: Screen, answer: Holds, _: Any) -> None:
     if screen.terminal and not answer.holds:
         screen.line("No holds.", "yellow")
     for one in answer.holds:
-        screen.line(_hold(one))
+        _held(screen, one)
 
 
 def released(screen: Screen, answer: Placed, _: Any) -> None:
     """One line."""
-    screen.line(f"{screen.styled('released', 'green')}  {_hold(answer)}")
+    _held(screen, answer, "released")
 
 
-def _hold(one: Placed) -> str:
+def _held(screen: Screen, one: Placed, what: str = "") -> None:
     whose = "all owners" if one.owner is None else _named(one.owner)
-    return f"{one.id}  {whose}  {one_line(widgets.shown(one.filter))}  {one_line(one.reason)}"
+    cells = (one.id, whose, one_line(widgets.shown(one.filter)), one_line(one.reason))
+    if screen.terminal:
+        screen.line("  ".join((screen.styled(what, "green"), *cells) if what else cells))
+    else:
+        screen.rows([(what, *cells) if what else cells])
 
 
 def _named(owner: Owner) -> str:
     return safe(f"{owner.layer.value} {'/'.join(owner.ids)}")
 
 
-def _done(one: UpkeepRun) -> str:
+def done(one: UpkeepRun) -> str:
+    """What a run did, in a few words."""
     counts = [("forgotten", one.forgotten), ("erased", one.erased), ("archived", one.archived)]
     counts += [("quarantined", one.quarantined)]
     counts += [("merged", one.merged), ("promoted", one.promoted)]
@@ -221,27 +238,14 @@ def _done(one: UpkeepRun) -> str:
 
 
 def _row(one: UpkeepRun) -> tuple[str, ...]:
-    """For a pipe: id, job, began, ended, forgotten, erased, archived, restored, merged, promoted, bytes, owners,
-    errors, undone.
+    """For a pipe: id, job, began, ended, forgotten, erased, archived, restored, merged, promoted, quarantined, bytes,
+    owners, errors, undone.
     """
     times = ("" if at is None else at.isoformat() for at in (one.started_at, one.completed_at))
     numbers: tuple[int, ...] = (one.forgotten, one.erased, one.archived, one.restored, one.merged, one.promoted)
-    numbers += (one.bytes_freed, one.owners_processed)
+    numbers += (one.quarantined, one.bytes_freed, one.owners_processed)
     undone_at = "" if one.undone_at is None else one.undone_at.isoformat()
     return (one.id, one.job.value, *times, *map(str, numbers), str(len(one.errors)), undone_at)
-
-
-def _table(screen: Screen, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if not rows:
-        return
-    from rich.table import Table  # lazy: slow to import, and most commands do not need it
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    screen.show(table)
 
 
 def _more(screen: Screen, count: int, one: str, many: str) -> None:

@@ -1,6 +1,6 @@
 """Widgets that several answers are shown with: tables of names and values, bars, times."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 
@@ -31,6 +31,20 @@ def pairs(screen: Screen, rows: Iterable[tuple[str, str]]) -> None:
             screen.line(label)
         for line in lines[1:] if beside else lines:
             screen.line(f"{'':{names + 2 if beside else 2}}{line}")
+
+
+def table(screen: Screen, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows under the names of their columns; nothing if there are none."""
+    if not rows:
+        return
+    from rich.table import Table  # lazy: slow to import, and most commands do not need it
+
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for name in names:
+        shown.add_column(name, overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    screen.show(shown)
 
 
 def shown(value: object) -> str:

@@ -22,6 +22,15 @@ _WORDINGS: tuple[tuple[str, str], ...] = (
     (r"\benabled=False", "--no-decay"),
     (r"\bkeyring='([^']+)'", r"--keyring \1"),
     (r"\beverything=true\b", "--everything"),
+    (r"\buse a timedelta or a text such as", "write it such as"),
+    (r"\bmemories\.upkeep\.holds\(\) lists", f"{PROGRAM} hold list shows"),
+    (r"\bview\.history\(id\)", f"{PROGRAM} history ID"),
+    (r"\bview\.plan_quarantine\(\)", f"{PROGRAM} quarantine plan"),
+    (r"\bsession\.compact\(dry_run=True\)", f"{PROGRAM} compact ID --dry-run"),
+    (r"\bsession\.configure\(\{'limit_bytes': \.\.\.\}\)", f"{PROGRAM} sessions configure ID --limit-bytes"),
+    (r"\(permanent=True\)", "(--permanent)"),
+    (r"(--[a-z-]+)=True\b", r"\1"),
+    (r"\bthe run that quarantine\(\) returned", f"the run that {PROGRAM} quarantine made"),
 )
 
 

@@ -56,7 +56,7 @@ def read(engine: Engine) -> Holds:
 
 def place(engine: Engine, given: Filter | Mapping[str, Any], reason: str, owner: Owner | None, now: datetime) -> Hold:
     """Place a hold. Relative times in its filter count from now on."""
-    validation.line("reason", reason)
+    validation.line("reason", reason, empty="say why, such as the name of a case")
     filter = _settled(to_filter(given), now)
     hold = Hold(id=engine.new_ids(now, 1)[0], filter=filter, reason=reason, placed_at=now, owner=owner)
     _change(engine, now, lambda every: (*every, hold))

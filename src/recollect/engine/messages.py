@@ -166,10 +166,22 @@ def _turns(
     return turns
 
 
+def _wrong(message: object) -> str | None:
+    """What is wrong with the names of the fields of a message."""
+    if not isinstance(message, Mapping):
+        return None
+    missing = [name for name in ("role", "content") if name not in message]
+    unknown = sorted(str(name) for name in message if name not in _FIELDS)
+    if unknown:
+        return f"a message has no {unknown[0][:64]!r}"
+    return f"a message has no {missing[0]}" if missing else None
+
+
 def _turn(message: object, layer: Layer | str | None) -> NewMemory:
-    if not isinstance(message, Mapping) or not {"role", "content"} <= set(message) <= set(_FIELDS):
+    wrong = _wrong(message)
+    if wrong is not None or not isinstance(message, Mapping):
         raise InvalidInput(
-            "a message is a mapping with role and content",
+            wrong or "a message is a mapping with role and content",
             details={"field": "messages"},
             hint=f"it takes {', '.join(_FIELDS)}",
         )

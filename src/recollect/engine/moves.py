@@ -6,6 +6,7 @@ killed in the middle is finished when the database is opened again.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from recollect import codec, events, filters
@@ -20,6 +21,24 @@ from recollect.types import Access, Memory, Operation, Owner, Owners, State, Sto
 from recollect.types.owners import DATABASE
 
 _KIND = "move"
+_TO, _FROM = "moved_to", "moved_from"
+
+
+class Moved(NamedTuple):
+    """A move that was made: of which memory, from whom, to whom."""
+
+    id: str
+    source: Owner
+    target: Owner
+
+
+def told_by(version: Stored) -> Moved | None:
+    """The move that a version tells of: of where its memory went, or of where it came from."""
+    if (target := version.facets.get(_TO)) is not None:
+        return Moved(version.id, version.owner, codec.decode_owner(target))
+    if (source := version.facets.get(_FROM)) is not None:
+        return Moved(version.id, codec.decode_owner(source), version.owner)
+    return None
 
 
 class _Intent(NamedTuple):
@@ -66,27 +85,9 @@ def _check_hold(engine: Engine, stored: Stored) -> None:
 
 
 def _moved(engine: Engine, stored: Stored, target: Owner) -> Memory:
-    there = newest(engine.journal.get({target}, [stored.id]))
-    copies, marker = _copies(engine, stored, target, there), _marker(engine, stored, target)
-    if engine.store.capabilities.batches:
-        _append(engine, stored, [*copies, marker], copies)
-    else:
-        intent = _Intent(stored.id, codec.encode_owner(stored.owner), codec.encode_owner(target))
-        record = Record(
-            owner=DATABASE,
-            kind=_KIND,
-            name=stored.id,
-            body=codec.encode_json(intent),
-            version=1,
-            updated_at=engine.clock(),
-        )
-        engine.whole.records.put(record)
-        try:
-            _append(engine, stored, copies, copies)
-        except BaseException:  # reason: nothing was copied, so there is nothing to finish
-            engine.whole.records.drop(DATABASE, _KIND, stored.id)
-            raise
-        _finish(engine, intent)
+    there, now = newest(engine.journal.get({target}, [stored.id])), engine.clock()
+    copies, marker = _copies(engine, stored, target, there, now), _marker(engine, stored, target, now)
+    _write(engine, stored, copies, marker)
     if stored.access_count:
         read = Access(target, stored.id, stored.access_count, stored.last_accessed_at or 0)
         engine.journal.count_accesses([read])
@@ -95,6 +96,34 @@ def _moved(engine: Engine, stored: Stored, target: Owner) -> Memory:
         moved = events.MemoryUpdated(at=engine.clock(), memory_id=memory.id, owner=target, version=memory.version)
         engine.bus.emit(moved)
     return memory
+
+
+def _write(engine: Engine, stored: Stored, copies: Sequence[Write], marker: Write) -> None:
+    """Give the new owner a memory, and let the old one point there."""
+    if engine.store.capabilities.batches:
+        _append(engine, stored, [*copies, marker], copies)
+        return
+    intent = _Intent(stored.id, codec.encode_owner(stored.owner), codec.encode_owner(copies[-1].owner))
+    record = Record(
+        owner=DATABASE,
+        kind=_KIND,
+        name=stored.id,
+        body=codec.encode_json(intent),
+        version=1,
+        updated_at=engine.clock(),
+    )
+    engine.whole.records.put(record)
+    try:
+        _append(engine, stored, copies, copies)
+    except BaseException:  # reason: nothing was copied, so there is nothing to finish
+        engine.whole.records.drop(DATABASE, _KIND, stored.id)
+        raise
+    try:
+        engine.journal.append([marker])
+    except Conflict:  # the old memory changed meanwhile
+        _finish(engine, intent)
+    else:
+        engine.whole.records.drop(DATABASE, _KIND, stored.id)
 
 
 def _append(engine: Engine, stored: Stored, writes: Sequence[Write], copies: Sequence[Write]) -> None:
@@ -115,13 +144,13 @@ def _append(engine: Engine, stored: Stored, writes: Sequence[Write], copies: Seq
         raise
 
 
-def _copies(engine: Engine, stored: Stored, target: Owner, there: Stored | None) -> list[Write]:
+def _copies(engine: Engine, stored: Stored, target: Owner, there: Stored | None, now: datetime) -> list[Write]:
     """The writes that append the history of a memory to its new owner.
 
     One that was there before has its history; it goes on with the memory as it is now.
     """
     history = engine.journal.history(stored.owner, stored.id) if there is None else [stored]
-    stamps = engine.stamps.stamps(codec.to_micros(engine.clock()), len(history))
+    stamps = engine.stamps.stamps(codec.to_micros(now), len(history))
     writes: list[Write] = []
     before = (0, None) if there is None else (there.version, there.stamp)
     for one, stamp in zip(history, stamps, strict=True):
@@ -134,10 +163,10 @@ def _copies(engine: Engine, stored: Stored, target: Owner, there: Stored | None)
             expected=before[0],
             operation=one.operation if there is None else Operation.RESTORED,
             stamp=stamp,
-            recorded_at=codec.to_micros(engine.clock()),
+            recorded_at=codec.to_micros(now),
             replaced=before[1],
-            reason=one.reason if there is None else f"moved from {_named(stored.owner)}",
-            facets=_own(one),
+            reason=one.reason if there is None else f"moved from {named(stored.owner)}",
+            facets=_own(one) if not last else {**_own(one), _FROM: codec.encode_owner(stored.owner)},
             payload=one.payload,
             vector=stored.vector if last else None,
             given=last and stored.vector is not None and (engine.embedder is None or stored.vector.embedder == GIVEN),
@@ -148,21 +177,50 @@ def _copies(engine: Engine, stored: Stored, target: Owner, there: Stored | None)
 
 
 def _own(stored: Stored) -> dict[str, object]:
-    """The facets without the mark by which the old owner finds the memory when the same is added again."""
+    """The facets without the mark by which the old owner finds the memory when the same is added again, and without
+    what tells of moves before.
+    """
     marked = duplicates.is_mark(stored.facets.get("key"))
-    return {name: value for name, value in stored.facets.items() if not (marked and name == "key")}
+    left_out = {_TO, _FROM, "key"} if marked else {_TO, _FROM}
+    return {name: value for name, value in stored.facets.items() if name not in left_out}
 
 
-def _marker(engine: Engine, stored: Stored, target: Owner) -> Write:
+def _marker(engine: Engine, stored: Stored, target: Owner, now: datetime) -> Write:
     """The version by which the old owner points to the new one."""
-    now = engine.clock()
     after = replace(unseal(stored), state=State.MOVED, key=None, version=stored.version + 1, updated_at=now)
-    write = revisions.changed(engine, after, Operation.MOVED, stored, now, reason=f"moved to {_named(target)}")
-    return write._replace(facets={**write.facets, "moved_to": codec.encode_owner(target)})
+    write = revisions.changed(engine, after, Operation.MOVED, stored, now, reason=f"moved to {named(target)}")
+    return write._replace(facets={**write.facets, _TO: codec.encode_owner(target)})
 
 
-def _named(owner: Owner) -> str:
+def named(owner: Owner) -> str:
+    """An owner in words, as histories have it."""
     return f"{owner.layer.value} {'/'.join(owner.ids)}"
+
+
+# -- taking back --------------------------------------------------------------------------------------------------
+
+
+def take_back(engine: Engine, moved: Moved, former: Stored, heads: tuple[int, int], reasons: tuple[str, str]) -> None:
+    """Give a memory back to the owner that it was moved from, as its version ``former`` there, if both owners have
+    these versions of it. They get the versions that say so, with these reasons.
+    """
+    marker = newest(engine.journal.get({moved.source}, [moved.id]))
+    there = newest(engine.journal.get({moved.target}, [moved.id], vectors=True))
+    if marker is None or there is None or (marker.version, there.version) != heads:
+        raise Conflict(
+            f"memory {moved.id!r} was changed since it was moved",
+            details={"memory_id": moved.id, "changed": moved.id},
+            hint="nothing was changed; look at it, then decide",
+        )
+    _check_hold(engine, there)
+    now = engine.clock()
+    [copy] = _copies(engine, there, moved.source, marker, now)
+    facets = {name: value for name, value in former.facets.items() if name not in (_TO, _FROM)}
+    left = _marker(engine, there, moved.source, now)._replace(reason=reasons[1])
+    _write(engine, there, [copy._replace(facets=facets, reason=reasons[0])], left)
+    if engine.bus.handlers:
+        back = events.MemoryUpdated(at=now, memory_id=moved.id, owner=moved.source, version=copy.version)
+        engine.bus.emit(back)
 
 
 # -- finishing ----------------------------------------------------------------------------------------------------
@@ -182,14 +240,14 @@ def _finish(engine: Engine, intent: _Intent) -> None:
     """Do what is left of a move. What was copied stays; a change of the old memory since then is taken along."""
     source, target = codec.decode_owner(intent.source), codec.decode_owner(intent.target)
     for _ in range(ATTEMPTS):
-        stored = newest(engine.journal.get({source}, [intent.id], vectors=True))
+        stored, now = newest(engine.journal.get({source}, [intent.id], vectors=True)), engine.clock()
         if stored is None or stored.facets["state"] == State.MOVED:
             break
         there = newest(engine.journal.get({target}, [intent.id]))
         try:
             if there is None or there.facets["state"] == State.MOVED or there.version < stored.version:
-                engine.journal.append(_copies(engine, stored, target, there))
-            engine.journal.append([_marker(engine, stored, target)])
+                engine.journal.append(_copies(engine, stored, target, there, now))
+            engine.journal.append([_marker(engine, stored, target, now)])
         except Conflict:
             continue
         break

@@ -120,6 +120,11 @@ def made_by(stored: Stored, run_id: str) -> bool:
     return stored.reason is not None and stored.reason.endswith(reason(run_id, ""))
 
 
+def taken_back(stored: Stored) -> bool:
+    """Whether a memory is as it is because somebody took a run back."""
+    return stored.reason is not None and stored.reason.startswith("undo (run ")
+
+
 def changed(since: str, ids: Sequence[str], named: int = 10) -> Conflict:
     """The refusal to go on with memories that somebody changed."""
     more = f" and {len(ids) - named} more" if len(ids) > named else ""

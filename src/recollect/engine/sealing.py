@@ -37,7 +37,8 @@ _NO_FACETS, _NO_PAYLOAD = (None,) * len(_FACETS), (None,) * len(_PAYLOAD)
 _EMPTY = len("{}")
 KNOWN = frozenset(
     """state type importance created_at occurred_at expires_at bytes text tags fields source_type has_pointer
-    key author role session title decay_factor superseded_by sensitive access_policy fact trust derived_from""".split()
+    key author role session title decay_factor superseded_by sensitive access_policy fact trust derived_from
+    moved_to moved_from""".split()
 )
 """The facets that a memory of this release is made of. Others are carried along unchanged."""
 

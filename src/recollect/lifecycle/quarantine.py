@@ -32,9 +32,9 @@ def checked(given: Origin) -> Origin:
         raise InvalidInput(
             "nothing says what to quarantine",
             details={"field": "source"},
-            hint="pass source=, reference=, author=, session=, since=, until= or ids=",
+            hint="give a source, a reference, an author, a session, times or ids",
         )
-    return Origin(
+    checked = Origin(
         source=None if given.source is None else validation.choice("source", SourceType, given.source),
         reference=validation.optional_line("reference", given.reference),
         author=validation.optional_line("author", given.author),
@@ -43,6 +43,11 @@ def checked(given: Origin) -> Origin:
         until=validation.optional_moment("until", given.until),
         ids=None if given.ids is None else validation.lines("ids", given.ids, _IDS),
     )
+    if checked.since is not None and checked.until is not None and checked.until <= checked.since:
+        raise InvalidInput(
+            "until is not later than since", details={"field": "until"}, hint="swap the two, or leave one out"
+        )
+    return checked
 
 
 def came_from(origin: Origin) -> Callable[[Memory], bool]:

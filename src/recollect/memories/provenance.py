@@ -200,7 +200,7 @@ class Provenance(Lookup):
         [2]
         """
         return undo_log.undoable(
-            self._engine, self._undone_in(layers), validation.integer("limit", limit, 1, _UNDOABLE)
+            self._engine, self._undone_in(layers), self._owners, validation.integer("limit", limit, 1, _UNDOABLE)
         )
 
     @long_term
@@ -220,7 +220,7 @@ class Provenance(Lookup):
         'Likes tea'
         """
         wanted = None if id is None else validation.text_id(id, hint="pass the id of one that view.undoable() lists")
-        return undo_log.undo(self._engine, self._undone_in(layers), wanted)
+        return undo_log.undo(self._engine, self._undone_in(layers), self._owners, wanted)
 
     def _undone_in(self, layers: Layers | None) -> frozenset[Owner]:
         if layers is not None:

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from recollect.memories.agent import AgentMemory
 
 _RUNS = 1_000
+_PLANNED_ELSEWHERE = {
+    UpkeepJob.COMPACTION: "session.compact(dry_run=True) shows what a compaction would do",
+    UpkeepJob.QUARANTINE: "view.plan_quarantine() shows what a quarantine would take",
+}
 
 
 class Upkeep:
@@ -177,7 +181,7 @@ class Upkeep:
             raise InvalidInput(
                 f"a {owner.layer} has no sessions that end",
                 details={"field": "owner"},
-                hint="set the policy for one session, for a user, or for the database (owner=None)",
+                hint="set the policy for one session, for a user, or for the whole database",
             )
         self._set(policies.SESSION_END, policy, owner)
 
@@ -254,7 +258,7 @@ class Upkeep:
             raise InvalidInput(
                 f"{chosen.value} has no policies to plan by",
                 details={"field": "job"},
-                hint="session.compact(dry_run=True) shows what a compaction would do",
+                hint=_PLANNED_ELSEWHERE[chosen],
             )
         for name, given in (("summariser", summariser), ("progress", progress)):
             if given is not None and not callable(given):

@@ -38,9 +38,9 @@ class Place:
 
 
 def _hold(caller: Caller, given: Place) -> Placed:
-    if not given.filter.given and not given.everything:
+    if bool(given.filter.given) == given.everything:
         raise InvalidInput(
-            "no condition was given",
+            "everything was asked for, and conditions as well" if given.everything else "no condition was given",
             operation="hold",
             details={"field": "everything"},
             hint="give conditions such as a tag, or everything=true to hold all memories",

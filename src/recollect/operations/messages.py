@@ -34,8 +34,6 @@ def _messages(caller: Caller, given: Messages) -> Conversation:
 def _message(text: str) -> dict[str, Any]:
     try:
         found = codec.decode_json(text)
-        if isinstance(found, dict) and isinstance(found.get("at"), str):
-            found["at"] = datetime.fromisoformat(found["at"])
     except (*codec.UNREADABLE, ValueError):
         found = None
     if not isinstance(found, dict):
@@ -45,7 +43,21 @@ def _message(text: str) -> dict[str, Any]:
             details={"field": "messages"},
             hint='write each as {"role": "user", "content": "..."}',
         )
+    if isinstance(found.get("at"), str):
+        found["at"] = _moment(found["at"])
     return found
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            "at of a message is not a time",
+            operation="messages",
+            details={"field": "messages"},
+            hint="write it such as 2030-01-07T09:30:00Z",
+        ) from None
 
 
 MESSAGES = Verb(

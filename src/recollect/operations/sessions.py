@@ -9,7 +9,7 @@ from recollect import fields
 from recollect.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, NotFound
 from recollect.operations.conditions import MANY, MANY_IDS, TEXT
 from recollect.operations.verb import Caller, Example, Takes, Verb, argument, option, result
-from recollect.types import DecayPolicy, ImportReport, MemoryType, Need, Removal, SessionConfig, SessionStats
+from recollect.types import DecayPolicy, ImportReport, MemoryType, Need, Removal, SessionConfig, SessionStats, UpkeepRun
 from recollect.types.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -293,20 +293,28 @@ SESSIONS_PREFERENCES = Verb(
 # -- ending, removing, bringing back ----------------------------------------------------------------------------------
 
 
-def _close(caller: Caller, given: Chosen) -> Details:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed(Details):
+    """A session that has ended, and what its policy did."""
+
+    run: UpkeepRun | None = result("What the policy for the end of sessions did; null if it did nothing.", None)
+
+
+def _close(caller: Caller, given: Chosen) -> Closed:
     session = caller.view.sessions.load(given.id)
-    session.close()
-    return _details(session)
+    run, now = session.close(), _details(session)
+    return Closed(stats=now.stats, config=now.config, preferences=now.preferences, metadata=now.metadata, run=run)
 
 
 SESSIONS_CLOSE = Verb(
     name="sessions.close",
     input=Chosen,
-    output=Details,
+    output=Closed,
     run=_close,
     needs=Need.WRITE,
     errors=(NotFound,),
-    description="Closing records when the session ended; it can still be read and written.",
+    description="Closing records when the session ended; it can still be read and written. What a policy says for the"
+    " end of sessions is done: see endings.",
     examples=(Example(line="recollect sessions close monday", says="reopen goes on with it"),),
 )
 

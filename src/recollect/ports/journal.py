@@ -173,7 +173,7 @@ class Journal(ABC):
 
     @abstractmethod
     def unembedded(self, embedder: str, limit: int) -> Sequence[Stored]:
-        """Memories of any owner that have no vector of the embedder, forgotten ones too."""
+        """Memories of any owner that have no vector of the embedder, forgotten ones too; what moved away needs none."""
 
     # -- defaults ---------------------------------------------------------------------------------------------
 

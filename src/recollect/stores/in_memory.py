@@ -454,7 +454,8 @@ class InMemoryJournal(Journal):
     def unembedded(self, embedder: str, limit: int) -> list[Stored]:
         """Look at every head."""
         with self._reading():
-            missing = (one for one in self._heads() if not self._has_vector(one, embedder))
+            here = (one for one in self._heads() if one.facets.get("state") != State.MOVED)
+            missing = (one for one in here if not self._has_vector(one, embedder))
             return [self._dressed(one) for one in islice(missing, limit)]
 
     def _has_vector(self, one: Stored, embedder: str) -> bool:

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from recollect.engine import embedding
+from recollect.engine import embedding, run_log
 from recollect.engine.core import Engine
 from recollect.engine.holds import Holds
 from recollect.engine.sealing import unseal
@@ -50,7 +50,7 @@ def plan(engine: Engine, asked: Asked) -> UpkeepPlan:
     def look(owner: Owner, policy: ConsolidationPolicy, known: Holds, _: datetime) -> Looked:
         if owner.layer not in policy.layers:
             return Looked()
-        read = _read(engine, owner, known)
+        read = _read(engine, owner, known, again=asked.again)
         found = Looked(newest=read.newest)
         if read.active >= policy.trigger:
             for ids in _same(engine, owner, read, policy.threshold):
@@ -74,7 +74,7 @@ class _Read:
     by_skeleton: dict[bytes, list[bytes]] = field(default_factory=dict)
 
 
-def _read(engine: Engine, owner: Owner, known: Holds) -> _Read:
+def _read(engine: Engine, owner: Owner, known: Holds, *, again: bool) -> _Read:
     """One pass through all memories of an owner, without their vectors."""
     found, held = _Read(), known.over(owner)
     for stored in engine.journal.scan({owner}):
@@ -82,6 +82,8 @@ def _read(engine: Engine, owner: Owner, known: Holds) -> _Read:
         found.active += stored.facets["state"] == State.ACTIVE
         found.newest = max(found.newest, stored.recorded_at)
         if not consolidation.may_merge(stored) or held(stored) is not None:
+            continue
+        if not again and run_log.taken_back(stored):
             continue
         said = sameness.read(stored.facets["text"])
         about = _about(stored)

@@ -23,7 +23,7 @@ def after(expression: str, moment: datetime) -> datetime:
         return next(CronSim(expression, moment.astimezone(UTC)))
     except (CronSimError, StopIteration):
         raise InvalidInput(
-            f"{expression[:64]!r} is not a cron expression",
+            f"schedule is not a cron expression: {expression[:64]!r}",
             details={"field": "schedule"},
             hint="use five fields, such as '0 3 * * *' for every day at 03:00 UTC",
         ) from None

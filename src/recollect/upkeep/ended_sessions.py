@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect import filters, layers
+from recollect import codec, filters, layers
+from recollect.engine import run_log
 from recollect.engine.core import Engine
 from recollect.engine.holds import Holds
 from recollect.lifecycle import ended_sessions
@@ -37,16 +38,22 @@ def plan(engine: Engine, asked: Asked) -> UpkeepPlan:
             return Looked()
         found = list(engine.journal.scan({owner}))
         held = known.over(owner)
-        chosen = [one for one in found if held(one) is None and ended_sessions.matters(one, policy, now)]
+        left = [one for one in found if asked.again or not _stays(one, ended)]
+        chosen = [one for one in left if held(one) is None and ended_sessions.matters(one, policy, now)]
         steps = list(_promotions(engine, owner, chosen, policy)) if chosen else []
         after = policy.delete_after
         if after is not None and ended + filters.relative(after) <= now:
-            steps += ended_sessions.deletions(found, policy, held, ended)
+            steps += ended_sessions.deletions(left, policy, held, ended)
         share = planning.share(owner, len(found), steps)
         return Looked(steps=steps, shares=[share], newest=planning.newest(found))
 
     made = planning.plan(engine, UpkeepJob.SESSION_END, asked, policies.SESSION_END, look)
     return replace(made, sessions=tuple(_of_users(engine, made.steps)))
+
+
+def _stays(stored: Stored, ended: datetime) -> bool:
+    """Whether somebody took the end of a session back for this memory; a later end is another one."""
+    return run_log.taken_back(stored) and codec.from_micros(stored.recorded_at) > ended
 
 
 def _promotions(

@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 class Asked:
     """What a plan is asked for: the owners ``wanted`` with their sessions and agents, or all; of these, only those
     whose policy is that of one of the ``governed``, if there are any. ``fading`` says how an owner's memories decay,
-    ``ended`` when a session ended, if it did.
+    ``ended`` when a session ended, if it did. What somebody took back is done ``again`` only if somebody asks for it.
     """
 
     fading: Callable[[Owner], DecayPolicy]
@@ -51,6 +51,7 @@ class Asked:
     governed: Collection[Owner] | None = None
     summariser: Summariser | None = None
     progress: Progress | None = None
+    again: bool = True
 
 
 @dataclass(slots=True)

@@ -161,7 +161,7 @@ _LEAST = 0.5
 def _session_end(policy: SessionEndPolicy) -> SessionEndPolicy:
     after = policy.delete_after
     if validation.flag("permanent", policy.permanent) and after is None:
-        raise _wrong("permanent", "says erase, but delete_after does not say when", "set delete_after, such as '7d'")
+        raise _wrong("permanent", "says erase, but nothing says when", "set delete_after, such as '7d'")
     if policy.promote_uses is not None:
         validation.integer("promote_uses", policy.promote_uses, 1, 2**31)
     return replace(

@@ -5,7 +5,7 @@ from collections import Counter
 from recollect.engine import run_log
 from recollect.engine.core import Engine
 from recollect.engine.sealing import unseal
-from recollect.errors import InvalidInput, NotFound, StoreCorrupt
+from recollect.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
 from recollect.lifecycle import quarantine
 from recollect.lifecycle.quarantine import Origin
 from recollect.types import (
@@ -42,7 +42,19 @@ def plan(engine: Engine, owners: Owners, given: Origin) -> UpkeepPlan:
             return False
 
     found = list(engine.journal.scan(owners))
+    _check_known(origin, found)
     return _plan(engine, found, quarantine.steps(found, is_direct))
+
+
+def _check_known(origin: Origin, found: list[Stored]) -> None:
+    """Refuse an id that nobody has here: whoever wrote it believes that its memory is gone."""
+    unknown = sorted(set(origin.ids or ()) - {one.id for one in found})
+    if unknown:
+        raise NotFound(
+            f"no memory {unknown[0][:64]!r} is visible here",
+            details={"memory_id": unknown[0][:64]},
+            hint="nothing was changed; it may be erased or somebody else's",
+        )
 
 
 def apply(engine: Engine, planned: UpkeepPlan) -> UpkeepRun:
@@ -76,7 +88,14 @@ def last(engine: Engine, owners: Owners) -> str:
 
 def release(engine: Engine, owners: Owners, run_id: str) -> Undone:
     """Let everything go that a run put into quarantine: each memory is what it was before."""
-    engine.check(Need.WRITE, _of_run(engine.whole, owners, run_id))
+    wanted = _of_run(engine.whole, owners, run_id)
+    engine.check(Need.WRITE, wanted)
+    if not any(engine.journal.get({owner}, ids, payload=False) for owner, ids in wanted.items()):
+        raise Conflict(
+            f"everything that the quarantine {run_id[:64]!r} took was erased",
+            details={"run": run_id[:64]},
+            hint="there is nothing left to release",
+        )
     return undo.undo(engine.whole, run_id)
 
 

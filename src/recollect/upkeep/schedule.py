@@ -44,7 +44,7 @@ def run_due(engine: Engine, asked: Asked, working: Callable[[], int]) -> UpkeepR
         job = min((job for job, _ in due), key=list(JOBS).index)
         owners = {owner for one, owner in due if one is job}
         _note(engine, job, owners, now)
-        plan = JOBS[job].plan(engine, replace(asked, governed=owners))
+        plan = JOBS[job].plan(engine, replace(asked, governed=owners, again=False))
         return runs.apply_automatically(engine, plan, working if job is UpkeepJob.RETENTION else _none, lease)
     finally:
         lease.release()

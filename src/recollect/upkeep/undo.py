@@ -11,6 +11,7 @@ from recollect.engine.run_log import Done
 from recollect.errors import Conflict
 from recollect.types import Operation, Owner, State, Stored, Undone, UpkeepAction, Write
 from recollect.upkeep import runs, writes
+from recollect.upkeep.counting import counting
 
 _BACK: Mapping[State, Operation] = {
     State.ACTIVE: Operation.RESTORED,
@@ -50,17 +51,33 @@ class _Undoing:
         self._remove(layers.user_of(owner), [one.into for one in steps if one.action is UpkeepAction.PROMOTE])
 
     def _take_back(self, owner: Owner, step: Done, stored: Stored | None) -> None:
-        if step.action is UpkeepAction.ERASE:
-            self.erased += [step.memory_id] if stored is None else []
-        elif stored is None:
-            self.changed.append(step.memory_id)
-        elif stored.version == step.version:
+        if stored is None:
+            self.erased.append(step.memory_id)  # by the run, or by somebody since: either way for good
+        elif step.action is UpkeepAction.ERASE or stored.version == step.version:
             return  # the run ended before it came here
-        elif stored.version == step.version + 1 and run_log.made_by(stored, self.run_id):
+        elif self._made(stored, step.version + 1):
             self.writes.setdefault(owner, []).append(self._before(step, stored))
             self.brought.append(step.memory_id)
-        elif stored.version != step.version + 2 or stored.reason != self.reason:
+        elif stored.reason != self.reason:
             self.changed.append(step.memory_id)
+
+    def _made(self, stored: Stored, version: int) -> bool:
+        """Whether a memory is as the run left it, in this version: nobody changed it since, or all of it was taken
+        back.
+        """
+        if stored.version == version:
+            return run_log.made_by(stored, self.run_id)
+        if stored.version < version or stored.reason == self.reason:
+            return False
+        last = counting(self.engine.journal.history(stored.owner, stored.id))[-1:]
+        return any(one.version == version and run_log.made_by(one, self.run_id) for one in last)
+
+    def spare(self) -> None:
+        """Leave alone what would be replaced once more by a memory that was erased since: nothing would stand."""
+        for owner, made in self.writes.items():
+            spared = {write.id for write in made if write.facets.get("superseded_by") in self.erased}
+            self.writes[owner] = [write for write in made if write.id not in spared]
+            self.brought = [id for id in self.brought if id not in spared]
 
     def _before(self, step: Done, stored: Stored) -> Write:
         """The version that is as the memory was before the run."""
@@ -75,7 +92,7 @@ class _Undoing:
         """Erase what the run made: it says nothing that its sources do not say."""
         wanted = list(dict.fromkeys(id for id in made if id is not None))
         for stored in () if owner is None or not wanted else self.engine.journal.get({owner}, wanted):
-            if stored.version != 1 or not run_log.made_by(stored, self.run_id):
+            if not self._made(stored, 1):
                 self.changed.append(stored.id)
                 continue
             write = revisions.erasing(self.engine, stored, self.now, self.reason)
@@ -96,6 +113,7 @@ def undo(engine: Engine, run_id: str) -> Undone:
         back = _Undoing(engine, run_id, engine.clock())
         for name, steps in run_log.steps_of(engine, run_id).items():
             back.look(codec.decode_owner(name), steps)
+        back.spare()
         if back.changed:
             raise run_log.changed("the run", back.changed)
         for group in runs.in_groups(engine, back.writes.items()):

@@ -1,37 +1,36 @@
 """Undo: the last writes and runs, taken back. The journal is the log: a version knows what it replaced.
 
-What was written at one moment is one write. A version that takes another one back says so in its reason, and both count
-as if they had not been.
+What was written at one moment is one write.
 """
 
 import heapq
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from recollect import codec, events
-from recollect.engine import embedding, quotas, revisions, run_log
+from recollect import codec, events, layers
+from recollect.engine import embedding, moves, quotas, revisions, run_log
 from recollect.engine.core import Engine
 from recollect.engine.embedding import Made
+from recollect.engine.moves import Moved
 from recollect.engine.sealing import unseal
 from recollect.errors import Conflict, NotFound, RecollectError
 from recollect.types import Memory, Need, Operation, Owner, Owners, State, Stored, Undoable, Undone, Write
 from recollect.upkeep import undo as runs_undo
+from recollect.upkeep.counting import counting, run_of, undoing
 
 _LOOKED_AT = 1_000  # memories
 _PAGE = 10_000
 _NAMED = 10
-_OF_RUN = re.compile(r"\(run ([^()]+)\)$")
-_OF_VERSION = re.compile(r"undo of version (\d+)$")
 _NOTHING = Made(None)
 _OPERATIONS = {State.FORGOTTEN: Operation.FORGOTTEN, State.ARCHIVED: Operation.ARCHIVED}
 
 
 @dataclass(slots=True)
 class _Entry:
-    """The versions of one write, or of one run, that still count."""
+    """The versions of one write, of one run, or of one move, that still count."""
 
     run_id: str | None
+    moved: Moved | None = None
     versions: list[Stored] = field(default_factory=list)
     later: list[str] = field(default_factory=list)
 
@@ -40,12 +39,12 @@ class _Entry:
         return self.run_id or str(self.versions[0].stamp)
 
 
-def undoable(engine: Engine, owners: Owners, limit: int) -> list[Undoable]:
-    """The last writes and runs of some owners, the newest first."""
-    return [_told(one) for one in _entries(engine, owners)[:limit]]
+def undoable(engine: Engine, owners: Owners, reach: Owners, limit: int) -> list[Undoable]:
+    """The last writes and runs of some owners, the newest first. ``reach`` are those that the caller may write."""
+    return [_told(engine, one, reach) for one in _entries(engine, owners)[:limit]]
 
 
-def undo(engine: Engine, owners: Owners, id: str | None) -> Undone:
+def undo(engine: Engine, owners: Owners, reach: Owners, id: str | None) -> Undone:
     """Take back a write or a run, by default the last one, or change nothing and say why."""
     found = _entries(engine, owners)
     wanted = next((one for one in found if id is None or one.id == id), None)
@@ -55,46 +54,63 @@ def undo(engine: Engine, owners: Owners, id: str | None) -> Undone:
             details={} if id is None else {"id": id[:64]},
             hint="recollect undo --list shows what could be undone",
         )
-    told = _told(wanted)
+    told = _told(engine, wanted, reach)
     if told.blocked is not None:
         raise Conflict(
             f"it cannot be undone: {told.blocked}",
-            details={"id": wanted.id, "changed": ", ".join(wanted.later)},
-            hint="nothing was changed; recollect undo --list shows what could be undone",
+            details={"id": wanted.id, "changed": ", ".join(wanted.later or told.memory_ids)},
+            hint="nothing was changed; recollect undo --list shows what could be undone"
+            + ("; administrators have recollect upkeep undo" if wanted.run_id else ""),
         )
     if wanted.run_id is not None:
-        _check_reach(engine.whole, owners, wanted.run_id)
-        engine.check(Need.WRITE, owners)
+        engine.check(Need.WRITE, {*owners, *run_log.memories_of(engine.whole, wanted.run_id)})
         return runs_undo.undo(engine.whole, wanted.run_id)
+    if wanted.moved is not None:
+        _move_back(engine, wanted.moved)
+        return Undone(run_id=wanted.id, ids=(wanted.moved.id,), erased=())
     return _taken_back(engine, wanted)
 
 
-def _check_reach(engine: Engine, owners: Owners, run_id: str) -> None:
-    if any(owner not in owners for owner in run_log.memories_of(engine, run_id)):
-        raise Conflict(
-            f"the run {run_id!r} changed memories of others as well",
-            details={"run": run_id},
-            hint="nothing was changed; an administrator takes it back: recollect upkeep undo",
-        )
-
-
-def _told(entry: _Entry) -> Undoable:
+def _told(engine: Engine, entry: _Entry, reach: Owners) -> Undoable:
     last = entry.versions[-1]
-    blocked = None
-    erased = [one.id for one in entry.versions if one.operation is Operation.ERASED]
-    if erased:
-        blocked = f"{_listed(erased)} erased for good"
-    elif entry.later:
-        blocked = f"changed since: {_listed(entry.later)}"
+    operations = [Operation.MOVED] if entry.moved else [one.operation for one in entry.versions]
     return Undoable(
         id=entry.id,
         at=codec.from_micros(last.recorded_at),
-        operations=tuple(dict.fromkeys(one.operation for one in entry.versions)),
+        operations=tuple(dict.fromkeys(operations)),
         memory_ids=tuple(dict.fromkeys(one.id for one in entry.versions)),
         reason=last.reason,
         run_id=entry.run_id,
-        blocked=blocked,
+        blocked=_blocked(engine, entry, reach),
     )
+
+
+def _blocked(engine: Engine, entry: _Entry, reach: Owners) -> str | None:
+    """What stands in the way of taking a write or a run back."""
+    erased = [one.id for one in entry.versions if one.operation is Operation.ERASED]
+    if erased:
+        return f"{_listed(erased)} erased for good"
+    if entry.later:
+        return f"changed since: {_listed(entry.later)}"
+    if entry.run_id is not None:
+        return _beyond(engine, entry.run_id, reach)
+    if entry.moved is None:
+        return None
+    if entry.moved.target not in reach:
+        return f"moved to {moves.named(entry.moved.target)}, which is out of reach here"
+    if entry.moved.source not in reach:  # whose it was is not for everybody
+        return "moved here by somebody who is out of reach here"
+    return None if _standing(engine, entry.moved) else f"changed since: {entry.moved.id}"
+
+
+def _beyond(engine: Engine, run_id: str, reach: Owners) -> str | None:
+    """Why a run is not for this caller: a user's own sessions and agents are, others are not."""
+    try:
+        changed = run_log.memories_of(engine.whole, run_id)
+    except NotFound as error:
+        return error.message
+    own = all(any(layers.belongs(owner, one) for one in reach) for owner in changed)
+    return None if own else "it changed memories of others as well"
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -107,14 +123,18 @@ def _listed(ids: Sequence[str]) -> str:
 
 def _entries(engine: Engine, owners: Owners) -> list[_Entry]:
     """The last writes and runs that still count, the newest first."""
-    versions = _last_versions(engine, owners)
-    counting = _counting(versions)
+    versions = counting(_last_versions(engine, owners))
     found: dict[tuple[str, object], _Entry] = {}
     newest: dict[tuple[Owner, str], _Entry] = {}
-    for one in counting:
-        run = _OF_RUN.search(one.reason or "")
-        key = ("run", run[1]) if run else ("write", one.recorded_at)
-        entry = found.setdefault(key, _Entry(run[1] if run else None))
+    moved = {(one.recorded_at, one.id): move for one in versions if (move := moves.told_by(one))}
+    for one in versions:
+        move, run = moved.get((one.recorded_at, one.id)), run_of(one)
+        if move is not None:
+            entry = found.setdefault(("move", (one.recorded_at, one.id)), _Entry(None, move))
+        elif run is not None:
+            entry = found.setdefault(("run", run), _Entry(run))
+        else:
+            entry = found.setdefault(("write", one.recorded_at), _Entry(None))
         entry.versions.append(one)
         before = newest.get((one.owner, one.id))
         if before is not None and before is not entry and one.id not in before.later:
@@ -139,22 +159,6 @@ def _last_versions(engine: Engine, owners: Owners) -> list[Stored]:
         after = page.next
 
 
-def _counting(versions: Iterable[Stored]) -> list[Stored]:
-    """The versions that were not taken back; those that took others back do not count either."""
-    kept: dict[tuple[Owner, str], list[Stored]] = {}
-    for one in versions:
-        mine = kept.setdefault((one.owner, one.id), [])
-        taken = _OF_VERSION.search(one.reason or "")
-        run = _OF_RUN.search(one.reason or "")
-        if taken:
-            mine[:] = [former for former in mine if former.version < int(taken[1])]
-        elif run and one.reason is not None and one.reason.startswith("undo ("):
-            mine[:] = [former for former in mine if not (former.reason or "").endswith(run[0])]
-        else:
-            mine.append(one)
-    return sorted((one for some in kept.values() for one in some), key=lambda one: one.stamp)
-
-
 # -- writing ------------------------------------------------------------------------------------------------------
 
 
@@ -171,14 +175,38 @@ def _taken_back(engine: Engine, entry: _Entry) -> Undone:
     return Undone(run_id=entry.id, ids=tuple(write.id for write in writes), erased=())
 
 
+def _standing(engine: Engine, moved: Moved) -> tuple[Sequence[Stored], Sequence[Stored]] | None:
+    """The histories of a memory that was moved, with both owners, if nothing changed since; it was copied before it was
+    marked.
+    """
+    here = engine.journal.history(moved.source, moved.id)
+    there = engine.journal.history(moved.target, moved.id)
+    last, copied = counting(here)[-1:], counting(there)[-1:]
+    if not last or not copied or moves.told_by(last[0]) != moved or copied[0].stamp > last[0].stamp:
+        return None
+    return here, there
+
+
+def _move_back(engine: Engine, moved: Moved) -> None:
+    """A memory back with the owner that it was moved from, as it was there."""
+    engine.check(Need.WRITE, {moved.source, moved.target})
+    found = _standing(engine, moved)
+    if found is None:
+        raise run_log.changed("the move", [moved.id])
+    heads = found[0][-1].version, found[1][-1].version
+    here, there = counting(found[0]), counting(found[1])
+    first = next(one for one in there if one.recorded_at == there[-1].recorded_at)
+    moves.take_back(engine, moved, here[-2], heads, (undoing(here[-1]), undoing(first)))
+
+
 def _inverse(engine: Engine, version: Stored) -> Write:
     """The version that makes a memory what it was before one of its versions: forgotten, if there was none."""
     history = engine.journal.history(version.owner, version.id)
     [head] = engine.journal.get({version.owner}, [version.id])
-    before = [one for one in _counting(history) if one.version < version.version]
+    before = [one for one in counting(history) if one.version < version.version]
     now, current = engine.clock(), unseal(head)
     what = {"version": head.version + 1, "updated_at": now}
-    reason = f"undo of version {version.version}"
+    reason = undoing(version)
     if not before:
         key = None if current.fact is not None else current.key  # the fact before gets its place back
         gone = replace(current, **what, state=State.FORGOTTEN, key=key)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ BY_DIGEST = "SELECT DISTINCT ON (digest) digest, embedder, data, spans, pieces F
 WITHOUT_VECTOR = (
     "FROM heads h JOIN owners o ON o.no = h.owner JOIN journal j ON j.owner = h.owner AND j.seq = h.seq"
     " LEFT JOIN accesses a ON a.owner = h.owner AND a.born = h.born"
-    f" WHERE h.state <> '{rows.ERASED}'"
+    f" WHERE h.state NOT IN ('{rows.ERASED}', 'moved')"
     " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.owner = h.owner AND v.born = h.born AND v.embedder = %(name)s)"
     " AND NOT EXISTS (SELECT 1 FROM renewed v WHERE v.owner = h.owner AND v.born = h.born AND v.embedder = %(name)s)"
 )

@@ -39,7 +39,7 @@ COUNT_ACCESS = (
 BY_DIGEST = "SELECT embedder, data, spans, pieces FROM vectors WHERE digest = ? LIMIT 1"
 WITHOUT_VECTOR = (
     "FROM heads h JOIN journal j ON j.place = h.place LEFT JOIN accesses a ON a.number = h.number"
-    " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.number = h.number AND v.embedder = ?)"
+    " WHERE h.state <> 'moved' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.number = h.number AND v.embedder = ?)"
     " AND NOT EXISTS (SELECT 1 FROM renewed r WHERE r.number = h.number AND r.embedder = ?)"
 )
 UNEMBEDDED = f"SELECT {rows.JOURNAL}, {rows.ACCESSES}, {rows.NO_VECTOR} {WITHOUT_VECTOR} ORDER BY h.number LIMIT ?"
