@@ -21,7 +21,7 @@ DERIVED = "derived/"
 """What stands below it is made again when it is lost."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 _SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # neither a link nor waiting for a pipe
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -85,7 +85,7 @@ class Disk:
         with self.translated(name), self._folder(name, make=True) as (folder, last):
             number, is_new = _open_or_make(folder, last)
             try:
-                _require_file(number)
+                require_file(number)
                 if os.fstat(number).st_size != at:  # nothing that somebody else wrote is ever written over
                     raise StoreBusy(f"{name!r} was changed at this moment", details={"file": name}, hint="try again")
                 try:
@@ -201,7 +201,7 @@ class Disk:
         with self._folder(name) as (folder, last):
             number = os.open(last, flags | _SAFE, dir_fd=folder)
         try:
-            _require_file(number)
+            require_file(number)
             yield number
         finally:
             os.close(number)
@@ -245,7 +245,8 @@ def _open_or_make(folder: int, name: str) -> tuple[int, bool]:
         return number, True
 
 
-def _require_file(number: int) -> None:
+def require_file(number: int) -> None:
+    """Refuse what is open if it is no plain file."""
     if not stat.S_ISREG(os.fstat(number).st_mode):
         raise OSError(errno.ENXIO, "not a regular file")
 
@@ -272,7 +273,7 @@ def translate(error: OSError, name: str) -> StoreError:
     details = {"file": name, "errno": error.errno}
     if error.errno in _FULL:
         return StoreFull(f"no space left for {name!r}", details=details, hint="free disk space; reading still works")
-    if error.errno in _READ_ONLY:
+    if error.errno in READ_ONLY:
         return StoreReadOnly(
             f"{name!r} cannot be opened or changed",
             details=details,
@@ -282,6 +283,6 @@ def translate(error: OSError, name: str) -> StoreError:
         return StoreReadOnly(f"the folder of {name!r} is not there", details=details, hint="check the path")
     if error.errno in _FOREIGN:
         return NotAStore(
-            f"{name!r} is a link or no plain file", details=details, hint="remove what stands in its place"
+            f"{name!r} is a link, or not a plain file", details=details, hint="remove what stands in its place"
         )
     return StoreError(f"the disk failed at {name!r}: {error.strerror}", details=details, hint="check the disk")

@@ -15,12 +15,11 @@ from recollect.ports import Capabilities, Store
 from recollect.stores import folder_modes
 from recollect.stores.forking import Forks
 from recollect.stores.jsonl import checks, compaction, config, derived, edits, legacy
-from recollect.stores.jsonl.descriptors import descriptors
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.journal import JsonlJournal
 from recollect.stores.jsonl.lines import CORRUPT
-from recollect.stores.jsonl.locks import Lock
+from recollect.stores.jsonl.locks import Lock, descriptors
 from recollect.stores.jsonl.owner_folder import DELETED, DERIVED
 from recollect.stores.jsonl.records import JsonlRecords
 from recollect.stores.jsonl.settings_file import SETTINGS
