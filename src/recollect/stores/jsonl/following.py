@@ -54,12 +54,12 @@ class FollowingJournal(InMemoryJournal):
             self._read(changed)
             self._copy_damaged(changed)
         for one in self._folders.values():
-            if one.owner is not None and self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
-                self._settle(one, one.read_vectors(self.disk))
+            if one.owner is not None and one.vectors.changed(self.disk):
+                self._settle(one, one.vectors.read(self.disk))
         if self._settings.get("embedder") != embedder:
             for one in self._folders.values():
-                one.forget_vectors()
-                one.read_vectors(self.disk)
+                one.vectors.forget_made()
+                one.vectors.read(self.disk)
                 self._settle(one, None)
 
     def _find_folders(self) -> None:
@@ -188,7 +188,7 @@ class FollowingJournal(InMemoryJournal):
             for memory_id, accesses in derived.read_accesses(self.disk, one).items():
                 if self._is_live(one.owner, memory_id):
                     self._accesses[one.owner, memory_id] = Accesses(*accesses)
-        one.read_vectors(self.disk)
+        one.vectors.read(self.disk)
         self._settle(one, None, revise=before is not None)
 
     def _note_vanished(self, one: OwnerFolder, before: OwnerLog | None, found: Sequence[Line]) -> None:
@@ -220,8 +220,8 @@ class FollowingJournal(InMemoryJournal):
         for line in found:
             self._number(one, log, line, log.counters.seq + 1)
             one.note(line)
-        if self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
-            one.read_vectors(self.disk)
+        if one.vectors.changed(self.disk):
+            one.vectors.read(self.disk)
         self._settle(one, touched, revise=False, before=before)
 
     def _number(self, one: OwnerFolder, log: OwnerLog, line: Line, seq: int) -> None:
@@ -262,7 +262,7 @@ class FollowingJournal(InMemoryJournal):
             place = (one.owner, memory_id)
             former = self._vectors.pop(place, None)
             self._renewed.pop(place, None)
-            for vector in one.vectors_of(memory_id):
+            for vector in one.vectors.of(memory_id):
                 if "embedder" not in self._settings:  # the settings were lost
                     self._settings |= {"embedder": vector.embedder, "dimension": str(vector.dimension)}
                 if vector.embedder != self._settings["embedder"]:
@@ -274,7 +274,7 @@ class FollowingJournal(InMemoryJournal):
         log.counters = log.counters._replace(
             memories=log.counters.memories + now - memories, bytes_used=log.counters.bytes_used + size_now - size
         )
-        log.revision = max(log.revision + (revise and changed), one.revision)
+        log.revision = max(log.revision + (revise and changed), one.vectors.revision)
 
     def _is_live(self, owner: Owner, memory_id: str) -> bool:
         log = self._logs.get(owner)

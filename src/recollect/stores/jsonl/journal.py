@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from recollect import logs
 from recollect.errors import StoreClosed, StoreError
 from recollect.ports import Counters, Plan
-from recollect.stores.jsonl import compaction, derived, edits, foreign, rewriting, writing
+from recollect.stores.jsonl import derived, edits, foreign, rewriting, writing
 from recollect.stores.jsonl.batches import Batches
 from recollect.stores.jsonl.config import JsonlConfig
 from recollect.stores.jsonl.disk import Disk, Look
@@ -179,12 +179,11 @@ class JsonlJournal(FollowingJournal):
                 heads = self._logs[owner].heads
                 rewriting.rewrite(self.disk, one, others)
                 one.seen, one.loaded = Look(), False
-                one.forget_vectors()
+                one.vectors.forget_made()
                 for other in others.values():
                     if other.vector is not None and other.id in heads and heads[other.id].stamp == other.stamp:
-                        writing.keep_vector(
-                            self.disk, one, other.id, other.stamp, other.vector, revision=one.revision + 1
-                        )
+                        revision = one.vectors.revision + 1
+                        one.vectors.keep(self.disk, other.id, other.stamp, other.vector, revision=revision)
             self._refresh()
 
     def migrate(self, owners: Set[Owner]) -> None:
@@ -237,7 +236,7 @@ class JsonlJournal(FollowingJournal):
             log = self._logs[one.owner]
             gone = {head.id for head in log.heads.values() if head.operation is Operation.ERASED}
             try:
-                writing.purge(self.disk, one, gone)
+                rewriting.purge(self.disk, one, gone)
                 derived.write_numbers(self.disk, one, self.numbers(one, log))
                 one.left = False
             except StoreError as error:
@@ -263,19 +262,20 @@ class JsonlJournal(FollowingJournal):
         self.migrate({one.owner for one in vectors})
         for one in vectors:
             head = self._logs[one.owner].heads[one.id]
-            folder_ = self.folder_of(one.owner)
+            kept = self.folder_of(one.owner).vectors
             embedder = (self._settings | dict(settings)).get("embedder")
-            revision = max(folder_.revision, self._logs[one.owner].revision) + (one.vector.embedder == embedder)
-            writing.keep_vector(self.disk, folder_, one.id, head.stamp, one.vector, revision=revision)
+            revision = max(kept.revision, self._logs[one.owner].revision) + (one.vector.embedder == embedder)
+            kept.keep(self.disk, one.id, head.stamp, one.vector, revision=revision)
 
     def _keep_adoption(self, embedder: str, dimension: int) -> None:
         values = {name: value for name, value in self._settings.items() if name != "calibration"}
         self._file.write(values | {"embedder": embedder, "dimension": str(dimension)})
         with suppress(StoreError):  # derived: whoever reads them passes over those of another embedder
             for one in self._folders.values():
-                one.forget_vectors(embedder)
-                one.revision += 1
-                compaction.compact_vectors(self.disk, one, self._logs.get(one.owner) if one.owner else None)
+                one.vectors.forget_made(embedder)
+                one.vectors.revision += 1
+                log = self._logs.get(one.owner) if one.owner is not None else None
+                one.vectors.compact(self.disk, () if log is None else log.heads.values())
 
     def _keep_settings(self, values: Mapping[str, str]) -> None:
         self._file.write(self._settings | dict(values))

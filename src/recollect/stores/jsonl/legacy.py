@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from recollect import codec, ids
-from recollect.stores.jsonl import derived, lines, settings_file
+from recollect.stores.jsonl import derived, lines, settings_file, vectors
+from recollect.stores.jsonl.derived import ACCESSES
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
 from recollect.stores.jsonl.locks import Lock
-from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES, OwnerFolder, vector_line
+from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES, OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
+from recollect.stores.jsonl.vectors import VECTORS
 from recollect.stores.jsonl.writing import GIVEN
 from recollect.types import Layer, Operation, Owner, Stamp, State, Stored, Vector
 
@@ -30,7 +32,6 @@ COPY = "journal/copy"
 """Names the copy while a migration is under way."""
 
 _COPIES = 1_000
-VECTORS, ACCESSES = "vectors.jsonl", "accesses.jsonl"
 _FACETS = ("key", "author", "role", "session", "title", "decay_factor")
 _PAYLOAD = ("description", "language", "type_name", "confidence", "relevance", "pointer", "references")
 
@@ -229,8 +230,8 @@ def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) ->
         started.add(one.id)
         after = one.stamp
     parts[MEMORY] += b"".join(line + b"\n" for line in old.unread)
-    vectors = [
-        vector_line(memory_id, heads[memory_id], vector, 0)
+    made = [
+        vectors.encoded(memory_id, heads[memory_id], vector, 0)
         for memory_id, held in old.vectors.items()
         if memory_id in heads
         for vector in held.values()
@@ -240,7 +241,7 @@ def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) ->
     for name, data in (
         (folder.memory, bytes(parts[MEMORY])),
         (f"{folder.name}/{TOMBSTONES}", bytes(parts[TOMBSTONES])),
-        (folder.derived(VECTORS), b"".join(vectors)),
+        (folder.derived(VECTORS), b"".join(made)),
         (folder.derived(ACCESSES), b"".join(accesses)),
     ):
         if data or disk.look(name).inode:

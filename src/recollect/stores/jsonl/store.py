@@ -14,7 +14,7 @@ from recollect.errors import ConfigurationError, NotAStore, RecollectError, Stor
 from recollect.ports import Capabilities, Store
 from recollect.stores import folder_modes
 from recollect.stores.forking import Forks
-from recollect.stores.jsonl import checks, compaction, config, derived, edits, legacy
+from recollect.stores.jsonl import checks, config, derived, edits, legacy, rewriting
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.journal import JsonlJournal
@@ -173,7 +173,7 @@ class JsonlStore(Store):
         with self.journal.writing("compact"):
             for owner in owners:
                 if self.journal.log_of(owner) is not None:
-                    compaction.compact(self.journal, owner)
+                    rewriting.compact(self.journal, owner)
             derived.write_indexes(self.journal, owners)
 
     def session_defaults(self) -> SessionConfig:
