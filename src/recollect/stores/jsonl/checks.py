@@ -13,8 +13,8 @@ from recollect.errors import NotAStore, SchemaTooNew, StoreError
 from recollect.stores import folder_modes
 from recollect.stores.jsonl import derived, edits, lines, records, writing
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.lines import Flaw, Line
+from recollect.stores.jsonl.names import FOLDERS
 from recollect.stores.jsonl.owner_folder import (
     DAMAGED,
     DELETED,
@@ -142,7 +142,7 @@ def _read_folder(
         for number, _, one in each:
             if isinstance(one, Line):
                 report.versions += 1
-                waiting += [] if journal.counts(one) else [one.stored]
+                waiting += [] if journal.batches.counts(one) else [one.stored]
                 report.gaps += [f"{name} (before line {number})"] if has_gap(one, known) else []
             elif one.kind in _REASONS:
                 report.damaged.append(f"{name} (line {number} {_REASONS[one.kind]})")

@@ -14,9 +14,9 @@ from recollect import codec, ids, validation
 from recollect.errors import InvalidInput, NotAStore
 from recollect.lifecycle import duplicates
 from recollect.stores.jsonl import lines
-from recollect.stores.jsonl.folders import folder as folder_name
-from recollect.stores.jsonl.folders import owner_of
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
+from recollect.stores.jsonl.names import folder as folder_name
+from recollect.stores.jsonl.names import owner_of
 from recollect.stores.jsonl.owner_folder import MEMORY, OwnerFolder, has_gap, known_stamps
 from recollect.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored
 from recollect.types.memory import DEFAULT_IMPORTANCE
@@ -53,7 +53,10 @@ def _accept_folder(journal: "JsonlJournal", folder: OwnerFolder, clock: ids.Stam
     flaws = [entry.one for entry in found if isinstance(entry.one, Flaw)]
     newest = candidates(journal, folder, flaws)
     unfinished = {
-        one.stored.stamp: one for entry in found if isinstance(one := entry.one, Line) if not journal.counts(one)
+        one.stored.stamp: one
+        for entry in found
+        if isinstance(one := entry.one, Line)
+        if not journal.batches.counts(one)
     }
     dropped = [one for one in flaws if one.data in newest and folder.former(one) is None]
     known = known_stamps(entry.one for entry in found) - known_stamps(dropped)

@@ -11,10 +11,10 @@ from recollect.errors import StoreError
 from recollect.ports import Counters
 from recollect.stores.in_memory import InMemoryJournal
 from recollect.stores.jsonl import derived, foreign, order, writing
-from recollect.stores.jsonl.batches import Batches
 from recollect.stores.jsonl.disk import Disk, Look
-from recollect.stores.jsonl.folders import FOLDERS, owner_of
 from recollect.stores.jsonl.lines import Line
+from recollect.stores.jsonl.names import FOLDERS, owner_of
+from recollect.stores.jsonl.order import Batches
 from recollect.stores.jsonl.owner_folder import DELETED, OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
 from recollect.stores.jsonl.writing import Part
@@ -32,22 +32,22 @@ class FollowingJournal(InMemoryJournal):
         super().__init__(os.urandom)
         self.disk = disk
         self.buffer: list[Sequence[Part]] = []
-        self._file = SettingsFile(disk)
+        self.file = SettingsFile(disk)
         self._folders: dict[str, OwnerFolder] = {}
         self._layers: dict[str, int] = {}
-        self._batches = Batches()
+        self.batches = Batches()
 
     def reload(self) -> None:
         """Read everything again."""
         for one in self._folders.values():
             one.seen, one.loaded = Look(), False
         self._layers.clear()
-        self._file.seen = None
+        self.file.seen = None
         self._refresh()
 
     def _refresh(self) -> None:
         embedder = self._settings.get("embedder")
-        self._settings |= self._file.news()
+        self._settings |= self.file.news()
         self._find_folders()
         changed = [one for one in self._folders.values() if not one.loaded or self.disk.look(one.memory) != one.seen]
         if changed:
@@ -78,7 +78,7 @@ class FollowingJournal(InMemoryJournal):
                     one.owner, one.decode_foreign = owner, partial(foreign.decoded, owner)
             for name in [one for one in self._folders if one.startswith(f"{layer}/") and one not in there]:
                 gone = self._folders.pop(name)
-                self._batches.forget(name)
+                self.batches.forget(name)
                 is_kept = any(one.owner == gone.owner for one in self._folders.values())
                 is_buffered = any(part.folder is gone for parts in self.buffer for part in parts)
                 if gone.owner is not None and not (is_kept or is_buffered):
@@ -92,7 +92,7 @@ class FollowingJournal(InMemoryJournal):
         for one in changed:
             found = one.tail(self.disk)
             if found is None or not self._follows(one, found):
-                self._batches.forget(one.name)
+                self.batches.forget(one.name)
                 wholes[one.name] = one.whole(self.disk) + self._buffered(one)
             else:
                 tails[one.name] = found
@@ -101,16 +101,16 @@ class FollowingJournal(InMemoryJournal):
             one.kept = derived.read_numbers(self.disk, one)
             for line in found:  # what has a number was complete once
                 if line.batch is not None and line.stored.stamp in one.kept.by_stamp:
-                    self._batches.complete(line.batch.id)
+                    self.batches.complete(line.batch.id)
         for name, found in (tails | wholes).items():
-            released += self._batches.add(name, found)
+            released += self.batches.add(name, found)
         for name, found in wholes.items():
             self._load(self._folders[name], found)
         arrived = {name: [line for name_, line in released if name_ == name] for name, _ in released}
         for name in tails.keys() | arrived.keys() - wholes.keys():
             known = {line.stored.stamp for line in arrived.get(name, ())}
             tail = [line for line in tails.get(name, ()) if line.stored.stamp not in known]
-            passing = [*arrived.get(name, ()), *(line for line in tail if self._batches.counts(line))]
+            passing = [*arrived.get(name, ()), *(line for line in tail if self.batches.counts(line))]
             if passing:  # a batch that was read in two pieces: its last lines release the first ones
                 self._append_lines(self._folders[name], order.ordered(passing))
 
@@ -163,7 +163,7 @@ class FollowingJournal(InMemoryJournal):
             and (line.stored.operation is not Operation.ERASED or line.stored.stamp in removed)
         }
         one.left = bool(gone)
-        natural = [line for line in every if self._batches.counts(line) and line.stored.stamp not in gone]
+        natural = [line for line in every if self.batches.counts(line) and line.stored.stamp not in gone]
         before, kept = self._logs.get(one.owner), one.kept
         seen = _seen(before, kept)
         one.gone = {stamp: seen.by_stamp[stamp] for stamp in removed if stamp in seen.by_stamp}

@@ -16,8 +16,8 @@ from recollect import codec
 from recollect.errors import InvalidInput, StoreError
 from recollect.stores.jsonl import edits, lines
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import folder
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
+from recollect.stores.jsonl.names import folder
 from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES
 from recollect.types import Layer, Operation, Owner, Stamp, State, Stored
 from recollect.types.owners import DEFAULT_USER

@@ -17,9 +17,9 @@ from recollect import codec, ids
 from recollect.stores.jsonl import derived, lines, settings_file, vectors
 from recollect.stores.jsonl.derived import ACCESSES
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
 from recollect.stores.jsonl.locks import Lock
+from recollect.stores.jsonl.names import FOLDERS
 from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES, OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
 from recollect.stores.jsonl.vectors import VECTORS

@@ -9,8 +9,8 @@ from recollect import logs
 from recollect.errors import NotAStore
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import MISSING, Disk, Look
-from recollect.stores.jsonl.folders import folder
 from recollect.stores.jsonl.lines import CORRUPT, Flaw, Line
+from recollect.stores.jsonl.names import folder
 from recollect.stores.jsonl.order import Numbers
 from recollect.stores.jsonl.vectors import VECTORS, Vectors
 from recollect.text import plain_entries

@@ -11,8 +11,7 @@ from recollect.errors import SchemaTooNew, StoreCorrupt
 from recollect.ports import Lease, Record, Records, check_record
 from recollect.stores.jsonl import derived, lines
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS, HASHED, folder
-from recollect.stores.jsonl.names import NAME_BYTES, file_name
+from recollect.stores.jsonl.names import FOLDERS, HASHED, NAME_BYTES, file_name, folder
 from recollect.types import Guard, Layer, Owner, Owners
 from recollect.types.owners import DEFAULT_USER
 

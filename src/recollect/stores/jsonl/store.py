@@ -16,10 +16,10 @@ from recollect.stores import folder_modes
 from recollect.stores.forking import Forks
 from recollect.stores.jsonl import checks, config, derived, edits, legacy, rewriting
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.journal import JsonlJournal
 from recollect.stores.jsonl.lines import CORRUPT
 from recollect.stores.jsonl.locks import Lock, descriptors
+from recollect.stores.jsonl.names import FOLDERS
 from recollect.stores.jsonl.owner_folder import DELETED, DERIVED
 from recollect.stores.jsonl.records import JsonlRecords
 from recollect.stores.jsonl.settings_file import SETTINGS
@@ -69,11 +69,11 @@ class JsonlStore(Store):
         self.journal = JsonlJournal(self._disk, lock, self.config)
         self.journal.clock = clock
         self.records = JsonlRecords(self.journal, clock)
-        self.journal.guarded_by(self.records)
+        self.journal.records = self.records
         self._prepare(durability)
         if self._folder_open():
             logs.folder_open("jsonl", self.path.name)
-        _forks().tell(self)
+        _forks().tell(self.journal)
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -208,33 +208,9 @@ class JsonlStore(Store):
         flaws = self.journal.flaws(owners)
         return sum(flaws[kind] for kind in CORRUPT)
 
-    # -- ending -----------------------------------------------------------------------------------------------
-
-    def before_fork(self) -> None:
-        """Wait for what is going on, and let nothing begin."""
-        self.journal.hold()
-
-    def after_fork(self, *, in_child: bool) -> None:
-        """Go on. The writes buffered until now are the parent's to write."""
-        self.journal.let_go(in_child=in_child)
-
     def close(self) -> None:
         """Write what is pending and release everything. Closing twice is allowed."""
-        journal = self.journal
-        with journal.held():
-            if journal.closed:
-                return
-            try:
-                if journal.buffer:
-                    with journal.writing("close"):
-                        journal.drain()
-            finally:
-                with suppress(RecollectError):  # indexes are derived: who needs them can have them made again
-                    if journal.dirty:
-                        with journal.writing("index"):
-                            derived.write_indexes(journal, journal.dirty)
-                journal.closed = True
-                journal.forget_everything()
+        self.journal.close()
 
 
 @cache
