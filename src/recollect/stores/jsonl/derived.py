@@ -178,7 +178,7 @@ def _write_global(journal: "JsonlJournal") -> None:
     places: dict[str, str] = {}
     topics: dict[str, dict[str, list[str]]] = {}
     for folder in journal.folders():
-        log = journal.log_of(folder.owner) if folder.owner is not None else None
+        log = journal.log_of(folder.owner)
         for head in log.heads.values() if log is not None else ():
             if head.facets.get("state") == State.ACTIVE.value:
                 places[head.id] = folder.name

@@ -37,6 +37,10 @@ class FollowingJournal(InMemoryJournal):
         self._layers: dict[str, int] = {}
         self.batches = Batches()
 
+    def log_of(self, owner: Owner | None) -> OwnerLog | None:
+        """What is known of an owner."""
+        return None if owner is None else self._logs.get(owner)
+
     def reload(self) -> None:
         """Read everything again."""
         for one in self._folders.values():
@@ -124,7 +128,7 @@ class FollowingJournal(InMemoryJournal):
 
     def _follows(self, folder_: OwnerFolder, tail: Sequence[Line]) -> bool:
         """Whether appended lines simply continue what is known; a merge or a copy does not."""
-        log = self._logs.get(folder_.owner) if folder_.owner is not None else None
+        log = self.log_of(folder_.owner)
         last, newest = folder_.last, self.newest(folder_)
         for line in tail:
             head = log.heads.get(line.stored.id) if log is not None else None
@@ -138,7 +142,7 @@ class FollowingJournal(InMemoryJournal):
         """The line that the next one is linked to: the last one that counts. If lines at the end were removed, it is
         the last that ever was, so that the gap is seen from then on.
         """
-        log = self._logs.get(folder_.owner) if folder_.owner is not None else None
+        log = self.log_of(folder_.owner)
         if folder_.lost is not None or log is None or not log.versions:
             return folder_.lost
         return log.versions[-1].stamp
@@ -252,7 +256,7 @@ class FollowingJournal(InMemoryJournal):
         """Choose the vectors of some memories of a folder, or of all, and count these; ``before`` is what was counted
         of them until now.
         """
-        log = self._logs.get(one.owner) if one.owner is not None else None
+        log = self.log_of(one.owner)
         if one.owner is None or log is None or ids == set():
             return
         changed = False
@@ -277,7 +281,7 @@ class FollowingJournal(InMemoryJournal):
         log.revision = max(log.revision + (revise and changed), one.vectors.revision)
 
     def _is_live(self, owner: Owner, memory_id: str) -> bool:
-        log = self._logs.get(owner)
+        log = self.log_of(owner)
         head = None if log is None else log.heads.get(memory_id)
         return head is not None and head.operation is not Operation.ERASED
 

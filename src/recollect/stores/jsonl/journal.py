@@ -20,7 +20,6 @@ from recollect.stores.jsonl.names import folder
 from recollect.stores.jsonl.order import Batches
 from recollect.stores.jsonl.owner_folder import ARCHIVE, DAMAGED, DELETED, MEMORY, TOMBSTONES, OwnerFolder
 from recollect.stores.jsonl.writing import Part, Unforced
-from recollect.stores.owner_log import OwnerLog
 from recollect.types import Access, Embedded, Guard, Operation, Owner, Owners, Stored
 
 if TYPE_CHECKING:
@@ -125,10 +124,6 @@ class JsonlJournal(FollowingJournal):
         found = self._folders.setdefault(name, OwnerFolder(name, loaded=True))
         found.owner = owner
         return found
-
-    def log_of(self, owner: Owner) -> OwnerLog | None:
-        """What is known of an owner."""
-        return self._logs.get(owner)
 
     def folders(self) -> list[OwnerFolder]:
         """Every folder."""
@@ -269,7 +264,7 @@ class JsonlJournal(FollowingJournal):
             for one in self._folders.values():
                 one.vectors.forget_made(embedder)
                 one.vectors.revision += 1
-                log = self._logs.get(one.owner) if one.owner is not None else None
+                log = self.log_of(one.owner)
                 one.vectors.compact(self.disk, () if log is None else log.heads.values())
 
     def _keep_settings(self, values: Mapping[str, str]) -> None:

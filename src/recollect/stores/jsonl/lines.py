@@ -167,12 +167,13 @@ def decode(data: bytes) -> Line | Flaw:
     if isinstance(fields, Flaw):
         return fields
     try:
-        return _line(plain(fields))
+        return line(plain(fields))
     except UNREADABLE:
         return Flaw("damaged", data, fields)
 
 
-def _line(fields: Fields) -> Line:
+def line(fields: Fields) -> Line:
+    """The version that the members of a line tell of; one of ``UNREADABLE`` if there is none."""
     operation = Operation(fields["operation"])
     erased = operation is Operation.ERASED
     stored = Stored(

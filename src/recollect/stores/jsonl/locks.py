@@ -236,8 +236,8 @@ class Lock:
             )
         self._path = path.absolute()
         self._turnstile = self._path.with_name(path.name + TURNSTILE)
-        self._settings = settings or LockSettings()
-        self._clock, self._monotonic, self._sleep, self._chance = clock, monotonic, sleep, chance
+        self.settings = settings or LockSettings()
+        self._clock, self.monotonic, self.sleep, self.chance = clock, monotonic, sleep, chance
 
     def shared(self, operation: str) -> AbstractContextManager[None]:
         """Hold it together with others who read."""
@@ -252,22 +252,22 @@ class Lock:
         files = descriptors()
         holder = files.enter(self._path)
         try:
-            asked = self._monotonic()
+            asked = self.monotonic()
             opened = self._acquire(exclusive=exclusive)
-            taken = self._monotonic()
+            taken = self.monotonic()
             try:
                 logs.lock_taken(name(self._path), (taken - asked) * 1000, exclusive=exclusive)
                 self._note(opened, operation if exclusive else None)
                 yield
             finally:
                 files.close(opened, clear=exclusive)
-                logs.lock_released(name(self._path), (self._monotonic() - taken) * 1000, exclusive=exclusive)
+                logs.lock_released(name(self._path), (self.monotonic() - taken) * 1000, exclusive=exclusive)
         finally:
             files.leave(holder)
 
     def _acquire(self, *, exclusive: bool) -> Opened:
         files = descriptors()
-        patience = Patience(self._settings, self._monotonic, self._sleep, self._chance)
+        patience = Patience(self)
         while True:
             turn = self._take(self._turnstile, patience, exclusive=exclusive)
             try:
@@ -307,12 +307,12 @@ class Lock:
             "pid": os.getpid(),
             "timestamp": _iso(now),
             "operation": operation,
-            "expires_at": _iso(now + timedelta(milliseconds=self._settings.timeout_ms)),
+            "expires_at": _iso(now + timedelta(milliseconds=self.settings.timeout_ms)),
         }
         return json.dumps(note).encode() + b"\n"
 
     def _timed_out(self, *, exclusive: bool) -> LockTimeout:
-        timeout_ms = self._settings.timeout_ms
+        timeout_ms = self.settings.timeout_ms
         logs.lock_timed_out(name(self._path), timeout_ms, LockTimeout.code, exclusive=exclusive)
         details: dict[str, Any] = {"file": name(self._path), "timeout_ms": timeout_ms, **_holder(self._path)}
         who = "by readers, or by a writer that waits for them"
@@ -328,30 +328,24 @@ class Lock:
 class Patience:
     """Pauses between two looks at a lock, until a deadline."""
 
-    def __init__(
-        self,
-        settings: LockSettings,
-        monotonic: Callable[[], float],
-        sleep: Callable[[float], None],
-        chance: Callable[[], float],
-    ) -> None:
-        self._settings, self._monotonic, self._sleep, self._chance = settings, monotonic, sleep, chance
-        self._deadline = monotonic() + settings.timeout_ms / 1000
-        self._pause_ms = settings.first_pause_ms
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+        self._deadline = lock.monotonic() + lock.settings.timeout_ms / 1000
+        self._pause_ms = lock.settings.first_pause_ms
 
     def wait(self) -> bool:
         """Pause, longer than the last time; false if there is no time left."""
-        left = self._deadline - self._monotonic()
+        left = self._deadline - self._lock.monotonic()
         if left <= 0:
             return False
-        pause_ms = min(self._pause_ms, self._settings.longest_pause_ms)
+        pause_ms = min(self._pause_ms, self._lock.settings.longest_pause_ms)
         self._pause_ms = 2 * pause_ms
-        self._sleep(min(left, pause_ms * (0.5 + self._chance() / 2) / 1000))
+        self._lock.sleep(min(left, pause_ms * (0.5 + self._lock.chance() / 2) / 1000))
         return True
 
     def refresh(self) -> None:
         """Begin with short pauses again."""
-        self._pause_ms = self._settings.first_pause_ms
+        self._pause_ms = self._lock.settings.first_pause_ms
 
 
 def _holder(path: Path) -> dict[str, Any]:

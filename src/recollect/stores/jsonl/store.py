@@ -183,24 +183,22 @@ class JsonlStore(Store):
     def health(self) -> Health:
         """Whether the folder can be read now, and how many lines of it are not served."""
         started = time.perf_counter()
+        journal, status, message = self.journal, Status.HEALTHY, "ok"
         try:
-            self.journal.settings()
-            status, message = Status.HEALTHY, "ok"
+            journal.settings()
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
-        flaws = self.journal.flaws()
-        counts = {"damaged_lines": flaws.total(), "buffered_writes": len(self.journal.buffer)}
-        counts["damaged_settings"] = int(self.journal.file.damaged)
-        counts["folders_that_lost_lines"] = sum(one.lost is not None for one in self.journal.folders())
-        components = {"store": Component(status=status, message=message)}
-        if any(counts.values()) and status is Status.HEALTHY:
-            status = Status.DEGRADED
-        components |= {
-            name: Component(status=Status.DEGRADED, message=str(count)) for name, count in counts.items() if count
+        told = {
+            "damaged_lines": journal.flaws().total(),
+            "buffered_writes": len(journal.buffer),
+            "damaged_settings": int(journal.file.damaged),
+            "folders_that_lost_lines": sum(one.lost is not None for one in journal.folders()),
+            "folder": folder_modes.FINDING if self._folder_open() else "",
         }
-        if self._folder_open():
-            components["folder"] = Component(status=Status.DEGRADED, message=folder_modes.FINDING)
-            status = Status.DEGRADED if status is Status.HEALTHY else status
+        components = {"store": Component(status=status, message=message)}
+        components |= {name: Component(status=Status.DEGRADED, message=str(one)) for name, one in told.items() if one}
+        if status is Status.HEALTHY and any(told.values()):
+            status = Status.DEGRADED
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
     def damaged(self, owners: Owners | None = None) -> int:
