@@ -109,11 +109,11 @@ class OwnerFolder:
         """Every line of every file."""
         found: list[tuple[str, Line | Flaw]] = []
         self.flawed.clear()
-        self.loaded = True
+        self.loaded = False  # until all of them were read
         if self.decode_foreign is not None:
             (memory, self.seen), (tombstones, _) = (disk.read(self.file(file)) for file in (MEMORY, TOMBSTONES))
-            return self._served([("", one) for one in self.decode_foreign(memory, tombstones)], Counter())
-        for file in LINES:
+            found = [("", one) for one in self.decode_foreign(memory, tombstones)]
+        for file in () if self.decode_foreign is not None else LINES:
             try:
                 data, look = disk.read(self.file(file))
             except NotAStore:  # a link or a pipe hides this owner, and nobody else
@@ -124,6 +124,7 @@ class OwnerFolder:
                 found += [(file, one) for one in self._whole(data, look)]
             else:
                 found += [(file, entry.one) for entry in self.decoded(_ended(data))]
+        self.loaded = True
         return self._served(found, Counter())
 
     def _served(self, found: Iterable[tuple[str, Line | Flaw]], flaws: Counter[str]) -> list[Line]:
