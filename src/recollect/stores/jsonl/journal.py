@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from recollect import logs
 from recollect.errors import RecollectError, StoreClosed, StoreError
 from recollect.ports import Counters, Plan
+from recollect.stores.durability import check_durability
 from recollect.stores.jsonl import derived, edits, foreign, rewriting, writing
 from recollect.stores.jsonl.config import JsonlConfig
-from recollect.stores.jsonl.disk import Disk, Look
+from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.following import FollowingJournal
 from recollect.stores.jsonl.locks import Lock
 from recollect.stores.jsonl.names import folder
@@ -130,10 +131,8 @@ class JsonlJournal(FollowingJournal):
         return list(self._folders.values())
 
     def _keep(self, planned: Plan, stored: Sequence[Stored]) -> None:
-        brought = {}
         if planned.embedder is not None and "embedder" not in self._settings:
-            brought = {"embedder": planned.embedder, "dimension": str(planned.dimension)}
-            self._keep_settings(brought)
+            self._keep_settings({"embedder": planned.embedder, "dimension": str(planned.dimension)})
         self.migrate({one.owner for one in stored})
         parts = writing.parts_of(self, planned.steps, stored)
         erases = any(one.operation is Operation.ERASED for one in stored)
@@ -162,18 +161,15 @@ class JsonlJournal(FollowingJournal):
             owners = {one.owner for one in versions}
             self.migrate(owners)
             for owner in owners & self._logs.keys():
-                one, others = (
-                    self.folder_of(owner),
-                    {(one.id, one.stamp): one for one in versions if one.owner == owner},
-                )
-                heads = self._logs[owner].heads
-                rewriting.rewrite(self.disk, one, others)
-                one.seen, one.loaded = Look(), False
-                one.vectors.forget_made()
-                for other in others.values():
-                    if other.vector is not None and other.id in heads and heads[other.id].stamp == other.stamp:
-                        revision = one.vectors.revision + 1
-                        one.vectors.keep(self.disk, other.id, other.stamp, other.vector, revision=revision)
+                folder_, heads = self.folder_of(owner), self._logs[owner].heads
+                others = {(one.id, one.stamp): one for one in versions if one.owner == owner}
+                rewriting.rewrite(self.disk, folder_, others)
+                folder_.loaded = False
+                kept = folder_.vectors
+                kept.forget_made()
+                for one in others.values():
+                    if one.vector is not None and one.id in heads and heads[one.id].stamp == one.stamp:
+                        kept.keep(self.disk, one.id, one.stamp, one.vector, revision=kept.revision + 1)
             self._refresh()
 
     def migrate(self, owners: Set[Owner]) -> None:
@@ -268,6 +264,7 @@ class JsonlJournal(FollowingJournal):
                 one.vectors.compact(self.disk, () if log is None else log.heads.values())
 
     def _keep_settings(self, values: Mapping[str, str]) -> None:
+        check_durability(values.get("durability"))
         self.file.write(self._settings | dict(values))
         self.disk.durable = values.get("durability", self._settings.get("durability")) != "relaxed"
 

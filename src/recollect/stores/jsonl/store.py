@@ -13,6 +13,7 @@ from recollect import logs
 from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreError
 from recollect.ports import Capabilities, Store
 from recollect.stores import folder_modes
+from recollect.stores.durability import check_durability
 from recollect.stores.forking import Forks
 from recollect.stores.jsonl import checks, config, derived, edits, legacy, rewriting
 from recollect.stores.jsonl.disk import Disk
@@ -25,7 +26,6 @@ from recollect.stores.jsonl.records import JsonlRecords
 from recollect.stores.jsonl.settings_file import SETTINGS
 from recollect.types import Component, Diagnosis, Health, Owners, SessionConfig, Status
 
-DURABILITIES = ("full", "relaxed")
 LOCK = "lock"
 CONFIG = "config.json"
 
@@ -222,13 +222,3 @@ def _is_ours(path: Path) -> bool:
     ours = {"journal", CONFIG, LOCK, "records", SETTINGS, DERIVED, DELETED, "settings.jsonl", *FOLDERS.values()}
     there = {one.name for one in path.iterdir()} - {".git", ".gitignore", ".gitattributes"}
     return not there or bool(there & ours)
-
-
-def check_durability(value: str | None) -> None:
-    """Refuse a durability that does not exist."""
-    if value not in (None, *DURABILITIES):
-        raise ConfigurationError(
-            f"no durability is named {str(value)[:40]!r}",
-            details={"field": "durability"},
-            hint="use 'full' or 'relaxed'",
-        )
