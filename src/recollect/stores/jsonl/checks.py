@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
-from recollect import codec, ids
+from recollect import ids
 from recollect.errors import NotAStore, SchemaTooNew, StoreError
 from recollect.stores import folder_modes
 from recollect.stores.jsonl import derived, edits, lines, records, writing
@@ -21,6 +21,7 @@ from recollect.stores.jsonl.owner_folder import (
     DERIVED,
     LINES,
     MEMORY,
+    METADATA,
     Entry,
     OwnerFolder,
     has_gap,
@@ -238,8 +239,8 @@ def _own_paths(journal: "JsonlJournal") -> Iterator[Path]:
     yield from (root, root / SETTINGS, root / "config.json", root / "derived")
     for folder in journal.folders():
         yield root / folder.name
-        yield from (root / folder.name / file for file in (*LINES, DAMAGED, records.METADATA))
-        yield from (root / folder.derived(file) for file in ("vectors.jsonl", "accesses.jsonl", derived.INDEX))
+        yield from (root / folder.name / file for file in (*LINES, DAMAGED, METADATA))
+        yield from (root / folder.derived(file) for file in derived.FILES)
     yield from (root / file for file in records.files(journal.disk))
 
 
@@ -275,11 +276,4 @@ def _gone_folders(journal: "JsonlJournal") -> list[str]:
 
 def _bad_indexes(journal: "JsonlJournal") -> list[str]:
     names = [*(folder.derived(derived.INDEX) for folder in journal.folders()), derived.GLOBAL, derived.TOPICS]
-    return [name for name in names if (data := journal.disk.read(name)[0]) and not _is_object(data)]
-
-
-def _is_object(data: bytes) -> bool:
-    try:
-        return isinstance(codec.decode_json(data), dict)
-    except lines.UNREADABLE:
-        return False
+    return [name for name in names if (data := journal.disk.read(name)[0]) and lines.as_object(data) is None]

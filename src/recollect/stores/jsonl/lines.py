@@ -125,6 +125,15 @@ def unsealed(data: bytes) -> Fields | Flaw:
     return fields
 
 
+def as_object(data: bytes) -> Fields | None:
+    """The JSON object of a whole file, if it is one."""
+    try:
+        found = codec.decode_json(data)
+    except UNREADABLE:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def split(data: bytes) -> Iterator[bytes]:
     """The lines of a file, without their ends and without empty ones."""
     return (line for _, line in plain_entries.numbered(data))

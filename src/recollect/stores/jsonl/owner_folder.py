@@ -20,6 +20,7 @@ MEMORY = "memory.jsonl"
 ARCHIVE = "archive.jsonl"
 TOMBSTONES = "tombstones.jsonl"
 DAMAGED = "damaged.jsonl"
+METADATA = "metadata.json"
 DELETED = "deleted"
 LINES = (MEMORY, ARCHIVE, TOMBSTONES, DELETED)
 """The files that hold versions, in the order of reading: a line moves from the first to the second, never back. The
