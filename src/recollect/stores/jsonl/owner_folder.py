@@ -124,7 +124,7 @@ class OwnerFolder:
                 self.offset, self.end = 0, b""
                 found += [(file, one) for one in self._whole(data, look)]
             else:
-                found += [(file, entry.one) for entry in self.decoded(_ended(data))]
+                found += [(file, self._checked(line)) for line in lines.split(_ended(data))]
         self.loaded = True
         return self._served(found, Counter())
 
@@ -170,7 +170,7 @@ class OwnerFolder:
         """The lines that are whole. Half a line is left for later: perhaps somebody is writing it."""
         whole = _ended(data)
         self.advance(whole, look)
-        return [entry.one for entry in self.decoded(whole)]
+        return [self._checked(line) for line in lines.split(whole)]
 
     def advance(self, data: bytes, look: Look) -> None:
         """Note that so much more was read, or written."""
