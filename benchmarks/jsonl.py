@@ -1,14 +1,18 @@
-"""What the store in plain files costs: a session of 5,000 entries and 10 MB, and ten processes that write one.
+"""What the store in plain files costs: a session of 5,000 entries and 10 MB, and ten processes that write a session, an
+empty one and then that of 10 MB.
 
     make bench-jsonl                # or: python benchmarks/jsonl.py --folder /a/folder/on/the/disk/that/matters
 
 Each figure is printed with the goal that it is held to. Times are of the processor, so that other work on the machine
 counts little: the 95th percentile of calls that are repeated, the median of those that read everything, and the least.
-Beside them stand the time on the clock, and what forced writes took of it: the disk's time.
+Beside them stand the time on the clock, and what forced writes took of it: the disk's time. With ten processes, times
+are those on the clock. Lock contention is the share of acquisitions that failed because their time was over; the goal
+is the format's own.
 """
 
 import argparse
 import json
+import logging
 import os
 import random
 import statistics
@@ -18,14 +22,17 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import recollect
 from recollect import Filter, NewMemory, View
 from recollect.codec import checksum
+from recollect.errors import LockTimeout
 from recollect.stores.jsonl import JsonlStore
 from recollect.types import MemoryTypeName
 
@@ -33,6 +40,7 @@ ENTRIES = 5_000
 SESSION_MB = 10
 PATIENCE_S = 60
 WRITE_MS, QUERY_MS, REBUILD_MS = 50.0, 100.0, 1_000.0  # the floors of the format
+CONTENTION = 0.01
 TYPES: tuple[MemoryTypeName, ...] = (
     "conversation",
     "conversation",
@@ -256,19 +264,43 @@ def is_whole(content: str) -> bool:
     return content == sealed(content.rpartition(" ")[0])
 
 
-def write_for(folder: str, name: str, until: float) -> None:
-    """A child: write until a time, and tell what was acknowledged."""
+class Locks(logging.Handler):
+    """How long each acquisition of a lock waited, in milliseconds, and how many failed: from what the store logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self.failed = 0
+        log = logging.getLogger("recollect")
+        log.addHandler(self)
+        log.setLevel(logging.DEBUG)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a record of a lock."""
+        told = vars(record)
+        if (told.get("component"), told.get("operation")) == ("Lock", "acquire"):
+            self.waits.append(told["duration_ms"])
+            self.failed += "code" in told
+
+
+def write_for(folder: str, name: str, start: float, until: float) -> None:
+    """A child: write from one time to another, and tell what was acknowledged."""
     writer = Writer(len(name))
     ids: list[str] = []
     times: list[float] = []
+    locks = Locks()
     with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
+        time.sleep(max(0.0, start - time.time()))
         while time.time() < until:
             new = NewMemory(content=sealed(writer.text(40)), key=f"{name}/{len(ids)}", layer="session")
             started = time.perf_counter()
-            ids.append(view.add_many([new])[0].id)
+            with suppress(LockTimeout):  # it is counted
+                ids.append(view.add_many([new])[0].id)
             times.append((time.perf_counter() - started) * 1e3)
-    print(json.dumps({"ids": ids, "p95": p95(times or [0.0])}))  # on a busy machine, one may start too late to write
+    # On a busy machine, one may start too late to write.
+    told = {"p95": p95(times or [0.0]), "waits": p95(locks.waits), "locks": len(locks.waits), "failed": locks.failed}
+    print(json.dumps({"ids": ids, **told}))
 
 
 def read_for(folder: str, until: float) -> None:
@@ -293,19 +325,78 @@ def read_for(folder: str, until: float) -> None:
     print(json.dumps({"wrong": {name: count for name, count in wrong.items() if count}, "seen": seen, "pages": pages}))
 
 
+def ask_for(folder: str, start: float, until: float) -> None:
+    """A child: ask every kind of question in turn from one time to another; tell how long each kind took."""
+    times: dict[str, list[float]] = {}
+    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+        view = memories.view(user="ada", session="monday")
+        for _, ask in queries():  # the first search makes the index
+            ask(view)
+        time.sleep(max(0.0, start - time.time()))
+        while time.time() < until:
+            for name, ask in queries():
+                started = time.perf_counter()
+                ask(view)
+                times.setdefault(name, []).append((time.perf_counter() - started) * 1e3)
+    print(json.dumps(times))
+
+
+def run_together(folder: Path, seconds: float, children: Sequence[str], ready_s: float) -> list[dict[str, Any]]:
+    """Start processes that begin at the same time, when all are ready, and collect what they tell."""
+    # As an installed package runs: compiled once, by the first of these processes.
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    start = time.time() + ready_s
+    command = [
+        sys.executable,
+        __file__,
+        "--folder",
+        str(folder),
+        "--start",
+        str(start),
+        "--until",
+        str(start + seconds),
+    ]
+    started = [
+        subprocess.Popen([*command, "--child", name], stdout=subprocess.PIPE, text=True, env=compiled)
+        for name in children
+    ]
+    return [json.loads(child.communicate(timeout=ready_s + seconds + PATIENCE_S)[0]) for child in started]
+
+
+def report_writes(wrote: Sequence[dict[str, Any]], seconds: float) -> None:
+    """Print what the processes that wrote tell."""
+    count = sum(len(one["ids"]) for one in wrote)
+    locks, failed = (sum(one[name] for one in wrote) for name in ("locks", "failed"))
+    print(f"{len(wrote)} processes for {seconds:g} s: {count} writes, {count / seconds:.0f}/s")
+    report_goal("an add among them, p95, slowest process", WRITE_MS, max(one["p95"] for one in wrote), "ms")
+    report_goal("  of which it waited for the lock", None, max(one["waits"] for one in wrote), "ms")
+    report_goal(f"lock contention, of {locks}", CONTENTION * 100, failed / locks * 100, "%")
+
+
+def report_goal(name: str, goal: float | None, value: float, unit: str) -> None:
+    """Print a line with a goal that the value stays below."""
+    mark = "!" if goal is not None and value >= goal else " "
+    print(f"{name:40} {'' if goal is None else f'< {goal:g}':>8} {mark}{value:8.2f} {unit}", flush=True)
+
+
+def asked_meanwhile(folder: Path, seconds: float, writers: int = 10) -> None:
+    """Processes that write the session of 10 MB, and one that asks it every kind of question."""
+    print("\nthe session of 10 MB, written by others while it is asked")
+    names = [f"writer{number}" for number in range(writers)]
+    *wrote, asked = run_together(folder, seconds, [*names, "asker"], ready_s=10)
+    report_writes(wrote, seconds)
+    every = [one for each in asked.values() for one in each]
+    report_goal(f"{len(every)} questions of {len(asked)} kinds, p95", QUERY_MS, p95(every), "ms")
+    slowest = max(asked, key=lambda name: p95(asked[name]))
+    report_goal(f"  the slowest: {slowest}", QUERY_MS, p95(asked[slowest]), "ms")
+
+
 def together(folder: Path, seconds: float, writers: int = 10, readers: int = 2) -> None:
     """Processes that write one session, and some that read it; then look at what is there."""
     recollect.open(f"jsonl:{folder}", embedder=None).close()
-    # As an installed package runs: compiled once, by the first of these processes.
-    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    start = partial(subprocess.Popen, stdout=subprocess.PIPE, text=True, env=compiled)
-    command = [sys.executable, __file__, "--folder", str(folder), "--until", str(time.time() + seconds + 2)]
-    writing = [start([*command, "--child", f"writer{number}"]) for number in range(writers)]
-    reading = [start([*command, "--child", "reader"]) for _ in range(readers)]
-    wrote, read = (
-        [json.loads(child.communicate(timeout=seconds + PATIENCE_S)[0]) for child in children]
-        for children in (writing, reading)
-    )
+    names = [f"writer{number}" for number in range(writers)]
+    told = run_together(folder, seconds, names + ["reader"] * readers, ready_s=2)
+    wrote, read = told[:writers], told[writers:]
     acknowledged = [id for one in wrote for id in one["ids"]]
     with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
@@ -313,8 +404,8 @@ def together(folder: Path, seconds: float, writers: int = 10, readers: int = 2) 
         findings = memories.doctor().findings
     lost, twice = len(set(acknowledged) - set(found)), len(found) - len(set(found))
     wrong = sum((Counter(one["wrong"]) for one in read), Counter())
-    print(f"\n{writers} processes for {seconds:g} s: {len(acknowledged)} writes, {len(acknowledged) / seconds:.0f}/s")
-    print(f"{'an add among them, p95, slowest process':40} {max(one['p95'] for one in wrote):18.2f} ms")
+    print()
+    report_writes(wrote, seconds)
     for name, count in {
         "acknowledged and lost": lost,
         "there twice": twice,
@@ -342,13 +433,17 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=200, help="calls of each kind")
     parser.add_argument("--seconds", type=float, default=30, help="how long ten processes write; 0: not at all")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--start", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child == "reader":
         read_for(arguments.folder, arguments.until)
         return
+    if arguments.child == "asker":
+        ask_for(arguments.folder, arguments.start, arguments.until)
+        return
     if arguments.child:
-        write_for(arguments.folder, arguments.child, arguments.until)
+        write_for(arguments.folder, arguments.child, arguments.start, arguments.until)
         return
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         fill(Path(name) / "session")
@@ -357,6 +452,7 @@ def main() -> None:
             report(figure)
         if arguments.seconds:
             together(Path(name) / "shared", arguments.seconds)
+            asked_meanwhile(Path(name) / "session", arguments.seconds / 3)  # so that it stays near its size
 
 
 if __name__ == "__main__":

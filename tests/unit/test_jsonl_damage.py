@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import SchemaTooNew, StoreCorrupt
+from recollect.errors import SchemaTooNew, StoreCorrupt, StoreError
 from recollect.ports import Record
 from recollect.stores.jsonl import JsonlStore
 from recollect.testing.builders import START, Writer, owner, vector
@@ -360,3 +362,27 @@ def test_a_tombstone_whose_end_an_editor_took_away_still_keeps_a_copy_from_comin
     (root / MEMORY).write_bytes(former)
     with opened(root) as store:
         assert contents(store) == [f"number {number}" for number in range(1, 5)]
+
+
+@pytest.mark.req("J11")
+def test_a_file_that_could_not_be_read_once_is_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of the other files until then is not taken for all there is."""
+    texts = filled(root)
+    with opened(root) as other, opened(root) as store:
+        assert contents(store) == texts
+        head = next(iter(store.journal.scan({ADA})))
+        other.journal.append([Writer(LATER).archive(head)])
+        other.compact({ADA})
+        real = os.open
+
+        def fails(path: Any, *args: Any, **more: Any) -> int:
+            if path == "archive.jsonl":
+                raise OSError(errno.EIO, "the disk failed")
+            return real(path, *args, **more)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "open", fails)
+            with pytest.raises(StoreError, match="the disk failed"):
+                contents(store)
+        assert contents(store) == texts
+        assert len(store.journal.history(ADA, head.id)) == 2

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from recollect.errors import ConfigurationError, NotAStore, StoreError, StoreReadOnly
-from recollect.stores.jsonl import descriptors
+from recollect.stores.jsonl import locks
 from recollect.stores.jsonl.locks import Lock
 from tests.unit.lock_holders import MODES, Waiter, is_free, is_free_elsewhere
 from tests.unit.stand_ins import HandClock
@@ -139,7 +139,7 @@ def test_a_file_system_that_cannot_lock_is_told(
 
 
 def test_a_system_without_flock_is_refused_clearly(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptors, "fcntl", None)
+    monkeypatch.setattr(locks, "fcntl", None)
     with pytest.raises(ConfigurationError, match="no flock"):
         Lock(path)
     assert not path.exists()

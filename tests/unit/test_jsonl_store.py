@@ -424,6 +424,8 @@ def test_the_folder_remembers_its_durability(root: Path) -> None:
         opened(root, durability="full").__enter__()
     with opened(root) as store:
         store.journal.set_settings({"durability": "full"})
+        with pytest.raises(ConfigurationError, match="no durability is named 'most'"):
+            store.journal.set_settings({"durability": "most"})
     with opened(root, durability="full"):
         pass
 

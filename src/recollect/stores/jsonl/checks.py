@@ -2,30 +2,33 @@
 
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from recollect import codec, ids
+from recollect import ids
 from recollect.errors import NotAStore, SchemaTooNew, StoreError
 from recollect.stores import folder_modes
 from recollect.stores.jsonl import derived, edits, lines, records, writing
-from recollect.stores.jsonl.folders import FOLDERS
+from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.lines import Flaw, Line
+from recollect.stores.jsonl.names import FOLDERS
 from recollect.stores.jsonl.owner_folder import (
     DAMAGED,
     DELETED,
     DERIVED,
     LINES,
     MEMORY,
+    METADATA,
+    Entry,
     OwnerFolder,
-    entries,
+    has_gap,
     known_stamps,
 )
 from recollect.stores.jsonl.settings_file import SETTINGS
-from recollect.types import Diagnosis, Finding, Stamp, Stored
+from recollect.types import Diagnosis, Finding
 
 if TYPE_CHECKING:
     from recollect.stores.jsonl.journal import JsonlJournal
@@ -51,16 +54,14 @@ class Report:
 
 def examine(journal: "JsonlJournal", *, repair: bool) -> Diagnosis:
     """Look at everything; mend what can be mended if asked to, and look again. The caller holds the lock."""
-    found = _findings(journal)
+    report = _read(journal)
+    found = _findings(journal, report)
     if repair and found:
         _mend(journal)
         journal.reload()
-        left = {finding.check for finding in _findings(journal)}
-        found = [
-            Finding(check=one.check, message=one.message, repair=one.repair, repaired=one.check not in left)
-            for one in found
-        ]
-    report = _read(journal)
+        report = _read(journal)
+        left = {finding.check for finding in _findings(journal, report)}
+        found = [replace(one, repaired=one.check not in left) for one in found]
     return Diagnosis(
         checks=CHECKS,
         findings=tuple(found),
@@ -76,41 +77,36 @@ def examine(journal: "JsonlJournal", *, repair: bool) -> Diagnosis:
     )
 
 
-def _findings(journal: "JsonlJournal") -> list[Finding]:
-    report = _read(journal)
-    modes = _open_files(journal)
-    bad_records, bad_indexes = _bad_records(journal), _bad_indexes(journal)
+def _findings(journal: "JsonlJournal", report: Report) -> list[Finding]:
+    modes = [f"{len(files)} files may be read by others"] if (files := _open_files(journal)) else []
+    opened = [folder_modes.FINDING] if _open_folder(journal) else []
+    settings = [f"{SETTINGS} cannot be read"] if journal.file.damaged else []
+    aside = f"set it aside in {DAMAGED}"
     told = (
-        ("modes", f"{len(modes)} files may be read by others" if modes else "", "set the modes to 700 and 600"),
-        ("folder", folder_modes.FINDING if _open_folder(journal) else "", "set the mode of the folder to 700"),
-        (
-            "settings",
-            f"{SETTINGS} cannot be read" if journal.file.damaged else "",
-            "set it aside and write it anew from what the lines tell",
-        ),
-        ("lines", _told("damaged lines in", report.damaged), f"set them aside in {DAMAGED}"),
+        ("modes", "", modes, "set the modes to 700 and 600"),
+        ("folder", "", opened, "set the mode of the folder to 700"),
+        ("settings", "", settings, "set it aside and write it anew from what the lines tell"),
+        ("lines", "damaged lines in ", report.damaged, f"set them aside in {DAMAGED}"),
         (
             "handwritten",
-            _told("lines that the store did not write in", report.edited),
-            f"accept what was written by hand, or set it aside in {DAMAGED}",
+            "lines that the store did not write in ",
+            report.edited,
+            f"accept what was written by hand, or {aside}",
         ),
-        (
-            "gaps",
-            _told("lines are missing in", report.gaps),
-            "restore them from a copy, or let the lines be linked anew",
-        ),
+        ("gaps", "lines are missing in ", report.gaps, "restore them from a copy, or let the lines be linked anew"),
         (
             "records",
-            _told("records that cannot be read:", bad_records),
+            "records that cannot be read: ",
+            _bad_records(journal),
             f"correct them, or set them aside as *{ASIDE}",
         ),
-        ("indexes", _told("indexes that cannot be read:", bad_indexes), "write the indexes anew"),
+        ("indexes", "indexes that cannot be read: ", _bad_indexes(journal), "write the indexes anew"),
     )
-    return [Finding(check=name, message=message, repair=repair) for name, message, repair in told if message]
-
-
-def _told(what: str, found: list[str]) -> str:
-    return f"{what} {'; '.join(found[:_SHOWN])}" if found else ""
+    return [
+        Finding(check=name, message=what + "; ".join(found[:_SHOWN]), repair=repair)
+        for name, what, found, repair in told
+        if found
+    ]
 
 
 # -- lines ----------------------------------------------------------------------------------------------------
@@ -127,44 +123,44 @@ def _read(journal: "JsonlJournal") -> Report:
             report.damaged += [f"{folder.name} ({count} entries)"] if (count := folder.flaws.total()) else []
             continue
         try:
-            found = {file: entries(journal.disk, folder, file) for file in LINES}
+            found = {file: folder.entries(journal.disk, file) for file in LINES}
         except StoreError as error:
             report.damaged.append(f"{folder.name} ({error.message})")
-            continue
-        known = known_stamps([one for each in found.values() for _, one in each])
-        become = edits.candidates(journal, folder, [one for _, one in found[MEMORY] if isinstance(one, Flaw)])
-        for file, each in found.items():
-            name = folder.file(file)
-            flaws = [(number, one.kind) for number, one in each if isinstance(one, Flaw)]
-            report.damaged += [f"{name} (line {number} {_REASONS[kind]})" for number, kind in flaws if kind in _REASONS]
-            report.edited += [
-                f"{name} (line {number}{edits.told(become.get(one.data))})"
-                for number, one in each
-                if isinstance(one, Flaw) and one.kind in edits.BY_HAND
-            ]
-            good = [(number, one) for number, one in each if isinstance(one, Line)]
-            report.gaps += [f"{name} (before line {number})" for number, one in good if _has_gap(one, known)]
-            report.versions += len(good)
-            waiting = [one for _, one in good if not journal.counts(one)]
-            report.unfinished += len(waiting) + sum(kind == "torn" for _, kind in flaws)
-            foreign = {one.stored.id for one in waiting if ids.stamp_origin(one.stored.stamp) != journal.origin()}
-            if foreign:
-                report.edited.append(f"{name} ({len(foreign)} memories of a batch that is not all here)")
-        report.gaps += (
-            [f"{folder.name} ({len(folder.vanished)} versions that were read before)"]
-            if folder.vanished and not any(isinstance(one, Flaw) for each in found.values() for _, one in each)
-            else []
-        )
-        report.gaps += [f"{folder.name} (lines at the end)"] if folder.lost is not None else []
-        stored = {one.stored.stamp: one.stored for each in found.values() for _, one in each if isinstance(one, Line)}
-        replaced = Counter((one.id, one.replaced) for one in stored.values() if one.replaced is not None)
-        report.siblings += [memory_id for (memory_id, _), count in replaced.items() if count > 1]
+        else:
+            _read_folder(journal, folder, found, report)
     report.gaps += [f"{name.removeprefix(DERIVED)[1:]} (all of it)" for name in _gone_folders(journal)]
     return report
 
 
-def _has_gap(line: Line, known: set[str]) -> bool:
-    return line.after is not None and line.after not in known
+def _read_folder(
+    journal: "JsonlJournal", folder: OwnerFolder, found: Mapping[str, list[Entry]], report: Report
+) -> None:
+    every = [entry.one for each in found.values() for entry in each]
+    known = known_stamps(every)
+    become = edits.candidates(journal, folder, [entry.one for entry in found[MEMORY] if isinstance(entry.one, Flaw)])
+    for file, each in found.items():
+        name, waiting = folder.file(file), []
+        for number, _, one in each:
+            if isinstance(one, Line):
+                report.versions += 1
+                waiting += [] if journal.batches.counts(one) else [one.stored]
+                report.gaps += [f"{name} (before line {number})"] if has_gap(one, known) else []
+            elif one.kind in _REASONS:
+                report.damaged.append(f"{name} (line {number} {_REASONS[one.kind]})")
+            elif one.kind in edits.BY_HAND:
+                report.edited.append(f"{name} (line {number}{edits.told(become.get(one.data))})")
+            else:
+                report.unfinished += 1  # torn
+        report.unfinished += len(waiting)
+        foreign = {one.id for one in waiting if ids.stamp_origin(one.stamp) != journal.origin()}
+        if foreign:
+            report.edited.append(f"{name} ({len(foreign)} memories of a batch that is not all here)")
+    if folder.vanished and not any(isinstance(one, Flaw) for one in every):
+        report.gaps.append(f"{folder.name} ({len(folder.vanished)} versions that were read before)")
+    report.gaps += [f"{folder.name} (lines at the end)"] if folder.lost is not None else []
+    stored = {one.stored.stamp: one.stored for one in every if isinstance(one, Line)}
+    replaced = Counter((one.id, one.replaced) for one in stored.values() if one.replaced is not None)
+    report.siblings += [memory_id for (memory_id, _), count in replaced.items() if count > 1]
 
 
 # -- mending --------------------------------------------------------------------------------------------------
@@ -181,9 +177,8 @@ def _mend(journal: "JsonlJournal") -> None:
     for folder in journal.folders():
         if folder.decode_foreign is not None:
             continue
-        for file in LINES:
-            with suppress(NotAStore):  # a link or a pipe is for a person to remove
-                _mend_lines(journal, folder, file)
+        with suppress(NotAStore):  # a link or a pipe is for a person to remove
+            _mend_lines(journal.disk, folder)
         folder.vanished.clear()
         folder.lost = None
         journal.disk.remove(folder.derived(derived.NUMBERS))  # it is written again below
@@ -198,31 +193,31 @@ def _mend(journal: "JsonlJournal") -> None:
     derived.write_indexes(journal, journal.known_owners())
 
 
-def _mend_lines(journal: "JsonlJournal", folder: OwnerFolder, file: str) -> None:
+def _mend_lines(disk: Disk, folder: OwnerFolder) -> None:
     """Set aside what does not count, and link the lines behind a gap to nothing."""
-    found = entries(journal.disk, folder, file)
-    every = [one for other in LINES for _, one in entries(journal.disk, folder, other)]
-    stay = [one for one in every if isinstance(one, Line) or one.kind == "newer" or _former(folder, one) is not None]
-    known = known_stamps(stay)
-    bad = [one for _, one in found if isinstance(one, Flaw) and one.kind != "newer"]
-    cut = [one for _, one in found if isinstance(one, Line) and _has_gap(one, known)]
-    if not bad and not cut:
-        return
-    writing.set_aside(journal.disk, folder, [(one.kind, file, one.data) for one in bad])
-    good = bytearray()
-    for _, one in found:
-        if isinstance(one, Line):
-            good += lines.encode(one._replace(after=None) if one in cut else one)
-        elif one.kind == "newer":
-            good += one.data + b"\n"
-        elif (former := _former(folder, one)) is not None:
-            good += lines.encode(Line(stored=former))
-    journal.disk.replace(folder.file(file), bytes(good))
+    found = {file: folder.entries(disk, file) for file in LINES}
+    bad = {file: [entry.one for entry in each if _is_bad(entry.one)] for file, each in found.items()}
+    every = (entry.one for each in found.values() for entry in each)
+    known = known_stamps(one for one in every if not _is_bad(one) or folder.former(one) is not None)
+    for file, each in found.items():
+        good = b"".join(_mended(folder, entry, known) for entry in each)
+        if good != b"".join(entry.data + b"\n" for entry in each):
+            writing.set_aside(disk, folder, [(one.kind, file, one.data) for one in bad[file]])
+            disk.replace(folder.file(file), good)
 
 
-def _former(folder: OwnerFolder, one: Flaw) -> Stored | None:
-    """What this process read before the line was edited."""
-    return None if one.fields is None else folder.vanished.get(Stamp(str(one.fields.get("stamp"))))
+def _is_bad(one: Line | Flaw) -> TypeGuard[Flaw]:
+    return isinstance(one, Flaw) and one.kind != "newer"
+
+
+def _mended(folder: OwnerFolder, entry: Entry, known: set[str]) -> bytes:
+    one = entry.one
+    if _is_bad(one):
+        former = folder.former(one)
+        return b"" if former is None else lines.encode(Line(stored=former))
+    if isinstance(one, Line) and has_gap(one, known):
+        return lines.encode(one._replace(after=None))
+    return entry.data + b"\n"
 
 
 # -- other files ----------------------------------------------------------------------------------------------
@@ -244,8 +239,8 @@ def _own_paths(journal: "JsonlJournal") -> Iterator[Path]:
     yield from (root, root / SETTINGS, root / "config.json", root / "derived")
     for folder in journal.folders():
         yield root / folder.name
-        yield from (root / folder.name / file for file in (*LINES, DAMAGED, records.METADATA))
-        yield from (root / folder.derived(file) for file in ("vectors.jsonl", "accesses.jsonl", derived.INDEX))
+        yield from (root / folder.name / file for file in (*LINES, DAMAGED, METADATA))
+        yield from (root / folder.derived(file) for file in derived.FILES)
     yield from (root / file for file in records.files(journal.disk))
 
 
@@ -281,11 +276,4 @@ def _gone_folders(journal: "JsonlJournal") -> list[str]:
 
 def _bad_indexes(journal: "JsonlJournal") -> list[str]:
     names = [*(folder.derived(derived.INDEX) for folder in journal.folders()), derived.GLOBAL, derived.TOPICS]
-    return [name for name in names if (data := journal.disk.read(name)[0]) and not _is_object(data)]
-
-
-def _is_object(data: bytes) -> bool:
-    try:
-        return isinstance(codec.decode_json(data), dict)
-    except lines.UNREADABLE:
-        return False
+    return [name for name in names if (data := journal.disk.read(name)[0]) and lines.as_object(data) is None]

@@ -17,6 +17,7 @@ from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.order import Numbers
 from recollect.stores.jsonl.owner_folder import DERIVED, LINES, OwnerFolder
+from recollect.stores.jsonl.vectors import VECTORS
 from recollect.types import Access, Operation, Owner, Stamp, State, Stored
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 VERSION = 1
 INDEX = "index.json"
 NUMBERS = "numbers.json"
-FILES = ("vectors.jsonl", "accesses.jsonl", INDEX, NUMBERS)
-GLOBAL = f"{DERIVED}/indices/global_index.json"
-TOPICS = f"{DERIVED}/indices/topic_index.json"
+ACCESSES = "accesses.jsonl"
+FILES = (VECTORS, ACCESSES, INDEX, NUMBERS)
+INDICES = f"{DERIVED}/indices"
+GLOBAL = f"{INDICES}/global_index.json"
+TOPICS = f"{INDICES}/topic_index.json"
 _MOST = 2**53
 
 
@@ -64,7 +67,7 @@ def read_accesses(disk: Disk, folder: OwnerFolder) -> dict[str, tuple[int, int]]
     """How often each memory was read, and when last."""
     found: dict[str, tuple[int, int]] = {}
     with suppress(StoreError):
-        data, _ = disk.read(folder.derived("accesses.jsonl"))
+        data, _ = disk.read(folder.derived(ACCESSES))
         for one in map(lines.unsealed, lines.split(data)):
             if isinstance(one, dict):
                 with suppress(*lines.UNREADABLE):
@@ -78,7 +81,7 @@ def add_accesses(disk: Disk, accesses: Iterable[tuple[OwnerFolder, Access]]) -> 
     by_file: dict[str, bytes] = {}
     for folder, one in accesses:
         line = access_line(one.id, one.times, one.last_at)
-        name = folder.derived("accesses.jsonl")
+        name = folder.derived(ACCESSES)
         by_file[name] = by_file.get(name, b"") + line
     for name, data in by_file.items():
         disk.append(name, data, disk.look(name).size, sync=False)
@@ -87,6 +90,14 @@ def add_accesses(disk: Disk, accesses: Iterable[tuple[OwnerFolder, Access]]) -> 
 def access_line(memory_id: str, times: int, last_at: int) -> bytes:
     """The line of some accesses; lines add up. It begins with an end of line: a crash may have torn the one before."""
     return b"\n" + lines.seal({"id": memory_id, "times": times, "last_at": last_at})
+
+
+def compact_accesses(disk: Disk, folder: OwnerFolder, heads: Iterable[Stored]) -> None:
+    """Keep one line for each memory."""
+    counted = read_accesses(disk, folder)
+    data = b"".join(access_line(head.id, *counted[head.id]) for head in heads if head.id in counted)
+    if disk.look(folder.derived(ACCESSES)).size > len(data):
+        disk.replace(folder.derived(ACCESSES), data, sync=False)
 
 
 # -- indexes --------------------------------------------------------------------------------------------------
@@ -167,7 +178,7 @@ def _write_global(journal: "JsonlJournal") -> None:
     places: dict[str, str] = {}
     topics: dict[str, dict[str, list[str]]] = {}
     for folder in journal.folders():
-        log = journal.log_of(folder.owner) if folder.owner is not None else None
+        log = journal.log_of(folder.owner)
         for head in log.heads.values() if log is not None else ():
             if head.facets.get("state") == State.ACTIVE.value:
                 places[head.id] = folder.name

@@ -1,19 +1,17 @@
 """Files below one root: private, appended to or replaced as a whole, and forced to the disk.
 
 Names are relative to the root, with slashes. Every file is opened step by step from the root's own descriptor, never
-through a symbolic link, so that no name leads out of the root. This is the one place where errors of the system become
-ours.
+through a symbolic link, so that no name leads out of the root.
 """
 
 import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
 from pathlib import Path
-from typing import Concatenate, NamedTuple, ParamSpec
+from typing import NamedTuple
 
 from recollect import open_files
 from recollect.errors import NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
@@ -23,7 +21,7 @@ DERIVED = "derived/"
 """What stands below it is made again when it is lost."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 _SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # neither a link nor waiting for a pipe
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -36,24 +34,13 @@ class Look(NamedTuple):
     size: int = 0
     changed: int = 0
 
+    @classmethod
+    def of(cls, found: os.stat_result) -> "Look":
+        """From what the system says."""
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
 
 MISSING = Look()
-P = ParamSpec("P")
-
-
-def _tolerant(method: Callable[Concatenate["Disk", str, P], Look]) -> Callable[Concatenate["Disk", str, P], Look]:
-    """Who plants a link or a pipe among what is derived costs its owner time, and stops nobody."""
-
-    @wraps(method)
-    def call(disk: "Disk", name: str, /, *args: P.args, **more: P.kwargs) -> Look:
-        try:
-            return method(disk, name, *args, **more)
-        except NotAStore:
-            if not name.startswith(DERIVED):
-                raise
-            return MISSING
-
-    return call
 
 
 class Disk:
@@ -66,44 +53,39 @@ class Disk:
 
     @contextmanager
     def translated(self, name: str) -> Iterator[None]:
-        """Errors of the system as errors of a store."""
+        """Errors of the system as errors of a store. Who plants a link or a pipe among what is derived costs its owner
+        time, and stops nobody: that file is passed over.
+        """
         try:
             yield
         except StoreError:
             raise
         except OSError as error:
-            raise open_files.too_many(error) or _translate(error, name) from error
+            if error.errno not in _FOREIGN or not name.startswith(DERIVED):
+                raise translate(error, name) from error
 
     def look(self, name: str) -> Look:
         """How a file looks now; it is called for every file before every read, and opens nothing."""
         try:
-            found = os.lstat(self._base + name)
+            return Look.of(os.lstat(self._base + name))
         except OSError:
-            return Look()
-        return Look(found.st_ino, found.st_size, found.st_mtime_ns)
+            return MISSING
 
     def read(self, name: str, start: int = 0) -> tuple[bytes, Look]:
         """A file from a byte on, and how it looked; a missing file is empty."""
-        with self.translated(name):
-            try:
-                with self._opened(name, os.O_RDONLY) as number:
-                    found = os.fstat(number)
-                    data = _read(number, start, found.st_size)
-            except FileNotFoundError:
-                return b"", Look()
-            except OSError as error:
-                if error.errno in _FOREIGN and name.startswith(DERIVED):
-                    return b"", Look()
-                raise
+        with self.translated(name), suppress(FileNotFoundError), self._opened(name, os.O_RDONLY) as number:
+            found = os.fstat(number)
+            data = _read(number, start, found.st_size)
             return data, Look(found.st_ino, start + len(data), found.st_mtime_ns)
+        return b"", MISSING
 
-    @_tolerant
     def append(self, name: str, data: bytes, at: int, *, sync: bool = True) -> Look:
         """Write at the end of a file, which must be so long; what fails is taken back."""
+        look = MISSING
         with self.translated(name), self._folder(name, make=True) as (folder, last):
             number, is_new = _open_or_make(folder, last)
             try:
-                _require_file(number)
+                require_file(number)
                 if os.fstat(number).st_size != at:  # nothing that somebody else wrote is ever written over
                     raise StoreBusy(f"{name!r} was changed at this moment", details={"file": name}, hint="try again")
                 try:
@@ -116,10 +98,10 @@ class Disk:
                     with suppress(OSError):
                         os.ftruncate(number, at)
                     raise
-                found = os.fstat(number)
-                return Look(found.st_ino, found.st_size, found.st_mtime_ns)
+                look = Look.of(os.fstat(number))
             finally:
                 os.close(number)
+        return look
 
     def force(self, name: str, data: bytes = b"", at: int = 0) -> None:
         """Force a file to the disk. Data is written again first, in its place: what the disk refused once, the system
@@ -138,9 +120,9 @@ class Disk:
                 if self.durable:
                     os.fsync(number)
 
-    @_tolerant
     def replace(self, name: str, data: bytes, *, sync: bool = True) -> Look:
         """Exchange the content of a file at once: readers see the former or the new one."""
+        look = MISSING
         with self.translated(name), self._folder(name, make=True) as (folder, last):
             waiting = f"{last}.{secrets.token_hex(4)}{TEMPORARY}"
             number = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, 0o600, dir_fd=folder)
@@ -149,7 +131,7 @@ class Disk:
                 _write(number, data, 0)
                 if sync and self.durable:
                     os.fsync(number)
-                found = os.fstat(number)
+                look = Look.of(os.fstat(number))
                 os.rename(waiting, last, src_dir_fd=folder, dst_dir_fd=folder)
                 if sync and self.durable:
                     os.fsync(folder)
@@ -159,16 +141,14 @@ class Disk:
                 raise
             finally:
                 os.close(number)
-            return Look(found.st_ino, found.st_size, found.st_mtime_ns)
+        return look
 
-    @_tolerant
-    def remove(self, name: str) -> Look:
+    def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
         with self.translated(name), suppress(FileNotFoundError), self._folder(name) as (folder, last):
             os.unlink(last, dir_fd=folder)
             if self.durable:
                 os.fsync(folder)
-        return MISSING
 
     def sweep(self, name: str) -> None:
         """Delete what processes that were killed while they exchanged a file left in a folder. Only the one process
@@ -210,11 +190,7 @@ class Disk:
         with self.translated(self.root.name):
             self.root.mkdir(mode=0o700, exist_ok=True)
             self.root.chmod(0o700)  # the umask may have taken even that
-            self._sync_folder(self.root.parent)
-
-    def _sync_folder(self, folder: Path) -> None:
-        if self.durable:
-            number = os.open(folder, os.O_RDONLY)
+            number = os.open(self.root.parent, os.O_RDONLY)
             try:
                 os.fsync(number)
             finally:
@@ -225,7 +201,7 @@ class Disk:
         with self._folder(name) as (folder, last):
             number = os.open(last, flags | _SAFE, dir_fd=folder)
         try:
-            _require_file(number)
+            require_file(number)
             yield number
         finally:
             os.close(number)
@@ -269,7 +245,8 @@ def _open_or_make(folder: int, name: str) -> tuple[int, bool]:
         return number, True
 
 
-def _require_file(number: int) -> None:
+def require_file(number: int) -> None:
+    """Refuse what is open if it is no plain file."""
     if not stat.S_ISREG(os.fstat(number).st_mode):
         raise OSError(errno.ENXIO, "not a regular file")
 
@@ -289,14 +266,23 @@ def _write(number: int, data: bytes, at: int) -> None:
         rest = rest[os.write(number, rest) :]
 
 
-def _translate(error: OSError, name: str) -> StoreError:
+def translate(error: OSError, name: str) -> StoreError:
+    """The one place where errors of the system become ours."""
+    if (too_many := open_files.too_many(error)) is not None:
+        return too_many
     details = {"file": name, "errno": error.errno}
     if error.errno in _FULL:
         return StoreFull(f"no space left for {name!r}", details=details, hint="free disk space; reading still works")
-    if error.errno in _READ_ONLY:
-        return StoreReadOnly(f"{name!r} cannot be written", details=details, hint="check the folder's permissions")
+    if error.errno in READ_ONLY:
+        return StoreReadOnly(
+            f"{name!r} cannot be opened or changed",
+            details=details,
+            hint="check the permissions of the file and its folder",
+        )
+    if error.errno == errno.ENOENT:
+        return StoreReadOnly(f"the folder of {name!r} is not there", details=details, hint="check the path")
     if error.errno in _FOREIGN:
         return NotAStore(
-            f"{name!r} is a link or no plain file", details=details, hint="remove what stands in its place"
+            f"{name!r} is a link, or not a plain file", details=details, hint="remove what stands in its place"
         )
     return StoreError(f"the disk failed at {name!r}: {error.strerror}", details=details, hint="check the disk")

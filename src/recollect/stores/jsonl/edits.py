@@ -14,10 +14,10 @@ from recollect import codec, ids, validation
 from recollect.errors import InvalidInput, NotAStore
 from recollect.lifecycle import duplicates
 from recollect.stores.jsonl import lines
-from recollect.stores.jsonl.folders import folder as folder_name
-from recollect.stores.jsonl.folders import owner_of
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
-from recollect.stores.jsonl.owner_folder import MEMORY, OwnerFolder, entries, known_stamps
+from recollect.stores.jsonl.names import folder as folder_name
+from recollect.stores.jsonl.names import owner_of
+from recollect.stores.jsonl.owner_folder import MEMORY, OwnerFolder, has_gap, known_stamps
 from recollect.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored
 from recollect.types.memory import DEFAULT_IMPORTANCE
 
@@ -49,37 +49,36 @@ def accept(journal: "JsonlJournal", at: datetime) -> list[str]:
 
 
 def _accept_folder(journal: "JsonlJournal", folder: OwnerFolder, clock: ids.StampClock, at: int) -> list[str]:
-    found = [one for _, one in entries(journal.disk, folder, MEMORY)]
-    newest = candidates(journal, folder, [one for one in found if isinstance(one, Flaw)])
-    unfinished = [one for one in found if isinstance(one, Line) and not journal.counts(one)]
-    dropped = {_stamp(one) for one in found if isinstance(one, Flaw) and one.data in newest} - folder.vanished.keys()
-    known = known_stamps(found) - dropped
-    if not newest and not unfinished and not any(_is_cut(one, known) for one in found):
+    found = folder.entries(journal.disk, MEMORY)
+    flaws = [entry.one for entry in found if isinstance(entry.one, Flaw)]
+    newest = candidates(journal, folder, flaws)
+    unfinished = {
+        one.stored.stamp: one
+        for entry in found
+        if isinstance(one := entry.one, Line)
+        if not journal.batches.counts(one)
+    }
+    dropped = [one for one in flaws if one.data in newest and folder.former(one) is None]
+    known = known_stamps(entry.one for entry in found) - known_stamps(dropped)
+    if not newest and not unfinished and not any(has_gap(entry.one, known) for entry in found):
         return []
     kept, added = bytearray(), bytearray()
     last = folder.last
-    for one in found:
-        if isinstance(one, Line):
-            line = one._replace(batch=None) if one in unfinished else one
-            kept += lines.encode(line._replace(after=None) if _is_cut(line, known) else line)
-        elif one.data not in newest:
-            kept += one.data + b"\n"
-        else:
-            former = folder.vanished.get(_stamp(one))
+    for entry in found:
+        one = entry.one
+        if isinstance(one, Flaw) and one.data in newest:
+            former = folder.former(one)
             kept += b"" if former is None else lines.encode(Line(stored=former))
             stored = _version(newest[one.data], clock, at)
             added += lines.encode(Line(stored=stored, after=last))
             last = stored.stamp
+        elif isinstance(one, Line) and (entry.stamp in unfinished or has_gap(one, known)):
+            alone = one._replace(batch=None) if entry.stamp in unfinished else one
+            kept += lines.encode(alone._replace(after=None) if has_gap(one, known) else alone)
+        else:
+            kept += entry.data + b"\n"
     journal.disk.replace(folder.memory, bytes(kept + added))
-    return [one.id for one in newest.values()] + [one.stored.id for one in unfinished]
-
-
-def _stamp(one: Flaw) -> Stamp:
-    return Stamp(str((one.fields or {}).get("stamp")))
-
-
-def _is_cut(one: Line | Flaw, known: set[str]) -> bool:
-    return isinstance(one, Line) and one.after is not None and one.after not in known
+    return [one.id for one in newest.values()] + [one.stored.id for one in unfinished.values()]
 
 
 def told(one: Stored | None) -> str:

@@ -11,10 +11,10 @@ from recollect.errors import StoreError
 from recollect.ports import Counters
 from recollect.stores.in_memory import InMemoryJournal
 from recollect.stores.jsonl import derived, foreign, order, writing
-from recollect.stores.jsonl.batches import Batches
 from recollect.stores.jsonl.disk import Disk, Look
-from recollect.stores.jsonl.folders import FOLDERS, owner_of
 from recollect.stores.jsonl.lines import Line
+from recollect.stores.jsonl.names import FOLDERS, owner_of
+from recollect.stores.jsonl.order import Batches
 from recollect.stores.jsonl.owner_folder import DELETED, OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
 from recollect.stores.jsonl.writing import Part
@@ -32,34 +32,38 @@ class FollowingJournal(InMemoryJournal):
         super().__init__(os.urandom)
         self.disk = disk
         self.buffer: list[Sequence[Part]] = []
-        self._file = SettingsFile(disk)
+        self.file = SettingsFile(disk)
         self._folders: dict[str, OwnerFolder] = {}
         self._layers: dict[str, int] = {}
-        self._batches = Batches()
+        self.batches = Batches()
+
+    def log_of(self, owner: Owner | None) -> OwnerLog | None:
+        """What is known of an owner."""
+        return None if owner is None else self._logs.get(owner)
 
     def reload(self) -> None:
         """Read everything again."""
         for one in self._folders.values():
             one.seen, one.loaded = Look(), False
         self._layers.clear()
-        self._file.seen = None
+        self.file.seen = None
         self._refresh()
 
     def _refresh(self) -> None:
         embedder = self._settings.get("embedder")
-        self._settings |= self._file.news()
+        self._settings |= self.file.news()
         self._find_folders()
         changed = [one for one in self._folders.values() if not one.loaded or self.disk.look(one.memory) != one.seen]
         if changed:
             self._read(changed)
             self._copy_damaged(changed)
         for one in self._folders.values():
-            if one.owner is not None and self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
-                self._settle(one, one.read_vectors(self.disk))
+            if one.owner is not None and one.vectors.changed(self.disk):
+                self._settle(one, one.vectors.read(self.disk))
         if self._settings.get("embedder") != embedder:
             for one in self._folders.values():
-                one.forget_vectors()
-                one.read_vectors(self.disk)
+                one.vectors.forget_made()
+                one.vectors.read(self.disk)
                 self._settle(one, None)
 
     def _find_folders(self) -> None:
@@ -78,7 +82,7 @@ class FollowingJournal(InMemoryJournal):
                     one.owner, one.decode_foreign = owner, partial(foreign.decoded, owner)
             for name in [one for one in self._folders if one.startswith(f"{layer}/") and one not in there]:
                 gone = self._folders.pop(name)
-                self._batches.forget(name)
+                self.batches.forget(name)
                 is_kept = any(one.owner == gone.owner for one in self._folders.values())
                 is_buffered = any(part.folder is gone for parts in self.buffer for part in parts)
                 if gone.owner is not None and not (is_kept or is_buffered):
@@ -92,7 +96,7 @@ class FollowingJournal(InMemoryJournal):
         for one in changed:
             found = one.tail(self.disk)
             if found is None or not self._follows(one, found):
-                self._batches.forget(one.name)
+                self.batches.forget(one.name)
                 wholes[one.name] = one.whole(self.disk) + self._buffered(one)
             else:
                 tails[one.name] = found
@@ -101,16 +105,16 @@ class FollowingJournal(InMemoryJournal):
             one.kept = derived.read_numbers(self.disk, one)
             for line in found:  # what has a number was complete once
                 if line.batch is not None and line.stored.stamp in one.kept.by_stamp:
-                    self._batches.complete(line.batch.id)
+                    self.batches.complete(line.batch.id)
         for name, found in (tails | wholes).items():
-            released += self._batches.add(name, found)
+            released += self.batches.add(name, found)
         for name, found in wholes.items():
             self._load(self._folders[name], found)
         arrived = {name: [line for name_, line in released if name_ == name] for name, _ in released}
         for name in tails.keys() | arrived.keys() - wholes.keys():
             known = {line.stored.stamp for line in arrived.get(name, ())}
             tail = [line for line in tails.get(name, ()) if line.stored.stamp not in known]
-            passing = [*arrived.get(name, ()), *(line for line in tail if self._batches.counts(line))]
+            passing = [*arrived.get(name, ()), *(line for line in tail if self.batches.counts(line))]
             if passing:  # a batch that was read in two pieces: its last lines release the first ones
                 self._append_lines(self._folders[name], order.ordered(passing))
 
@@ -124,7 +128,7 @@ class FollowingJournal(InMemoryJournal):
 
     def _follows(self, folder_: OwnerFolder, tail: Sequence[Line]) -> bool:
         """Whether appended lines simply continue what is known; a merge or a copy does not."""
-        log = self._logs.get(folder_.owner) if folder_.owner is not None else None
+        log = self.log_of(folder_.owner)
         last, newest = folder_.last, self.newest(folder_)
         for line in tail:
             head = log.heads.get(line.stored.id) if log is not None else None
@@ -138,7 +142,7 @@ class FollowingJournal(InMemoryJournal):
         """The line that the next one is linked to: the last one that counts. If lines at the end were removed, it is
         the last that ever was, so that the gap is seen from then on.
         """
-        log = self._logs.get(folder_.owner) if folder_.owner is not None else None
+        log = self.log_of(folder_.owner)
         if folder_.lost is not None or log is None or not log.versions:
             return folder_.lost
         return log.versions[-1].stamp
@@ -163,7 +167,7 @@ class FollowingJournal(InMemoryJournal):
             and (line.stored.operation is not Operation.ERASED or line.stored.stamp in removed)
         }
         one.left = bool(gone)
-        natural = [line for line in every if self._batches.counts(line) and line.stored.stamp not in gone]
+        natural = [line for line in every if self.batches.counts(line) and line.stored.stamp not in gone]
         before, kept = self._logs.get(one.owner), one.kept
         seen = _seen(before, kept)
         one.gone = {stamp: seen.by_stamp[stamp] for stamp in removed if stamp in seen.by_stamp}
@@ -188,7 +192,7 @@ class FollowingJournal(InMemoryJournal):
             for memory_id, accesses in derived.read_accesses(self.disk, one).items():
                 if self._is_live(one.owner, memory_id):
                     self._accesses[one.owner, memory_id] = Accesses(*accesses)
-        one.read_vectors(self.disk)
+        one.vectors.read(self.disk)
         self._settle(one, None, revise=before is not None)
 
     def _note_vanished(self, one: OwnerFolder, before: OwnerLog | None, found: Sequence[Line]) -> None:
@@ -220,8 +224,8 @@ class FollowingJournal(InMemoryJournal):
         for line in found:
             self._number(one, log, line, log.counters.seq + 1)
             one.note(line)
-        if self.disk.look(one.derived("vectors.jsonl")) != one.vectors_seen:
-            one.read_vectors(self.disk)
+        if one.vectors.changed(self.disk):
+            one.vectors.read(self.disk)
         self._settle(one, touched, revise=False, before=before)
 
     def _number(self, one: OwnerFolder, log: OwnerLog, line: Line, seq: int) -> None:
@@ -252,7 +256,7 @@ class FollowingJournal(InMemoryJournal):
         """Choose the vectors of some memories of a folder, or of all, and count these; ``before`` is what was counted
         of them until now.
         """
-        log = self._logs.get(one.owner) if one.owner is not None else None
+        log = self.log_of(one.owner)
         if one.owner is None or log is None or ids == set():
             return
         changed = False
@@ -262,7 +266,7 @@ class FollowingJournal(InMemoryJournal):
             place = (one.owner, memory_id)
             former = self._vectors.pop(place, None)
             self._renewed.pop(place, None)
-            for vector in one.vectors_of(memory_id):
+            for vector in one.vectors.of(memory_id):
                 if "embedder" not in self._settings:  # the settings were lost
                     self._settings |= {"embedder": vector.embedder, "dimension": str(vector.dimension)}
                 if vector.embedder != self._settings["embedder"]:
@@ -274,10 +278,10 @@ class FollowingJournal(InMemoryJournal):
         log.counters = log.counters._replace(
             memories=log.counters.memories + now - memories, bytes_used=log.counters.bytes_used + size_now - size
         )
-        log.revision = max(log.revision + (revise and changed), one.revision)
+        log.revision = max(log.revision + (revise and changed), one.vectors.revision)
 
     def _is_live(self, owner: Owner, memory_id: str) -> bool:
-        log = self._logs.get(owner)
+        log = self.log_of(owner)
         head = None if log is None else log.heads.get(memory_id)
         return head is not None and head.operation is not Operation.ERASED
 

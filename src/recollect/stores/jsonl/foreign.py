@@ -16,22 +16,20 @@ from recollect import codec
 from recollect.errors import InvalidInput, StoreError
 from recollect.stores.jsonl import edits, lines
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import folder
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
-from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES
+from recollect.stores.jsonl.names import folder
+from recollect.stores.jsonl.owner_folder import MEMORY, METADATA, TOMBSTONES
 from recollect.types import Layer, Operation, Owner, Stamp, State, Stored
 from recollect.types.owners import DEFAULT_USER
 
-METADATA = "metadata.json"
 _KEPT = ("timestamp", "type", "content", "importance", "tags")
 _NAME = re.compile(r"sessions/[A-Za-z0-9_-]{1,64}")
 
 
 def described(disk: Disk, name: str) -> Fields:
     """What the metadata of such a session say."""
-    with suppress(StoreError, *lines.UNREADABLE):
-        fields = codec.decode_json(disk.read(f"{name}/{METADATA}")[0])
-        return fields if isinstance(fields, dict) else {}
+    with suppress(StoreError):
+        return lines.as_object(disk.read(f"{name}/{METADATA}")[0]) or {}
     return {}
 
 

@@ -4,25 +4,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from recollect import logs
-from recollect.errors import StoreClosed, StoreError
+from recollect.errors import RecollectError, StoreClosed, StoreError
 from recollect.ports import Counters, Plan
-from recollect.stores.jsonl import compaction, derived, edits, foreign, rewriting, writing
-from recollect.stores.jsonl.batches import Batches
+from recollect.stores.durability import check_durability
+from recollect.stores.jsonl import derived, edits, foreign, rewriting, writing
 from recollect.stores.jsonl.config import JsonlConfig
-from recollect.stores.jsonl.disk import Disk, Look
-from recollect.stores.jsonl.folders import folder
+from recollect.stores.jsonl.disk import Disk
 from recollect.stores.jsonl.following import FollowingJournal
-from recollect.stores.jsonl.lines import Line
 from recollect.stores.jsonl.locks import Lock
+from recollect.stores.jsonl.names import folder
+from recollect.stores.jsonl.order import Batches
 from recollect.stores.jsonl.owner_folder import ARCHIVE, DAMAGED, DELETED, MEMORY, TOMBSTONES, OwnerFolder
-from recollect.stores.jsonl.settings_file import SettingsFile
 from recollect.stores.jsonl.writing import Part, Unforced
-from recollect.stores.owner_log import OwnerLog
 from recollect.types import Access, Embedded, Guard, Operation, Owner, Owners, Stored
 
 if TYPE_CHECKING:
@@ -35,28 +33,25 @@ class JsonlJournal(FollowingJournal):
     def __init__(self, disk: Disk, lock: Lock, config: JsonlConfig) -> None:
         super().__init__(disk)
         self.config = config
-        self.closed = False
-        self.dirty: set[Owner] = set()  # written to by this process: their indexes are outdated
+        self._closed = False
+        self._dirty: set[Owner] = set()  # written to by this process: their indexes are outdated
         self._file_lock = lock
         self._unfinished: StoreError | None = None
         self._unforced: Unforced | None = None
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-
-    def guarded_by(self, records: "JsonlRecords") -> None:
-        """Where the versions and leases stand that guards name."""
-        self._records = records
+        self.records: JsonlRecords  # where the versions and leases stand that guards name
 
     def _versions_of_guards(self, guards: Sequence[Guard]) -> Mapping[tuple[Owner, str, str], int]:
-        return self._records.versions(guards)
+        return self.records.versions(guards)
 
     def _tokens_of_guards(self, guards: Sequence[Guard]) -> Mapping[str, int]:
-        return self._records.tokens() if any(guard.lease is not None for guard in guards) else {}
+        return self.records.tokens() if any(guard.lease is not None for guard in guards) else {}
 
     # -- coming in --------------------------------------------------------------------------------------------
 
     def check_open(self) -> None:
         """Refuse to work after ``close``."""
-        if self.closed:
+        if self._closed:
             raise StoreClosed("the store is closed", hint="open it again")
 
     @contextmanager
@@ -131,19 +126,13 @@ class JsonlJournal(FollowingJournal):
         found.owner = owner
         return found
 
-    def log_of(self, owner: Owner) -> OwnerLog | None:
-        """What is known of an owner."""
-        return self._logs.get(owner)
-
     def folders(self) -> list[OwnerFolder]:
         """Every folder."""
         return list(self._folders.values())
 
     def _keep(self, planned: Plan, stored: Sequence[Stored]) -> None:
-        brought = {}
         if planned.embedder is not None and "embedder" not in self._settings:
-            brought = {"embedder": planned.embedder, "dimension": str(planned.dimension)}
-            self._keep_settings(brought)
+            self._keep_settings({"embedder": planned.embedder, "dimension": str(planned.dimension)})
         self.migrate({one.owner for one in stored})
         parts = writing.parts_of(self, planned.steps, stored)
         erases = any(one.operation is Operation.ERASED for one in stored)
@@ -156,11 +145,11 @@ class JsonlJournal(FollowingJournal):
             self.buffer.append(parts)
             logs.writes_buffered(len(self.buffer), error.code)
         for part in parts:
-            self.dirty.add(part.lines[0].stored.owner)
+            self._dirty.add(part.lines[0].stored.owner)
             for line in part.lines:
                 part.folder.note(line)
                 if line.batch is not None:
-                    self._batches.complete(line.batch.id)
+                    self.batches.complete(line.batch.id)
         for line in sorted((line for part in parts for line in part.lines), key=lambda line: line.stored.seq):
             self.folder_of(line.stored.owner).last = line.stored.stamp
             self.folder_of(line.stored.owner).lost = None  # the gap stands in the line now
@@ -172,19 +161,15 @@ class JsonlJournal(FollowingJournal):
             owners = {one.owner for one in versions}
             self.migrate(owners)
             for owner in owners & self._logs.keys():
-                one, others = (
-                    self.folder_of(owner),
-                    {(one.id, one.stamp): one for one in versions if one.owner == owner},
-                )
-                heads = self._logs[owner].heads
-                rewriting.rewrite(self.disk, one, others)
-                one.seen, one.loaded = Look(), False
-                one.forget_vectors()
-                for other in others.values():
-                    if other.vector is not None and other.id in heads and heads[other.id].stamp == other.stamp:
-                        writing.keep_vector(
-                            self.disk, one, other.id, other.stamp, other.vector, revision=one.revision + 1
-                        )
+                folder_, heads = self.folder_of(owner), self._logs[owner].heads
+                others = {(one.id, one.stamp): one for one in versions if one.owner == owner}
+                rewriting.rewrite(self.disk, folder_, others)
+                folder_.loaded = False
+                kept = folder_.vectors
+                kept.forget_made()
+                for one in others.values():
+                    if one.vector is not None and one.id in heads and heads[one.id].stamp == one.stamp:
+                        kept.keep(self.disk, one.id, one.stamp, one.vector, revision=kept.revision + 1)
             self._refresh()
 
     def migrate(self, owners: Set[Owner]) -> None:
@@ -237,7 +222,7 @@ class JsonlJournal(FollowingJournal):
             log = self._logs[one.owner]
             gone = {head.id for head in log.heads.values() if head.operation is Operation.ERASED}
             try:
-                writing.purge(self.disk, one, gone)
+                rewriting.purge(self.disk, one, gone)
                 derived.write_numbers(self.disk, one, self.numbers(one, log))
                 one.left = False
             except StoreError as error:
@@ -263,22 +248,24 @@ class JsonlJournal(FollowingJournal):
         self.migrate({one.owner for one in vectors})
         for one in vectors:
             head = self._logs[one.owner].heads[one.id]
-            folder_ = self.folder_of(one.owner)
+            kept = self.folder_of(one.owner).vectors
             embedder = (self._settings | dict(settings)).get("embedder")
-            revision = max(folder_.revision, self._logs[one.owner].revision) + (one.vector.embedder == embedder)
-            writing.keep_vector(self.disk, folder_, one.id, head.stamp, one.vector, revision=revision)
+            revision = max(kept.revision, self._logs[one.owner].revision) + (one.vector.embedder == embedder)
+            kept.keep(self.disk, one.id, head.stamp, one.vector, revision=revision)
 
     def _keep_adoption(self, embedder: str, dimension: int) -> None:
         values = {name: value for name, value in self._settings.items() if name != "calibration"}
-        self._file.write(values | {"embedder": embedder, "dimension": str(dimension)})
+        self.file.write(values | {"embedder": embedder, "dimension": str(dimension)})
         with suppress(StoreError):  # derived: whoever reads them passes over those of another embedder
             for one in self._folders.values():
-                one.forget_vectors(embedder)
-                one.revision += 1
-                compaction.compact_vectors(self.disk, one, self._logs.get(one.owner) if one.owner else None)
+                one.vectors.forget_made(embedder)
+                one.vectors.revision += 1
+                log = self.log_of(one.owner)
+                one.vectors.compact(self.disk, () if log is None else log.heads.values())
 
     def _keep_settings(self, values: Mapping[str, str]) -> None:
-        self._file.write(self._settings | dict(values))
+        check_durability(values.get("durability"))
+        self.file.write(self._settings | dict(values))
         self.disk.durable = values.get("durability", self._settings.get("durability")) != "relaxed"
 
     def _keep_accesses(self, accesses: Sequence[Access]) -> None:
@@ -294,7 +281,7 @@ class JsonlJournal(FollowingJournal):
         for one in self._folders.values():
             if owners is None or one.owner in owners:
                 found.update(one.flaws)
-        found["unfinished"] += len(self._batches)
+        found["unfinished"] += len(self.batches)
         return +found
 
     def drop(self, owner: Owner) -> None:
@@ -311,7 +298,7 @@ class JsonlJournal(FollowingJournal):
         one.sweep(self.disk)
         for name in (one.name, one.derived("")[:-1]):
             self.disk.remove_folder(name)
-        self.dirty.discard(owner)
+        self._dirty.discard(owner)
         one.loaded = False
 
     def known_owners(self) -> list[Owner]:
@@ -320,53 +307,59 @@ class JsonlJournal(FollowingJournal):
 
     def settings_there(self) -> dict[str, str]:
         """What the files of the settings say now."""
-        self._file.seen = None
-        found = self._file.news()
+        self.file.seen = None
+        found = self.file.news()
         self._settings |= found
         return found
-
-    def counts(self, line: Line) -> bool:
-        """Whether the batch of a line is complete."""
-        return self._batches.counts(line)
 
     def origin(self) -> str:
         """The origin of this folder."""
         return self._settings["origin"]
 
-    @property
-    def file(self) -> SettingsFile:
-        """The file of the settings."""
-        return self._file
-
     def settle_settings(self, values: Mapping[str, str]) -> None:
         """Write settings of a new folder, or such as were lost."""
         self._settings |= values
-        self._file.write(self._settings)
+        self.file.write(self._settings)
 
-    def hold(self) -> None:
-        """Let no thread of this process begin anything."""
+    # -- ending -----------------------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Wait for what is going on, and let nothing begin."""
         self._lock.acquire()
 
-    def let_go(self, *, in_child: bool) -> None:
-        """Go on after a fork."""
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on. The writes buffered until now are the parent's to write."""
         if in_child:
             self._lock = threading.RLock()
-            self.forget_everything()
+            self._forget_everything()
         else:
             self._lock.release()
 
-    def held(self) -> AbstractContextManager[object]:
-        """Hold the lock of this process, whatever state the store is in."""
-        return self._lock
+    def close(self) -> None:
+        """Write what is pending and release everything. Closing twice is allowed."""
+        with self._lock:
+            if self._closed:
+                return
+            try:
+                if self.buffer:
+                    with self.writing("close"):
+                        self.drain()
+            finally:
+                with suppress(RecollectError):  # indexes are derived: who needs them can have them made again
+                    if self._dirty:
+                        with self.writing("index"):
+                            derived.write_indexes(self, self._dirty)
+                self._closed = True
+                self._forget_everything()
 
-    def forget_everything(self) -> None:
+    def _forget_everything(self) -> None:
         """What is held belongs to another process now, or to nobody."""
         self._logs.clear()
         self._folders.clear()
         self._layers.clear()
-        self._batches = Batches()
+        self.batches = Batches()
         self.buffer = []
         for kept in (self._vectors, self._renewed):
             kept.clear()
         self._accesses.clear()
-        self._file.seen = None
+        self.file.seen = None

@@ -9,20 +9,20 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from recollect import codec, ids
-from recollect.stores.jsonl import derived, lines, settings_file
+from recollect import ids
+from recollect.stores.jsonl import derived, lines, settings_file, vectors
+from recollect.stores.jsonl.derived import ACCESSES
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.lines import Fields, Flaw, Line
 from recollect.stores.jsonl.locks import Lock
-from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES, OwnerFolder, vector_line
+from recollect.stores.jsonl.names import FOLDERS
+from recollect.stores.jsonl.owner_folder import MEMORY, TOMBSTONES, OwnerFolder
 from recollect.stores.jsonl.settings_file import SettingsFile
+from recollect.stores.jsonl.vectors import VECTORS
 from recollect.stores.jsonl.writing import GIVEN
-from recollect.types import Layer, Operation, Owner, Stamp, State, Stored, Vector
+from recollect.types import Operation, Stamp, State, Stored, Vector
 
 LOG = "journal/commits.jsonl"
 SETTINGS = "settings.jsonl"
@@ -30,8 +30,8 @@ COPY = "journal/copy"
 """Names the copy while a migration is under way."""
 
 _COPIES = 1_000
-VECTORS, ACCESSES = "vectors.jsonl", "accesses.jsonl"
-_FACETS = ("key", "author", "role", "session", "title", "decay_factor")
+_KEPT = """id owner version operation reason timestamp type importance tags state key author session title decay_factor
+occurred_at expires_at""".split()
 _PAYLOAD = ("description", "language", "type_name", "confidence", "relevance", "pointer", "references")
 
 
@@ -152,7 +152,10 @@ def _read(old: Disk, name: str) -> Old:
         if not isinstance(one, Flaw):
             with suppress(*lines.UNREADABLE):
                 times, last_at = found.accesses.get(one["id"], (0, 0))
-                found.accesses[one["id"]] = (times + int(one["count"]), max(last_at, _micros(one["last_accessed"])))
+                found.accesses[one["id"]] = (
+                    times + int(one["count"]),
+                    max(last_at, lines.micros(one["last_accessed"])),
+                )
     return found
 
 
@@ -170,50 +173,20 @@ def _take_vector(found: Old, one: Fields) -> None:
 
 
 def _stored(fields: Fields, clock: ids.StampClock, replaced: Stamp | None) -> Stored:
-    layer, *names = fields["owner"]
-    owner = Owner(Layer(layer), tuple(names))
-    operation = Operation(fields["operation"])
-    recorded_at = _micros(fields.get("recorded_at") or fields["timestamp"])
-    facets, payload = ({}, b"") if operation is Operation.ERASED else _sealed(fields)
-    return Stored(
-        owner=owner,
-        id=str(fields["id"]),
-        version=int(fields["version"]),
-        seq=0,
-        born=0,
-        born_at=0,
-        recorded_at=recorded_at,
-        operation=operation,
-        stamp=clock.stamp(recorded_at),
-        replaced=replaced,
-        reason=fields.get("reason"),
-        facets=facets,
-        payload=payload,
-    )
-
-
-def _sealed(fields: Fields) -> tuple[dict[str, Any], bytes]:
-    """The facets and the payload that the engine would make of a memory."""
-    content, source = fields["content"], fields.get("source")
-    named = {**fields, "role": content.get("role")}
-    facets: dict[str, Any] = {
-        "state": fields.get("state", State.ACTIVE.value),
-        "type": fields["type"],
-        "importance": fields["importance"],
-        "created_at": _micros(fields["timestamp"]),
-        "occurred_at": _micros(fields.get("occurred_at") or fields["timestamp"]),
-        "text": content["message"],
-    }
-    facets |= {name: named[name] for name in _FACETS if named.get(name) is not None}
-    facets |= {"tags": fields["tags"]} if fields.get("tags") else {}
-    facets |= {"fields": content["metadata"]} if content.get("metadata") else {}
-    facets |= {"expires_at": _micros(fields["expires_at"])} if fields.get("expires_at") else {}
-    facets |= {"source_type": source["type"]} if source else {}
-    facets |= {"has_pointer": True} if fields.get("pointer") else {}
+    """A version, with the facets and the payload that the engine would make of it today."""
+    recorded_at = lines.micros(fields.get("recorded_at") or fields["timestamp"])
+    kept = {name: one for name in _KEPT if (one := fields.get(name)) not in (None, "", [])}
+    kept |= {"recorded_at": recorded_at, "stamp": clock.stamp(recorded_at), "replaced": replaced}
+    if fields["operation"] == Operation.ERASED:
+        return lines.line(kept | {"timestamp": recorded_at, "born_at": 0}).stored
+    source = fields.get("source") or {}
+    kept["content"] = {name: one for name, one in fields["content"].items() if one}
+    kept |= {"source_type": source["type"]} if source else {}
+    kept |= {"has_pointer": True} if fields.get("pointer") else {}
     rest = {name: fields[name] for name in _PAYLOAD if fields.get(name)}
-    rest |= {"source_reference": source["reference"]} if source and source.get("reference") else {}
-    payload = codec.encode_json(rest) if rest else b""
-    return facets | {"bytes": lines.size_of(facets, payload)}, payload
+    rest |= {"source_reference": source["reference"]} if source.get("reference") else {}
+    stored = lines.line({"state": State.ACTIVE.value, **kept} | ({"payload": rest} if rest else {})).stored
+    return stored._replace(facets={**stored.facets, "bytes": lines.size_of(stored.facets, stored.payload)})
 
 
 def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) -> None:
@@ -229,8 +202,8 @@ def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) ->
         started.add(one.id)
         after = one.stamp
     parts[MEMORY] += b"".join(line + b"\n" for line in old.unread)
-    vectors = [
-        vector_line(memory_id, heads[memory_id], vector, 0)
+    made = [
+        vectors.encoded(memory_id, heads[memory_id], vector, 0)
         for memory_id, held in old.vectors.items()
         if memory_id in heads
         for vector in held.values()
@@ -240,14 +213,10 @@ def _write(disk: Disk, folder: OwnerFolder, old: Old, versions: list[Stored]) ->
     for name, data in (
         (folder.memory, bytes(parts[MEMORY])),
         (f"{folder.name}/{TOMBSTONES}", bytes(parts[TOMBSTONES])),
-        (folder.derived(VECTORS), b"".join(vectors)),
+        (folder.derived(VECTORS), b"".join(made)),
         (folder.derived(ACCESSES), b"".join(accesses)),
     ):
         if data or disk.look(name).inode:
             disk.replace(name, data)
     for file in (VECTORS, ACCESSES, "index.json"):
         disk.remove(f"{folder.name}/{file}")
-
-
-def _micros(text: str) -> int:
-    return codec.to_micros(datetime.fromisoformat(text))

@@ -125,6 +125,15 @@ def unsealed(data: bytes) -> Fields | Flaw:
     return fields
 
 
+def as_object(data: bytes) -> Fields | None:
+    """The JSON object of a whole file, if it is one."""
+    try:
+        found = codec.decode_json(data)
+    except UNREADABLE:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def split(data: bytes) -> Iterator[bytes]:
     """The lines of a file, without their ends and without empty ones."""
     return (line for _, line in plain_entries.numbered(data))
@@ -167,12 +176,13 @@ def decode(data: bytes) -> Line | Flaw:
     if isinstance(fields, Flaw):
         return fields
     try:
-        return _line(plain(fields))
+        return line(plain(fields))
     except UNREADABLE:
         return Flaw("damaged", data, fields)
 
 
-def _line(fields: Fields) -> Line:
+def line(fields: Fields) -> Line:
+    """The version that the members of a line tell of; one of ``UNREADABLE`` if there is none."""
     operation = Operation(fields["operation"])
     erased = operation is Operation.ERASED
     stored = Stored(

@@ -1,4 +1,5 @@
-"""Names of files for ids: readable where that is safe, and never two ids in one file.
+"""Names of files for ids: readable where that is safe, and never two ids in one file. Whose files stand where: a folder
+for each owner, below the one of its layer.
 
 A plain id is its own name. All else is percent-encoded by its UTF-8 bytes: separators, of course, but capitals as well,
 since many file systems take ``Ada`` for ``ada``, and letters beyond ASCII, which some write in another form than they
@@ -7,6 +8,11 @@ were given. Windows keeps a few names for devices, and drops dots at the end.
 
 import hashlib
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from recollect import codec
+from recollect.types import Layer, Owner
 
 NAME_BYTES = 200
 _PLAIN = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_-])?")
@@ -15,6 +21,19 @@ _KEPT = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
 _ESCAPE = re.compile(r"%([0-9a-f]{2})")
 _EMPTY = "%"
 _HASHED = "%~"  # no encoded byte looks like that
+
+FOLDERS: Mapping[Layer, str] = MappingProxyType(
+    {
+        Layer.AGENT: "agents",
+        Layer.USER: "users",
+        Layer.SESSION: "sessions",
+        Layer.PROJECT: "projects",
+        Layer.TEAM: "teams",
+        Layer.ORG: "orgs",
+        Layer.COMPANY: "companies",
+    }
+)
+HASHED = "@%~"  # neither an id nor the sign between two of them looks like that
 
 
 def file_name(id: str) -> str:
@@ -56,3 +75,31 @@ def id_of(name: str) -> str | None:
     except UnicodeDecodeError:
         return None
     return id if file_name(id) == name else None
+
+
+def folder(owner: Owner) -> str:
+    """The folder of an owner, below the root: the most specific id, then whose it is.
+
+    >>> folder(Owner(Layer.SESSION, ("ada", "monday"))), folder(Owner(Layer.PROJECT, ("api",)))
+    ('sessions/monday@ada', 'projects/api')
+    """
+    name = "@".join(file_name(id) for id in reversed(owner.ids)) or "@"
+    if len(name) > NAME_BYTES:
+        ending = HASHED + hashlib.sha256(codec.encode_owner(owner).encode()).hexdigest()
+        name = name[: NAME_BYTES - len(ending)] + ending
+    return f"{FOLDERS[owner.layer]}/{name}"
+
+
+def owner_of(name: str) -> Owner | None:
+    """The owner of a folder; nothing if its ids were too long to be kept in the name, or if the name is not ours.
+
+    >>> owner_of("sessions/monday@ada")
+    Owner(layer=<Layer.SESSION: 'session'>, ids=('ada', 'monday'))
+    """
+    layer, _, rest = name.partition("/")
+    ids = () if rest == "@" else tuple(id_of(part) for part in reversed(rest.split("@")))
+    for one, folder_ in FOLDERS.items():
+        if folder_ == layer and None not in ids:
+            owner = Owner(one, tuple(id for id in ids if id is not None))
+            return owner if folder(owner) == name else None
+    return None

@@ -1,23 +1,26 @@
-"""The folder of one owner: what was read of its files, and what follows from the lines for its vectors."""
+"""The folder of one owner: what was read of its files."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 from recollect import logs
 from recollect.errors import NotAStore
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import MISSING, Disk, Look
-from recollect.stores.jsonl.folders import folder
 from recollect.stores.jsonl.lines import CORRUPT, Flaw, Line
+from recollect.stores.jsonl.names import folder
 from recollect.stores.jsonl.order import Numbers
-from recollect.types import Operation, Owner, Stamp, Stored, Vector
+from recollect.stores.jsonl.vectors import VECTORS, Vectors
+from recollect.text import plain_entries
+from recollect.types import Owner, Stamp, Stored
 
 MEMORY = "memory.jsonl"
 ARCHIVE = "archive.jsonl"
 TOMBSTONES = "tombstones.jsonl"
 DAMAGED = "damaged.jsonl"
+METADATA = "metadata.json"
 DELETED = "deleted"
 LINES = (MEMORY, ARCHIVE, TOMBSTONES, DELETED)
 """The files that hold versions, in the order of reading: a line moves from the first to the second, never back. The
@@ -25,6 +28,19 @@ last one stands elsewhere: the tombstones of a folder that was deleted, without 
 
 DERIVED = "derived"
 _END_BYTES = 64
+
+
+class Entry(NamedTuple):
+    """A line of a file with its number, and what it says."""
+
+    number: int
+    data: bytes
+    one: Line | Flaw
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """Of the version, if it counts."""
+        return self.one.stored.stamp if isinstance(self.one, Line) else None
 
 
 @dataclass(slots=True)
@@ -55,12 +71,11 @@ class OwnerFolder:
     batched: dict[Stamp, str] = field(default_factory=dict)
     gone: dict[Stamp, int] = field(default_factory=dict)  # the sequences of versions that were erased
     decode_foreign: Callable[[bytes, bytes], Iterable[Line | Flaw]] | None = None  # if it is of the older format
-    vectors_seen: Look = MISSING
-    vectors_offset: int = 0
-    revision: int = 0  # of the vectors that were read
-    _since: dict[str, set[Stamp]] = field(default_factory=dict)  # versions that have the same text
-    _given: dict[str, Vector] = field(default_factory=dict)
-    _made: dict[str, dict[str, tuple[Stamp, Vector]]] = field(default_factory=dict)
+    vectors: Vectors = field(init=False)
+
+    def __post_init__(self) -> None:
+        """With nothing read."""
+        self.vectors = Vectors(self.derived(VECTORS))
 
     @property
     def memory(self) -> str:
@@ -87,66 +102,75 @@ class OwnerFolder:
         if not self.loaded or self.seen.inode == 0 or self.decode_foreign is not None:
             return None
         data, look = disk.read(self.memory, self.offset - len(self.end))
-        moved = look.inode != self.seen.inode or look.size <= self.seen.size or not data.startswith(self.end)
-        if moved:
+        if look.inode != self.seen.inode or look.size <= self.seen.size or not data.startswith(self.end):
             return None
-        found = self._whole(data[len(self.end) :], look)
-        self._note_flaws(self.flaws + _flaws(found))
-        self._note_flawed(MEMORY, found)
-        return [one for one in found if isinstance(one, Line)]
+        return self._served([(MEMORY, one) for one in self._whole(data[len(self.end) :], look)], self.flaws)
 
     def whole(self, disk: Disk) -> list[Line]:
         """Every line of every file."""
-        found: list[Line | Flaw] = []
+        found: list[tuple[str, Line | Flaw]] = []
         self.flawed.clear()
+        self.loaded = False  # until all of them were read
         if self.decode_foreign is not None:
-            (memory, look), (tombstones, _) = (disk.read(f"{self.name}/{file}") for file in (MEMORY, TOMBSTONES))
-            self.seen, self.loaded = look, True
-            found = list(self.decode_foreign(memory, tombstones))
-            self._note_flaws(_flaws(found))
-            return [one for one in found if isinstance(one, Line)]
-        for file in LINES:
+            (memory, self.seen), (tombstones, _) = (disk.read(self.file(file)) for file in (MEMORY, TOMBSTONES))
+            found = [("", one) for one in self.decode_foreign(memory, tombstones)]
+        for file in () if self.decode_foreign is not None else LINES:
             try:
                 data, look = disk.read(self.file(file))
             except NotAStore:  # a link or a pipe hides this owner, and nobody else
                 data, look = b"", disk.look(self.memory)
-                found.append(Flaw("damaged", b""))
+                found.append(("", Flaw("damaged", b"")))
             if file == MEMORY:
                 self.offset, self.end = 0, b""
-                decoded = self._whole(data, look)
+                found += [(file, one) for one in self._whole(data, look)]
             else:
-                decoded = self._decoded(_ended(data))
-            self._note_flawed(file, decoded)
-            found += decoded
-        self._note_flaws(_flaws(found))
+                found += [(file, self._checked(line)) for line in lines.split(_ended(data))]
         self.loaded = True
-        return [one for one in found if isinstance(one, Line)]
+        return self._served(found, Counter())
+
+    def _served(self, found: Iterable[tuple[str, Line | Flaw]], flaws: Counter[str]) -> list[Line]:
+        """The lines that count. The others are noted with their files, if they stand in one of ours; the log hears of
+        damage that was not there before.
+        """
+        served, flaws = [], Counter(flaws)
+        for file, one in found:
+            if isinstance(one, Line):
+                served.append(one)
+                continue
+            flaws[one.kind] += 1
+            if file and one.fields is not None:
+                self.flawed.add(Stamp(str(one.fields.get("stamp"))))
+                self.handwritten = True
+            elif file:
+                self.fresh.append((one.kind, file, one.data))
+        more = sum(flaws[kind] - self.flaws[kind] for kind in CORRUPT)
+        self.flaws = flaws
+        if more > 0:
+            logs.lines_damaged(more)
+        return served
 
     def tombstones(self, disk: Disk) -> list[Line]:
         """The tombstones in its files."""
-        found = (self._decoded(disk.read(self.file(file))[0]) for file in (TOMBSTONES, DELETED))
-        return [one for some in found for one in some if isinstance(one, Line)]
+        found = (entry.one for file in (TOMBSTONES, DELETED) for entry in self.entries(disk, file))
+        return [one for one in found if isinstance(one, Line)]
 
-    def _note_flaws(self, found: Counter[str]) -> None:
-        """Take in which lines are not served; the log hears of damage that was not there before."""
-        more = sum(found[kind] - self.flaws[kind] for kind in CORRUPT)
-        self.flaws = found
-        if more > 0:
-            logs.lines_damaged(more)
+    def entries(self, disk: Disk, file: str) -> list[Entry]:
+        """All that stands in one of its files. Half a line at the end is torn: nobody was told that it was written."""
+        data, _ = disk.read(self.file(file))
+        found = list(self.decoded(data))
+        if data[data.rfind(b"\n") + 1 :].strip() and isinstance(one := found[-1].one, Flaw) and one.fields is None:
+            found[-1] = found[-1]._replace(one=Flaw("torn", one.data))
+        return found
 
-    def _note_flawed(self, file: str, found: Iterable[Line | Flaw]) -> None:
-        for one in found:
-            if isinstance(one, Flaw) and one.fields is not None:
-                self.flawed.add(Stamp(str(one.fields.get("stamp"))))
-                self.handwritten = True
-            elif isinstance(one, Flaw):
-                self.fresh.append((one.kind, file, one.data))
+    def decoded(self, data: bytes) -> Iterator[Entry]:
+        """Lines and what they say."""
+        return (Entry(number, line, self._checked(line)) for number, line in plain_entries.numbered(data))
 
     def _whole(self, data: bytes, look: Look) -> list[Line | Flaw]:
         """The lines that are whole. Half a line is left for later: perhaps somebody is writing it."""
         whole = _ended(data)
         self.advance(whole, look)
-        return self._decoded(whole)
+        return [self._checked(line) for line in lines.split(whole)]
 
     def advance(self, data: bytes, look: Look) -> None:
         """Note that so much more was read, or written."""
@@ -159,104 +183,38 @@ class OwnerFolder:
         self.offset, self.end = 0, b""
         self.advance(data, look)
 
-    def _decoded(self, data: bytes) -> list[Line | Flaw]:
-        return [self._checked(lines.decode(one), one) for one in lines.split(data)]
-
-    def _checked(self, one: Line | Flaw, data: bytes) -> Line | Flaw:
+    def _checked(self, data: bytes) -> Line | Flaw:
         """A line counts only in the folder of its owner."""
+        one = lines.decode(data)
         if isinstance(one, Flaw) or one.stored.owner == self.owner:
             return one
         if folder(one.stored.owner) != self.name:
-            return misplaced(data)
+            fields = lines.unsealed(data)
+            return Flaw("misplaced", data, None if isinstance(fields, Flaw) else fields)
         self.owner = one.stored.owner
         return one
 
-    # -- vectors ----------------------------------------------------------------------------------------------
+    def former(self, one: Flaw) -> Stored | None:
+        """What this process read before a line was edited."""
+        return None if one.fields is None else self.vanished.get(Stamp(str(one.fields.get("stamp"))))
+
+    # -- versions ---------------------------------------------------------------------------------------------
 
     def forget_versions(self) -> None:
         """Begin anew, before everything is noted again."""
         self.batched.clear()
-        self._since.clear()
-        self._given.clear()
+        self.vectors.forget_versions()
 
     def note(self, line: Line) -> None:
         """Take in what a version says of its batch and its vector."""
-        one = line.stored
         if line.batch is not None and line.batch.size > 1:
-            self.batched[one.stamp] = line.batch.id
-        if line.keeps_vector:
-            self._since.setdefault(one.id, set()).add(one.stamp)
-            return
-        self._given.pop(one.id, None)
-        if one.operation is Operation.ERASED:
-            self._since.pop(one.id, None)
-            self._made.pop(one.id, None)
-            return
-        self._since[one.id] = {one.stamp}
-        if line.vector is not None:
-            self._given[one.id] = line.vector
-
-    def forget_vectors(self, embedder: str | None = None) -> None:
-        """Drop derived vectors: all, or those of other embedders than one."""
-        for memory_id, held in list(self._made.items()):
-            self._made[memory_id] = {name: one for name, one in held.items() if name == embedder}
-        self.vectors_seen = MISSING
-
-    def note_vector(self, memory_id: str, stamp: Stamp, vector: Vector) -> None:
-        """Take in a vector that an embedder made for a version."""
-        self._made.setdefault(memory_id, {})[vector.embedder] = (stamp, vector)
-
-    def made_for(self, memory_id: str) -> list[Vector]:
-        """The derived vectors that fit the newest text of a memory, by whichever embedder."""
-        fitting = self._since.get(memory_id, ())
-        return [vector for stamp, vector in self._made.get(memory_id, {}).values() if stamp in fitting]
-
-    def vectors_of(self, memory_id: str) -> Iterable[Vector]:
-        """The same, and the one that a caller gave."""
-        found = self.made_for(memory_id)
-        given = self._given.get(memory_id)
-        return found if given is None else [given, *found]
-
-    def read_vectors(self, disk: Disk) -> set[str]:
-        """Read what was added to the derived vectors; the ids."""
-        name = self.derived("vectors.jsonl")
-        again = disk.look(name).inode != self.vectors_seen.inode
-        data, look = disk.read(name, 0 if again else self.vectors_offset)
-        whole = data[: data.rfind(b"\n") + 1]
-        self.vectors_offset = len(whole) + (0 if again else self.vectors_offset)
-        self.vectors_seen = look
-        touched = set()
-        for one in map(lines.unsealed, lines.split(whole)):
-            if isinstance(one, dict):  # what is damaged is made again
-                try:
-                    self.note_vector(str(one["id"]), Stamp(str(one["stamp"])), lines.to_vector(one))
-                    touched.add(str(one["id"]))
-                    self.revision = max(self.revision, int(one["revision"]))
-                except lines.UNREADABLE:
-                    continue
-        return touched
+            self.batched[line.stored.stamp] = line.batch.id
+        self.vectors.note(line)
 
 
-def entries(disk: Disk, folder: OwnerFolder, file: str) -> list[tuple[int, Line | Flaw]]:
-    """The lines of a file with their numbers; a line of another owner is a flaw."""
-    data, _ = disk.read(folder.file(file))
-    found: list[tuple[int, Line | Flaw]] = []
-    every = data.split(b"\n")
-    for number, line in enumerate(every, start=1):
-        if line.strip():
-            one = lines.decode(line.strip(b" \t\r"))
-            if isinstance(one, Flaw) and one.fields is None and number == len(every):
-                one = Flaw("torn", line)  # nobody was told that it was written; the next writer sets it aside
-            if isinstance(one, Line) and one.stored.owner != folder.owner:
-                one = misplaced(line)
-            found.append((number, one))
-    return found
-
-
-def misplaced(data: bytes) -> Flaw:
-    """A sealed line in the folder of another owner."""
-    fields = lines.unsealed(data.strip(b" \t\r"))
-    return Flaw("misplaced", data, fields.fields if isinstance(fields, Flaw) else fields)
+def has_gap(one: Line | Flaw, known: Set[str]) -> bool:
+    """Whether the line that was written before this one is not among those that are known."""
+    return isinstance(one, Line) and one.after is not None and one.after not in known
 
 
 def known_stamps(found: Iterable[Line | Flaw]) -> set[str]:
@@ -274,13 +232,3 @@ def _ended(data: bytes) -> bytes:
     """Without half a line at the end. A sealed line is whole even if an editor took its end of line away."""
     end = data.rfind(b"\n") + 1
     return data if isinstance(lines.unsealed(data[end:].strip(b" \t\r")), dict) else data[:end]
-
-
-def _flaws(found: Iterable[Line | Flaw]) -> Counter[str]:
-    return Counter(one.kind for one in found if isinstance(one, Flaw))
-
-
-def vector_line(memory_id: str, stamp: Stamp, vector: Vector, revision: int) -> bytes:
-    """The line of a derived vector: it fits the text that this version has. The owner's revision rises with it."""
-    fields: dict[str, Any] = {"id": memory_id, "stamp": stamp, "revision": revision, **lines.of_vector(vector)}
-    return lines.seal(fields)

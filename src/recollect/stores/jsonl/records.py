@@ -11,8 +11,8 @@ from recollect.errors import SchemaTooNew, StoreCorrupt
 from recollect.ports import Lease, Record, Records, check_record
 from recollect.stores.jsonl import derived, lines
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS, HASHED, folder
-from recollect.stores.jsonl.names import NAME_BYTES, file_name
+from recollect.stores.jsonl.names import FOLDERS, HASHED, NAME_BYTES, file_name, folder
+from recollect.stores.jsonl.owner_folder import METADATA
 from recollect.types import Guard, Layer, Owner, Owners
 from recollect.types.owners import DEFAULT_USER
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 SESSION = "session"
-METADATA = "metadata.json"
 LEASES = "records/leases.json"
 DERIVED = ("total_entries", "total_size_bytes", "statistics")
 """What ``metadata.json`` says of the memories of a session, as of when it was written."""
@@ -48,7 +47,7 @@ def encode(record: Record, more: Mapping[str, Any]) -> bytes:
     """A record as a file that people can read. Its members stand beside ours; what would not come back to the byte
     is kept as a text.
     """
-    body = _object(record.body)
+    body = lines.as_object(record.body)
     about = {
         "owner": [record.owner.layer, *record.owner.ids],
         "kind": record.kind,
@@ -60,14 +59,6 @@ def encode(record: Record, more: Mapping[str, Any]) -> bytes:
         body = {"body": record.body.decode("utf-8", "surrogateescape")}
     value = {"version": VERSION, **body, **more, "record": codec.decode_json(codec.encode_json(about))}
     return json.dumps(value, ensure_ascii="body" in body, indent=2).encode() + b"\n"
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        found = codec.decode_json(data)
-    except lines.UNREADABLE:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def decode(data: bytes, file: str) -> Record | None:

@@ -13,20 +13,19 @@ from recollect import logs
 from recollect.errors import ConfigurationError, NotAStore, RecollectError, StoreError
 from recollect.ports import Capabilities, Store
 from recollect.stores import folder_modes
+from recollect.stores.durability import check_durability
 from recollect.stores.forking import Forks
-from recollect.stores.jsonl import checks, compaction, config, derived, edits, legacy
-from recollect.stores.jsonl.descriptors import descriptors
+from recollect.stores.jsonl import checks, config, derived, edits, legacy, rewriting
 from recollect.stores.jsonl.disk import Disk
-from recollect.stores.jsonl.folders import FOLDERS
 from recollect.stores.jsonl.journal import JsonlJournal
 from recollect.stores.jsonl.lines import CORRUPT
-from recollect.stores.jsonl.locks import Lock
+from recollect.stores.jsonl.locks import Lock, descriptors
+from recollect.stores.jsonl.names import FOLDERS
 from recollect.stores.jsonl.owner_folder import DELETED, DERIVED
 from recollect.stores.jsonl.records import JsonlRecords
 from recollect.stores.jsonl.settings_file import SETTINGS
 from recollect.types import Component, Diagnosis, Health, Owners, SessionConfig, Status
 
-DURABILITIES = ("full", "relaxed")
 LOCK = "lock"
 CONFIG = "config.json"
 
@@ -70,11 +69,11 @@ class JsonlStore(Store):
         self.journal = JsonlJournal(self._disk, lock, self.config)
         self.journal.clock = clock
         self.records = JsonlRecords(self.journal, clock)
-        self.journal.guarded_by(self.records)
+        self.journal.records = self.records
         self._prepare(durability)
         if self._folder_open():
             logs.folder_open("jsonl", self.path.name)
-        _forks().tell(self)
+        _forks().tell(self.journal)
 
     @classmethod
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
@@ -174,7 +173,7 @@ class JsonlStore(Store):
         with self.journal.writing("compact"):
             for owner in owners:
                 if self.journal.log_of(owner) is not None:
-                    compaction.compact(self.journal, owner)
+                    rewriting.compact(self.journal, owner)
             derived.write_indexes(self.journal, owners)
 
     def session_defaults(self) -> SessionConfig:
@@ -184,24 +183,22 @@ class JsonlStore(Store):
     def health(self) -> Health:
         """Whether the folder can be read now, and how many lines of it are not served."""
         started = time.perf_counter()
+        journal, status, message = self.journal, Status.HEALTHY, "ok"
         try:
-            self.journal.settings()
-            status, message = Status.HEALTHY, "ok"
+            journal.settings()
         except RecollectError as error:
             status, message = Status.UNHEALTHY, error.code
-        flaws = self.journal.flaws()
-        counts = {"damaged_lines": flaws.total(), "buffered_writes": len(self.journal.buffer)}
-        counts["damaged_settings"] = int(self.journal.file.damaged)
-        counts["folders_that_lost_lines"] = sum(one.lost is not None for one in self.journal.folders())
-        components = {"store": Component(status=status, message=message)}
-        if any(counts.values()) and status is Status.HEALTHY:
-            status = Status.DEGRADED
-        components |= {
-            name: Component(status=Status.DEGRADED, message=str(count)) for name, count in counts.items() if count
+        told = {
+            "damaged_lines": journal.flaws().total(),
+            "buffered_writes": len(journal.buffer),
+            "damaged_settings": int(journal.file.damaged),
+            "folders_that_lost_lines": sum(one.lost is not None for one in journal.folders()),
+            "folder": folder_modes.FINDING if self._folder_open() else "",
         }
-        if self._folder_open():
-            components["folder"] = Component(status=Status.DEGRADED, message=folder_modes.FINDING)
-            status = Status.DEGRADED if status is Status.HEALTHY else status
+        components = {"store": Component(status=status, message=message)}
+        components |= {name: Component(status=Status.DEGRADED, message=str(one)) for name, one in told.items() if one}
+        if status is Status.HEALTHY and any(told.values()):
+            status = Status.DEGRADED
         return Health(status=status, latency_ms=(time.perf_counter() - started) * 1000, components=components)
 
     def damaged(self, owners: Owners | None = None) -> int:
@@ -209,33 +206,9 @@ class JsonlStore(Store):
         flaws = self.journal.flaws(owners)
         return sum(flaws[kind] for kind in CORRUPT)
 
-    # -- ending -----------------------------------------------------------------------------------------------
-
-    def before_fork(self) -> None:
-        """Wait for what is going on, and let nothing begin."""
-        self.journal.hold()
-
-    def after_fork(self, *, in_child: bool) -> None:
-        """Go on. The writes buffered until now are the parent's to write."""
-        self.journal.let_go(in_child=in_child)
-
     def close(self) -> None:
         """Write what is pending and release everything. Closing twice is allowed."""
-        journal = self.journal
-        with journal.held():
-            if journal.closed:
-                return
-            try:
-                if journal.buffer:
-                    with journal.writing("close"):
-                        journal.drain()
-            finally:
-                with suppress(RecollectError):  # indexes are derived: who needs them can have them made again
-                    if journal.dirty:
-                        with journal.writing("index"):
-                            derived.write_indexes(journal, journal.dirty)
-                journal.closed = True
-                journal.forget_everything()
+        self.journal.close()
 
 
 @cache
@@ -249,13 +222,3 @@ def _is_ours(path: Path) -> bool:
     ours = {"journal", CONFIG, LOCK, "records", SETTINGS, DERIVED, DELETED, "settings.jsonl", *FOLDERS.values()}
     there = {one.name for one in path.iterdir()} - {".git", ".gitignore", ".gitattributes"}
     return not there or bool(there & ours)
-
-
-def check_durability(value: str | None) -> None:
-    """Refuse a durability that does not exist."""
-    if value not in (None, *DURABILITIES):
-        raise ConfigurationError(
-            f"no durability is named {str(value)[:40]!r}",
-            details={"field": "durability"},
-            hint="use 'full' or 'relaxed'",
-        )

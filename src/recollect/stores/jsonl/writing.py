@@ -1,25 +1,15 @@
-"""Lines to files: the parts of an append, and files without what was erased."""
+"""Lines to files: the parts of an append, and what must be done with half a line before."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect import codec
 from recollect.errors import StoreError
 from recollect.ports import Step
 from recollect.stores.jsonl import lines
 from recollect.stores.jsonl.disk import Disk, Look
 from recollect.stores.jsonl.lines import Batch, Line
-from recollect.stores.jsonl.owner_folder import (
-    ARCHIVE,
-    DAMAGED,
-    DELETED,
-    DERIVED,
-    MEMORY,
-    TOMBSTONES,
-    OwnerFolder,
-    vector_line,
-)
+from recollect.stores.jsonl.owner_folder import DAMAGED, MEMORY, TOMBSTONES, OwnerFolder
 from recollect.types import Operation, Owner, Stamp, Stored, Vector
 
 if TYPE_CHECKING:
@@ -39,9 +29,6 @@ class Part(NamedTuple):
     file: str
     lines: list[Line]
     vectors: list[tuple[str, Stamp, Vector]]
-
-
-# -- an append ------------------------------------------------------------------------------------------------
 
 
 def parts_of(journal: "JsonlJournal", steps: Sequence[Step], stored: Sequence[Stored]) -> list[Part]:
@@ -133,7 +120,8 @@ def write(disk: Disk, parts: Sequence[Part], *, later: bool = False) -> Unforced
     try:
         for part in parts:
             for memory_id, stamp, vector in part.vectors:
-                keep_vector(disk, part.folder, memory_id, stamp, vector, revision=part.folder.revision)
+                vectors = part.folder.vectors
+                vectors.keep(disk, memory_id, stamp, vector, revision=vectors.revision)
         for part in parts:
             name, data = f"{part.folder.name}/{part.file}", b"".join(map(lines.encode, part.lines))
             at = end_of(disk, part.folder, part.file)
@@ -176,20 +164,6 @@ def end_of(disk: Disk, folder: OwnerFolder, file: str) -> int:
     return end
 
 
-def keep_vector(
-    disk: Disk, folder: OwnerFolder, memory_id: str, stamp: Stamp, vector: Vector, *, revision: int
-) -> None:
-    """Keep a vector that can be made again: it is not forced to the disk."""
-    name = folder.derived("vectors.jsonl")
-    size = disk.look(name).size
-    lead = b"\n" if size != folder.vectors_offset and size else b""
-    line = lead + vector_line(memory_id, stamp, vector, revision)
-    folder.vectors_seen = disk.append(name, line, size, sync=False)
-    folder.vectors_offset = folder.vectors_seen.size
-    folder.note_vector(memory_id, stamp, vector)
-    folder.revision = revision
-
-
 def set_aside(disk: Disk, folder: OwnerFolder, found: Iterable[tuple[str, str, bytes]]) -> None:
     """Copy lines that cannot be read to ``damaged.jsonl``, each with its reason and file, and each once."""
     name = f"{folder.name}/{DAMAGED}"
@@ -202,74 +176,3 @@ def set_aside(disk: Disk, folder: OwnerFolder, found: Iterable[tuple[str, str, b
             added += lines.seal({"file": file, "reason": reason, "line": text})
     if added.strip():
         disk.append(name, added, look.size)
-
-
-# -- erasing --------------------------------------------------------------------------------------------------
-
-
-def purge(disk: Disk, folder: OwnerFolder, erased: set[str]) -> None:
-    """Write the files of a folder without what was erased.
-
-    The files of versions come last, for whoever finds erased versions there begins again. Of these, ``memory.jsonl``
-    comes first and is always replaced: other processes see by that that something was erased.
-    """
-    remove_copies(disk, folder, erased)
-    _exchange(disk, folder.derived("accesses.jsonl"), erased)
-    superseded = {stamp for line in folder.tombstones(disk) for stamp in line.removed}
-    for file in (TOMBSTONES, DELETED):
-        data, _ = disk.read(folder.file(file))
-        after = b"".join(line + b"\n" for line in lines.split(data) if not _is_superseded(line, superseded))
-        if data and after != data and superseded:
-            disk.replace(folder.file(file), after)
-    data, look = disk.read(folder.memory)
-    if look.inode:
-        after = without(data, erased)
-        folder.replaced(after, disk.replace(folder.memory, after))
-    _exchange(disk, f"{folder.name}/{ARCHIVE}", erased)
-
-
-def remove_copies(disk: Disk, folder: OwnerFolder, ids: set[str]) -> None:
-    """Take some memories out of every file but those of the versions: what was set aside, what is derived, and what was
-    to be exchanged when a process was killed. Half a line that a crash left is set aside before.
-    """
-    end_of(disk, folder, MEMORY)
-    folder.sweep(disk)
-    disk.sweep(f"{DERIVED}/indices")
-    _exchange(disk, f"{folder.name}/{DAMAGED}", ids)
-    _exchange(disk, folder.derived("vectors.jsonl"), ids)
-    for name in (
-        folder.derived("index.json"),
-        f"{DERIVED}/indices/global_index.json",
-        f"{DERIVED}/indices/topic_index.json",
-    ):
-        disk.remove(name)
-
-
-def _exchange(disk: Disk, name: str, erased: set[str]) -> None:
-    data, _ = disk.read(name)
-    after = without(data, erased)
-    if after != data:
-        disk.replace(name, after)
-
-
-def _is_superseded(line: bytes, superseded: set[str]) -> bool:
-    """Whether another tombstone took the place of this one."""
-    found = lines.unsealed(line)
-    return not isinstance(found, lines.Flaw) and found.get("stamp") in superseded
-
-
-def without(data: bytes, ids: set[str]) -> bytes:
-    """Lines without those of some memories. Of a damaged line, the id may still be legible."""
-    marks = [codec.encode_json(memory_id) for memory_id in ids]
-    quoted = [mark.replace(b'"', b'\\"') for mark in marks]  # as a text within damaged.jsonl
-
-    def is_of(line: bytes) -> bool:
-        if len(ids) <= 10 and not any(mark in line for mark in (*marks, *quoted)):
-            return False
-        found = lines.unsealed(line)
-        fields = found.fields if isinstance(found, lines.Flaw) else found
-        if fields is not None and isinstance(fields.get("id"), str):
-            return fields["id"] in ids
-        return any(mark in line for mark in (*marks, *quoted))
-
-    return b"".join(line + b"\n" for line in lines.split(data) if not is_of(line))

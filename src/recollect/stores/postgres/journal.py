@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from recollect import codec, filters, statistics
-from recollect.errors import ConfigurationError
 from recollect.filters import Where
 from recollect.ports import Journal, Query, positions
 from recollect.ports.positions import Reached
+from recollect.stores.durability import check_durability
 from recollect.stores.postgres import append, embedding, epochs, queries, rewriting, rows, statements, tables
 from recollect.stores.postgres.append import Append
 from recollect.stores.postgres.commit import GroupCommit
@@ -36,7 +36,6 @@ from recollect.types import (
     Write,
 )
 
-DURABILITIES = ("full", "relaxed")
 _AT_ONCE = 2_000
 _FETCHED = 500  # rows that a scan fetches: the server keeps them in its work_mem, and what exceeds it on its disk
 _SETTLE_S = 0.1  # how long a feed waits for short transactions of others that hold it back
@@ -393,13 +392,3 @@ def _token(token: str) -> tuple[tuple[int, str, int, int], str]:
     if max(int(number), int(owner)) >= 2**31:
         raise positions.nonsense("after")
     return (int(number), xid, int(owner), int(seq)), parts[4] if len(parts) == 5 else ""
-
-
-def check_durability(value: str | None) -> None:
-    """Refuse a durability that does not exist."""
-    if value not in (None, *DURABILITIES):
-        raise ConfigurationError(
-            f"no durability is named {str(value)[:40]!r}",
-            details={"field": "durability"},
-            hint="use 'full' or 'relaxed'",
-        )

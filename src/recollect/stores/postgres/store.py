@@ -10,9 +10,10 @@ import psycopg
 
 from recollect.errors import ConfigurationError, RecollectError, StoreReadOnly
 from recollect.ports import Capabilities, Index, Store
+from recollect.stores.durability import check_durability
 from recollect.stores.forking import forks
 from recollect.stores.postgres import doctor, epochs, failures, health, migration, options, schema, scrub, tables
-from recollect.stores.postgres.journal import PostgresJournal, check_durability
+from recollect.stores.postgres.journal import PostgresJournal
 from recollect.stores.postgres.options import Options
 from recollect.stores.postgres.records import PostgresRecords
 from recollect.stores.postgres.server import Server, Session

@@ -12,12 +12,12 @@ import apsw
 from recollect import codec, ids, logs
 from recollect.errors import ConfigurationError, RecollectError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from recollect.stores import folder_modes
+from recollect.stores.durability import DURABILITIES, check_durability
 from recollect.stores.sqlite import connections, rows, schema
 from recollect.stores.sqlite.commit import GroupCommit
 from recollect.stores.sqlite.transaction import Append, Transaction
 from recollect.types import Owner, Owners
 
-DURABILITIES = ("full", "relaxed")
 _REMEMBERED = 1_000
 
 
@@ -229,16 +229,6 @@ class SqliteFile:
         finally:
             self.commits.close()
             self.readers.close()
-
-
-def check_durability(value: str | None) -> None:
-    """Refuse a durability that does not exist."""
-    if value not in (None, *DURABILITIES):
-        raise ConfigurationError(
-            f"no durability is named {str(value)[:40]!r}",
-            details={"field": "durability"},
-            hint="use 'full' or 'relaxed'",
-        )
 
 
 def names(owners: Iterable[Owner]) -> dict[str, Owner]:

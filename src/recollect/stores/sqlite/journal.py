@@ -18,8 +18,9 @@ from recollect.errors import RecollectError, StoreCorrupt
 from recollect.filters import Where
 from recollect.ports import Journal, Query, positions
 from recollect.ports.positions import Reached
+from recollect.stores.durability import check_durability
 from recollect.stores.sqlite import connections, embedding, queries, rewriting, rows, statements
-from recollect.stores.sqlite.file import SqliteFile, check_durability, names
+from recollect.stores.sqlite.file import SqliteFile, names
 from recollect.stores.sqlite.transaction import Append, Transaction, erases
 from recollect.types import (
     Access,
