@@ -163,6 +163,7 @@ STEPS: list[Step] = [
     ("health", {}),
     ("doctor", {}),
     ("rebuild", {}),
+    ("scrub", {}),
     ("reembed", {"embedder": "hashing-16"}),
     ("count", {}),
 ]

@@ -163,6 +163,7 @@ def test_what_moved_away_needs_no_vector(opener: Opener) -> None:
     view.move(view.add("Use tabs").id, layer="project")
     assert memories.doctor().findings == ()
     assert memories.reembed() == 0
+    assert memories.reembed("hashing-16") == 1
 
 
 def test_it_is_on_the_command_line(terminal: Terminal) -> None:

@@ -74,7 +74,7 @@ class Journal(ABC):
 
     @abstractmethod
     def adopt(self, embedder: str, dimension: int) -> bool:
-        """Make another embedder the store's, if no memory lacks its vector; every revision rises.
+        """Make another embedder the store's, if no memory that needs its vector lacks it; every revision rises.
 
         The vectors of the former one are dropped, and the setting ``calibration``, which says what they mean.
         """

@@ -232,7 +232,7 @@ class InMemoryJournal(Journal):
                 return True
             ready = all(
                 (one := self._renewed.get((head.owner, head.id))) is not None and one.embedder == embedder
-                for head in self._heads()
+                for head in self._embeddable()
             )
             if not ready:
                 return False
@@ -454,9 +454,11 @@ class InMemoryJournal(Journal):
     def unembedded(self, embedder: str, limit: int) -> list[Stored]:
         """Look at every head."""
         with self._reading():
-            here = (one for one in self._heads() if one.facets.get("state") != State.MOVED)
-            missing = (one for one in here if not self._has_vector(one, embedder))
+            missing = (one for one in self._embeddable() if not self._has_vector(one, embedder))
             return [self._dressed(one) for one in islice(missing, limit)]
+
+    def _embeddable(self) -> Iterator[Stored]:
+        return (one for one in self._heads() if one.facets.get("state") != State.MOVED)
 
     def _has_vector(self, one: Stored, embedder: str) -> bool:
         having = (kept.get((one.owner, one.id)) for kept in (self._vectors, self._renewed))

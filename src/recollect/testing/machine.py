@@ -27,6 +27,7 @@ from recollect.types import (
     Owners,
     Position,
     Sort,
+    State,
     Stored,
     Usage,
     Vector,
@@ -122,10 +123,14 @@ class Model:
     def adopt(self, embedder: str) -> bool:
         """Another embedder takes over, if it has a vector for everything."""
         if embedder != self.embedder:
-            if any((one.owner, one.id) not in self.waiting for one in self.state(frozenset(OWNERS))):
+            if any((one.owner, one.id) not in self.waiting for one in self.embeddable()):
                 return False
             self.vectors, self.waiting, self.embedder = self.waiting, {}, embedder
         return True
+
+    def embeddable(self) -> list[Stored]:
+        """The memories that need a vector: what moved away needs none."""
+        return [one for one in self.state(frozenset(OWNERS)) if one.facets.get("state") != State.MOVED]
 
     def keys(self, whose: Owner) -> dict[str, str]:
         """Who has which key."""
@@ -255,7 +260,7 @@ class StoreMachine(RuleBasedStateMachine):
     def adopt(self, embedder: str, fill: bool) -> None:
         """Go over to an embedder; it has all vectors, or lacks some."""
         have = self.model.vectors if embedder == self.model.embedder else self.model.waiting
-        missing = [one for one in self.model.state(frozenset(OWNERS)) if (one.owner, one.id) not in have]
+        missing = [one for one in self.model.embeddable() if (one.owner, one.id) not in have]
         found = self.store.journal.unembedded(embedder, 100)
         assert {(one.owner, one.id) for one in found} == {(one.owner, one.id) for one in missing}
         for one in missing if fill else ():

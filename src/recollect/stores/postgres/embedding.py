@@ -29,7 +29,7 @@ _RECOUNT = (
     f" WHERE h.owner = o.no AND {rows.COUNTED})"
 )
 _MISSING = (
-    "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.state <> 'erased' AND NOT EXISTS"
+    "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.state NOT IN ('erased', 'moved') AND NOT EXISTS"
     " (SELECT 1 FROM renewed r WHERE r.owner = h.owner AND r.born = h.born AND r.embedder = %s))"
 )
 
@@ -107,8 +107,8 @@ def adopt(session: Session, embedder: str, dimension: int) -> bool:
         session.run("INSERT INTO vectors SELECT * FROM renewed WHERE embedder = %s", (embedder,))
         session.run("DELETE FROM renewed")
         session.run(
-            "UPDATE heads h SET vector = octet_length(v.data) FROM vectors v"
-            " WHERE v.owner = h.owner AND v.born = h.born AND h.state <> 'erased'"
+            "UPDATE heads h SET vector = coalesce((SELECT octet_length(v.data) FROM vectors v"
+            " WHERE v.owner = h.owner AND v.born = h.born), 0) WHERE h.state <> 'erased'"
         )
         session.run(_RECOUNT)
         session.run(_REVISE)

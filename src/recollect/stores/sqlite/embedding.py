@@ -17,7 +17,10 @@ from recollect.types import Embedded
 _INTO_RENEWED = rows.Insert("renewed (number, embedder, data, spans, pieces, digest)", 6)
 _NEWEST = "SELECT number, version, operation FROM journal WHERE id = ? AND owner = ? ORDER BY version DESC LIMIT 1"
 _COUNTED = "AND state <> 'archived'"
-_MISSING = "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.number NOT IN (SELECT number FROM renewed WHERE embedder = ?))"
+_MISSING = (
+    "SELECT EXISTS (SELECT 1 FROM heads h WHERE h.state <> 'moved'"
+    " AND h.number NOT IN (SELECT number FROM renewed WHERE embedder = ?))"
+)
 
 
 class _Target(NamedTuple):
