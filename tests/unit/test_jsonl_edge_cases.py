@@ -10,8 +10,9 @@ import pytest
 
 import recollect
 from recollect import Memories, View
-from recollect.errors import ContentTooLong, QuotaExceeded
+from recollect.errors import ContentTooLong, QuotaExceeded, StoreError
 from recollect.testing.builders import START
+from recollect.types import Status
 from recollect.validation import CONTENT_BYTES
 from tests.unit.jsonl_files import read
 from tests.unit.stand_ins import HandClock
@@ -216,3 +217,19 @@ def test_case_10_queries_without_results(root: Path) -> None:
             assert view.get("nobody") is None
             assert len(view.list(filter={"text": "zebra*"})) == 0
             assert len(view.list(filter={"created_before": START - timedelta(days=9_000)})) == 0
+
+
+@pytest.mark.req("J1")
+def test_a_folder_that_is_gone_is_no_empty_one(tmp_path: Path) -> None:
+    root, aside = tmp_path / "memory", tmp_path / "aside"
+    with recollect.open(f"jsonl:{root}", embedder=None) as memories:
+        view = memories.view(user="ada")
+        view.add("Likes tea")
+        root.rename(aside)
+        for ask in (view.list, view.count, lambda: view.add("Likes coffee")):
+            with pytest.raises(StoreError):
+                ask()
+        assert memories.health().status is Status.UNHEALTHY
+        aside.rename(root)
+        assert [one.content for one in view.list()] == ["Likes tea"]
+        assert memories.health().status is Status.HEALTHY

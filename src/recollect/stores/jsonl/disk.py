@@ -196,6 +196,15 @@ class Disk:
             finally:
                 os.close(number)
 
+    def require_root(self) -> None:
+        """Refuse to take a folder that was deleted or unmounted for an empty one."""
+        if self.look("") == MISSING:
+            raise StoreReadOnly(
+                f"the folder {self.root.name!r} is gone",
+                details={"file": self.root.name},
+                hint="put it back; the database goes on with what is there then",
+            )
+
     @contextmanager
     def _opened(self, name: str, flags: int) -> Iterator[int]:
         with self._folder(name) as (folder, last):

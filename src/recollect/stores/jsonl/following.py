@@ -50,6 +50,7 @@ class FollowingJournal(InMemoryJournal):
         self._refresh()
 
     def _refresh(self) -> None:
+        self.disk.require_root()
         embedder = self._settings.get("embedder")
         self._settings |= self.file.news()
         self._find_folders()
