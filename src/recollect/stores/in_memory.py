@@ -230,11 +230,7 @@ class InMemoryJournal(Journal):
         with self._writing("adopt"):
             if self._settings.get("embedder") == embedder:
                 return True
-            ready = all(
-                (one := self._renewed.get((head.owner, head.id))) is not None and one.embedder == embedder
-                for head in self._embeddable()
-            )
-            if not ready:
+            if not all(self._has_vector(head, embedder) for head in self._embeddable()):
                 return False
             self._keep_adoption(embedder, dimension)
             self._take_adoption(embedder, dimension)
