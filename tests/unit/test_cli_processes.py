@@ -58,6 +58,20 @@ def test_a_new_database_is_made_by_the_first_memory(tmp_path: Path) -> None:
     assert found["hits"][0]["memory"]["content"] == "Likes tea"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [["convert", "memory.db", "jsonl:notes"], ["migrate", "memory.db"], ["config", "check", "recollect.toml"]],
+    ids=lambda line: line[0],
+)
+def test_commands_that_need_no_keys_work_without_the_extra_for_encryption(folder: Path, line: list[str]) -> None:
+    hidden = folder / "hidden" / "cryptography.py"  # as in an installation without extras
+    hidden.parent.mkdir()
+    hidden.write_text("raise ModuleNotFoundError(name=__name__)\n")
+    (folder / "recollect.toml").touch()
+    done = started(folder, *line, PYTHONPATH=str(hidden.parent))
+    assert (done.code, done.err) == (0, "")
+
+
 def test_a_reader_that_stops_reading_ends_it_quietly(folder: Path) -> None:
     remember(folder, *(f"Fact {number} " + "x" * 2_000 for number in range(100)))
     with subprocess.Popen(

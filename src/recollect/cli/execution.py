@@ -133,7 +133,10 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
     import recollect  # lazy: the engine, which is not needed to refuse a command line
 
     if verb.standalone:
-        with recollect.open("ram:", embedder=None, keyring="ram:") as nothing:  # whatever keys the settings ask for
+        from recollect.keyrings.absent import AbsentKeyring  # lazy: few commands need it
+
+        unused = AbsentKeyring(KeyUnavailable("this command needs no keys"))  # whatever keys the settings ask for
+        with recollect.open("ram:", embedder=None, keyring=unused) as nothing:
             yield nothing
         return
     _check_place(verb, found)
