@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -72,13 +73,13 @@ def judged(vectors: Matrix, asked: Matrix, counts: list[int]) -> Iterator[str]:
         return best(questions[0].products(codes[rows], weights[rows]), NEAREST)
 
     for count in counts:
-        setattr(quantized, "_FEWEST", count)  # noqa: B010  # other settings than the product's are compared here
-        setattr(quantized, "_SHARE", len(codes))  # noqa: B010  # as above
-        shares = []
-        for one, products in zip(questions, every, strict=True):
-            least = products[best(products, NEAREST)].min()
-            shares.append(min(1.0, np.count_nonzero(products[quantized.likely(signs, one.unit)] >= least) / NEAREST))
-        yield f"{milliseconds(chosen):.2f} ms, {np.mean(shares):.4f}"
+        with mock.patch.multiple(quantized, _FEWEST=count, _SHARE=len(codes)):  # other settings than the product's
+            shares = []
+            for one, products in zip(questions, every, strict=True):
+                least = products[best(products, NEAREST)].min()
+                found = np.count_nonzero(products[quantized.likely(signs, one.unit)] >= least)
+                shares.append(min(1.0, found / NEAREST))
+            yield f"{milliseconds(chosen):.2f} ms, {np.mean(shares):.4f}"
 
 
 def main() -> None:

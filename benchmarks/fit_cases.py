@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -128,11 +129,8 @@ def recorded() -> Iterator[Seen]:
         seen.memories, seen.unseen_name, seen.heard = weights.memories, weights.unseen_name, made.heard
         return made
 
-    setattr(signals, "measure", record)  # noqa: B010  # the engine looks it up at each search
-    try:
+    with mock.patch.object(signals, "measure", record):  # the engine looks it up at each search
         yield seen
-    finally:
-        setattr(signals, "measure", measure)  # noqa: B010
 
 
 def asked(group: str, view: recollect.View, keys: Mapping[str, str], puts: Iterable[Put], seen: Seen) -> Iterator[Case]:

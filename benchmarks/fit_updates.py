@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: on a busy machine more threads wait for each other
 
@@ -71,26 +72,25 @@ def asked(world: FactSet, others: Sequence[str], prefix: str, options: dict[str,
         seen["pairs"] = pairs(odds, found, rows, *rest)
         return None  # nothing is lifted: only the order before it counts
 
-    setattr(updates, "pairs", record)  # noqa: B010  # the engine looks it up at each search
-    try:
-        with facts.remembered(world, others, **options) as (view, places):
-            for question in world.questions:
-                seen.clear()
-                if not question.expected:
-                    continue
-                view.search(question.text, asked_at=question.asked_at, limit=kinds.LIMIT, min_score=0)
-                if seen.get("ids"):
-                    right = np.array([places.get(one, "") in question.expected for one in seen["ids"]])
-                    yield Asked(
-                        text=question.text,
-                        kind=prefix + question.kind,
-                        world=world.name,
-                        odds=seen["odds"],
-                        right=right,
-                        pairs=seen["pairs"],
-                    )
-    finally:
-        setattr(updates, "pairs", pairs)  # noqa: B010
+    with (
+        mock.patch.object(updates, "pairs", record),  # the engine looks it up at each search
+        facts.remembered(world, others, **options) as (view, places),
+    ):
+        for question in world.questions:
+            seen.clear()
+            if not question.expected:
+                continue
+            view.search(question.text, asked_at=question.asked_at, limit=kinds.LIMIT, min_score=0)
+            if seen.get("ids"):
+                right = np.array([places.get(one, "") in question.expected for one in seen["ids"]])
+                yield Asked(
+                    text=question.text,
+                    kind=prefix + question.kind,
+                    world=world.name,
+                    odds=seen["odds"],
+                    right=right,
+                    pairs=seen["pairs"],
+                )
 
 
 def lists(one: Asked, names: Sequence[str]) -> Iterator[Array]:

@@ -221,11 +221,12 @@ def whole(folder: Path, forced: Forced, count: int) -> Iterator[Figure]:
     """What reads everything."""
     opened: list[Times] = []
     rebuilt: list[Times] = []
+    stores: list[JsonlStore] = []
     for _ in range(count):
-        stores: list[JsonlStore] = []
-        opened.append(forced.times(lambda stores=stores: stores.append(JsonlStore(folder))))  # type: ignore[misc]  # bound now
-        rebuilt.append(forced.times(stores[0].rebuild))
-        stores[0].close()
+        opened.append(forced.times(lambda: stores.append(JsonlStore(folder))))
+        store = stores.pop()
+        rebuilt.append(forced.times(store.rebuild))
+        store.close()
     yield Figure("open", None, opened, statistics.median)
     yield Figure("rebuild: read all, write all indexes", REBUILD_MS, rebuilt, statistics.median)
 

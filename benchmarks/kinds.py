@@ -9,9 +9,10 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def without(signal: str | None) -> Iterator[None]:
     if signal is None:
         yield
         return
-    of, lifted, lowered = weights.of, updates.lifted, repeats.lowered
+    of = weights.of
     if signal not in signals():
         raise SystemExit(f"no signal is called {signal}; there are {', '.join(signals())}")
 
@@ -96,17 +97,13 @@ def without(signal: str | None) -> Iterator[None]:
     def unmoved(parts: Mapping[str, ranking.Array], *_: object) -> Mapping[str, ranking.Array]:
         return parts
 
-    try:
-        setattr(weights, "of", fewer)  # noqa: B010  # the engine looks these up at each search
+    with ExitStack() as patched:  # the engine looks these up at each search
+        patched.enter_context(mock.patch.object(weights, "of", fewer))
         if signal == updates.LATER:
-            setattr(updates, "lifted", unmoved)  # noqa: B010
+            patched.enter_context(mock.patch.object(updates, "lifted", unmoved))
         if signal == repeats.REPEATS:
-            setattr(repeats, "lowered", unmoved)  # noqa: B010
+            patched.enter_context(mock.patch.object(repeats, "lowered", unmoved))
         yield
-    finally:
-        setattr(weights, "of", of)  # noqa: B010
-        setattr(updates, "lifted", lifted)  # noqa: B010
-        setattr(repeats, "lowered", lowered)  # noqa: B010
 
 
 def signals() -> list[str]:

@@ -22,7 +22,7 @@ from unittest import mock
 import recollect
 from recollect.engine import hits
 from recollect.recall import precedence
-from recollect.types import ConsolidationPolicy, Filter, RetentionPolicy
+from recollect.types import ConsolidationPolicy, Filter, LayerName, RetentionPolicy
 
 T = TypeVar("T")
 START = datetime(2026, 1, 7, tzinfo=UTC)
@@ -135,19 +135,19 @@ def _search(file: Path) -> None:
     with recollect.open(file) as memories:
         view = memories.view(user="ada", project="api", company="acme")
         texts = list(_sentences(SEARCHED))
-        layers = ("user", "project", "company")
+        layers: tuple[LayerName, ...] = ("user", "project", "company")
         for place, layer in enumerate(layers):
             some = texts[place::3]
-            view.add_many([recollect.NewMemory(content=text, layer=layer) for text in some])  # type: ignore[arg-type]
+            view.add_many([recollect.NewMemory(content=text, layer=layer) for text in some])
         questions = [" ".join(text.split()[1:8]) for text in texts[:: SEARCHED // 100]]
         for one in questions:
             view.search(one)
-        whole = statistics.median(_seconds(lambda one=one: view.search(one)) for one in questions * 3)  # type: ignore[misc]
+        whole = statistics.median(_seconds(partial(view.search, one)) for one in questions * 3)
         with (
             mock.patch.object(precedence, "overriding", lambda found, *_, **__: list(found)),
             mock.patch.object(hits, "_near", return_value={}),
         ):
-            bare = statistics.median(_seconds(lambda one=one: view.search(one)) for one in questions * 3)  # type: ignore[misc]
+            bare = statistics.median(_seconds(partial(view.search, one)) for one in questions * 3)
     print(f"search over {SEARCHED} memories: {1e3 * whole:.2f} ms, without overriding {1e3 * bare:.2f} ms")
     print(f"overriding, superseding and meaning add {100 * (whole / bare - 1):.1f} %")
 
