@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from recollect.aio.workers import Workers
 from recollect.events import Event, EventBus
@@ -61,7 +61,7 @@ class _Awaited:
 
     @property
     def name(self) -> str:
-        return self._asked("name")  # type: ignore[no-any-return]  # the part's own word
+        return cast("str", self._asked("name"))
 
     def _asked(self, attribute: str) -> Any:
         found = getattr(self._part, attribute)
@@ -75,10 +75,10 @@ class _Awaited:
 class _AwaitedEmbedder(_Awaited):
     @property
     def dimension(self) -> int:
-        return self._asked("dimension")  # type: ignore[no-any-return]  # the part's own word
+        return cast("int", self._asked("dimension"))
 
     def embed(self, texts: Sequence[str]) -> Iterable[Any]:
-        return self._asked("embed")(texts)  # type: ignore[no-any-return]  # the part's own word
+        return cast("Iterable[Any]", self._asked("embed")(texts))
 
     @property
     def lexicon(self) -> Any:
@@ -87,7 +87,7 @@ class _AwaitedEmbedder(_Awaited):
 
 class _AwaitedReranker(_Awaited):
     def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        return self._asked("score")(query, texts)  # type: ignore[no-any-return]  # the part's own word
+        return cast("Sequence[float]", self._asked("score")(query, texts))
 
 
 def embedder(given: Embedder | AsyncEmbedder | str | None, workers: Workers) -> Embedder | str | None:
