@@ -12,7 +12,8 @@ from typing import Any
 from recollect import ciphers, codec, sensitivity
 from recollect.engine import sensitive
 from recollect.engine.core import Engine
-from recollect.errors import KeyUnavailable, Tampered
+from recollect.errors import Tampered
+from recollect.keyrings import lookup
 from recollect.ports import OwnerKey
 from recollect.snapshot_cipher import MARK, SnapshotCipher
 from recollect.types import Owner
@@ -68,18 +69,10 @@ class AgentCipher(SnapshotCipher):
 
     def _current(self) -> OwnerKey:
         """The current key, which is made if there is none."""
-        if self._engine.keyring is None:
-            raise self._unavailable("", "no keyring was given")
-        return self._engine.keyring.create(self._owner)
+        return lookup.writing_keyring(self._engine.keyring).create(self._owner)
 
     def _named(self, key_id: str) -> OwnerKey:
-        keyring = self._engine.keyring
-        if keyring is None:
-            raise self._unavailable(key_id, "no keyring was given")
-        key = keyring.key(self._owner, key_id)
-        if key is None:
-            raise self._unavailable(key_id, "it is not in the keyring, or was destroyed")
-        return key
+        return lookup.opening_key(self._engine.keyring, self._owner, key_id, what="the snapshot", field="snapshot")
 
     def encrypt(self, told: Mapping[str, Any], *place: str) -> str:
         """By the current key."""
@@ -104,13 +97,6 @@ class AgentCipher(SnapshotCipher):
 
     def _bound(self, key: OwnerKey, place: tuple[str, ...]) -> tuple[str | int, ...]:
         return "snapshot", FORMAT, self._name, key.id, *place
-
-    def _unavailable(self, key_id: str, why: str) -> KeyUnavailable:
-        return KeyUnavailable(
-            f"the key {key_id[:64]!r} of the snapshot is not available: {why}",
-            details={"field": "snapshot", "key_id": key_id[:64]},
-            hint="open the database with the keyring that belongs to it; 'recollect keys check' tells more",
-        )
 
 
 class _Batch(AgentCipher):

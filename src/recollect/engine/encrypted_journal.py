@@ -16,8 +16,9 @@ from itertools import islice
 from recollect import filters, statistics
 from recollect.engine import encrypted_versions as versions_of
 from recollect.engine.encrypted_versions import ENCRYPTED, MARK, PLAIN_KEY
-from recollect.errors import Conflict, KeyUnavailable, Unsupported
+from recollect.errors import Conflict, Unsupported
 from recollect.filters import Where
+from recollect.keyrings import lookup
 from recollect.lifecycle import duplicates
 from recollect.ports import Journal, Keyring, OwnerKey, Query
 from recollect.types import (
@@ -67,23 +68,10 @@ class EncryptedJournal(Journal):
         return None if self._keyring is None else self._keyring.key(owner)
 
     def _named(self, owner: Owner, key_id: str) -> OwnerKey:
-        key = None if self._keyring is None else self._keyring.key(owner, key_id)
-        if key is None:
-            why = "no keyring was given" if self._keyring is None else "it is not in the keyring, or was destroyed"
-            raise KeyUnavailable(
-                f"the key {key_id[:64]!r} of {owner.layer.value} memories is not available: {why}",
-                details={"key_id": key_id[:64]},
-                hint="open the database with the keyring that belongs to it; 'recollect keys check' tells more",
-            )
-        return key
+        return lookup.opening_key(self._keyring, owner, key_id, what=f"{owner.layer.value} memories")
 
     def _required(self) -> Keyring:
-        if self._keyring is None:
-            raise KeyUnavailable(
-                "this database is encrypted, and no keyring was given to write with",
-                hint="open it with keyring=, or set RECOLLECT_KEYRING and RECOLLECT_MASTER_KEY",
-            )
-        return self._keyring
+        return lookup.writing_keyring(self._keyring)
 
     def _create(self, owner: Owner) -> OwnerKey:
         return self._required().create(owner)

@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect import ciphers, codec
 from recollect.errors import KeyUnavailable, Tampered
+from recollect.keyrings import lookup
 from recollect.ports import Keyring, Lease, OwnerKey, Record, Records
 from recollect.types import Layer, Owner, Owners
 
@@ -42,7 +43,7 @@ class EncryptedRecords(Records):
     def put(self, record: Record) -> None:
         """Encrypt a record, and keep it."""
         if record.kind in TELLING and (self._everything or self._was_encrypted(record)):
-            keyring = self._required()
+            keyring = lookup.writing_keyring(self._keyring)
             self._note(keyring)
             record = encrypted(record, keyring.create(subject(record)))
         self._wrapped.put(record)
@@ -69,26 +70,11 @@ class EncryptedRecords(Records):
         """Leases are in the clear."""
         self._wrapped.release(lease)
 
-    def _required(self) -> Keyring:
-        if self._keyring is None:
-            raise KeyUnavailable(
-                "this database is encrypted, and no keyring was given to write with",
-                hint="open it with keyring=, or set RECOLLECT_KEYRING and RECOLLECT_MASTER_KEY",
-            )
-        return self._keyring
-
     def _opened(self, record: Record) -> Record:
         if not is_encrypted(record):
             return record
-        key_id = key_of(record)
-        key = None if self._keyring is None else self._keyring.key(subject(record), key_id)
-        if key is None:
-            why = "no keyring was given" if self._keyring is None else "it is not in the keyring, or was destroyed"
-            raise KeyUnavailable(
-                f"the key {key_id!r} of the record {record.kind!r} is not available: {why}",
-                details={"key_id": key_id, "kind": record.kind},
-                hint="open the database with the keyring that belongs to it; 'recollect keys check' tells more",
-            )
+        what = f"the record {record.kind!r}"
+        key = lookup.opening_key(self._keyring, subject(record), key_of(record), what=what, kind=record.kind)
         return _decrypted(record, key)
 
 
