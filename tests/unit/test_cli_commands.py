@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import recollect
+from recollect.cli import widgets
 from recollect.cli.renderers import RENDERERS, field_by_field, renderer
-from recollect.cli.screen import screen_of
+from recollect.cli.screen import Screen, screen_of
 from recollect.operations import VERBS, Takes, parameter_of
 from recollect.operations.maintenance import Reembedded
 from tests.unit.stand_ins import Named
@@ -402,6 +403,12 @@ def test_renderers_are_of_verbs() -> None:
 def test_an_answer_without_one_is_shown_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
     field_by_field(screen_of(sys.stdout), Reembedded(embedded=3, embedder="x\x1b"), None)
     assert capsys.readouterr().out == "embedded\t3\nembedder\tx␛\n"
+
+
+def test_a_table_shows_control_characters_instead_of_sending_them(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(out=sys.stdout, terminal=True, colour=False, width=80, plain=False)
+    widgets.table(screen, ("become", "why"), [("evil \x1b[2J\x07", "two\nlines")])
+    assert capsys.readouterr().out.split() == ["become", "why", "evil", "␛[2J␇", "two", "lines"]
 
 
 def test_vectors_are_shown_when_asked_for(terminal: Terminal) -> None:

@@ -296,7 +296,9 @@ def facts(screen: Screen, answer: Found, _: Any) -> None:
     """A row for each fact: what it says, how certain it is, when it holds, and its id."""
     rows = [
         (
-            *map(one_line, (fact.subject, fact.predicate, fact.object)),
+            fact.subject,
+            fact.predicate,
+            fact.object,
             "" if memory.confidence is None else f"{memory.confidence:.2f}",
             _held(memory),
             short(memory.id) if screen.terminal else memory.id,
@@ -304,10 +306,7 @@ def facts(screen: Screen, answer: Found, _: Any) -> None:
         for memory in answer.memories
         if (fact := memory.fact) is not None
     ]
-    if not screen.terminal:
-        screen.rows(rows)
-        return
-    if not rows:
+    if screen.terminal and not rows:
         screen.line("No such fact.", "yellow")
     widgets.table(screen, ("subject", "predicate", "object", "confidence", "holds", "id"), rows)
 

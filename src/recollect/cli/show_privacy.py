@@ -1,6 +1,6 @@
 """How owners, erasures, receipts and the audit log are shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from recollect.cli import charts, widgets
@@ -22,7 +22,7 @@ def owners(screen: Screen, answer: Owners, _: Any) -> None:
 
 def _owners(screen: Screen, found: Iterable[OwnerCount]) -> None:
     rows = [(_named(one.owner), str(one.memories), charts.size(one.bytes_used), str(one.records)) for one in found]
-    _table(screen, ("owner", "memories", "size", "records"), rows)
+    widgets.table(screen, ("owner", "memories", "size", "records"), rows)
 
 
 def erased(screen: Screen, answer: Erased, _: Any) -> None:
@@ -39,7 +39,7 @@ def erased(screen: Screen, answer: Erased, _: Any) -> None:
 def receipts(screen: Screen, answer: Receipts, _: Any) -> None:
     """One line for each receipt."""
     rows = [(one.id, one.erased_at.isoformat(), one.scope.value, str(one.counts.memories)) for one in answer.receipts]
-    _table(screen, ("receipt", "erased up to", "scope", "memories"), rows)
+    widgets.table(screen, ("receipt", "erased up to", "scope", "memories"), rows)
 
 
 def _receipt(screen: Screen, receipt: ErasureReceipt) -> None:
@@ -77,7 +77,7 @@ def verified(screen: Screen, answer: Verification, _: Any) -> None:
 
 def audit(screen: Screen, answer: Entries, _: Any) -> None:
     """One line for each entry."""
-    _table(screen, ("when", "who", "verb", "ids", "error"), [_row(one) for one in answer.entries])
+    widgets.table(screen, ("when", "who", "verb", "ids", "error"), [_row(one) for one in answer.entries])
 
 
 def _row(one: AuditEntry) -> tuple[str, ...]:
@@ -88,19 +88,3 @@ def _row(one: AuditEntry) -> tuple[str, ...]:
 
 def _named(owner: Owner) -> str:
     return f"{owner.layer.value} {'/'.join(owner.ids)}"
-
-
-def _table(screen: Screen, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if not screen.terminal:
-        screen.rows(rows)
-        return
-    if not rows:
-        return
-    from rich.table import Table  # lazy: slow to import, and most commands do not need it
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    for row in rows:
-        table.add_row(*map(safe, row))
-    screen.show(table)

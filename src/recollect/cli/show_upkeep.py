@@ -66,10 +66,7 @@ def plan(screen: Screen, answer: UpkeepPlan, _: Any) -> None:
 
 def _merges(screen: Screen, merges: Sequence[Merge]) -> None:
     """A table of the memories that would be made, with the words in which their sources differ."""
-    rows = [
-        (str(len(one.sources)), one_line(one.content), one_line(", ".join(one.differing)) or "nothing")
-        for one in merges[:_STEPS]
-    ]
+    rows = [(str(len(one.sources)), one.content, ", ".join(one.differing) or "nothing") for one in merges[:_STEPS]]
     widgets.table(screen, ("of", "become", "differing in"), rows)
     _more(screen, len(merges) - _STEPS, "merge", "merges")
 

@@ -34,7 +34,10 @@ def pairs(screen: Screen, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def table(screen: Screen, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under the names of their columns; nothing if there are none."""
+    """Rows under the names of their columns; without names for a pipe. Nothing if there are none."""
+    if not screen.terminal:
+        screen.rows(rows)
+        return
     if not rows:
         return
     from rich.table import Table  # lazy: slow to import, and most commands do not need it
@@ -43,7 +46,7 @@ def table(screen: Screen, names: Sequence[str], rows: Sequence[Sequence[str]]) -
     for name in names:
         shown.add_column(name, overflow="fold")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(one_line, row))  # a terminal must not act on what somebody wrote
     screen.show(shown)
 
 
