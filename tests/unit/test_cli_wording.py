@@ -46,6 +46,8 @@ WRITTEN = (
         (["quarantine", "--yes"], "give a source, a reference, an author"),
         (["quarantine", "--id", "not-there", "--yes"], "no memory 'not-there' is visible here"),
         (["quarantine", "--since", "2026-02-01", "--until", "2026-01-01", "--yes"], "--until"),
+        (["keys", "check"], "make one with 'recollect keys init', or set RECOLLECT_KEYRING"),
+        (["encrypt"], "make one with 'recollect keys init', or set RECOLLECT_KEYRING"),
         (["messages", '{"role": "user", "content": "Hi", "at": "soon"}'], "at of a message is not a time"),
         (["messages", '{"role": "user", "content": "Hi", "mood": "good"}'], "a message has no 'mood'"),
         (["messages", '{"role": "user"}'], "a message has no content"),

@@ -21,6 +21,8 @@ _WORDINGS: tuple[tuple[str, str], ...] = (
     (r"\bkeys\.list\(\) has", f"{PROGRAM} keys lists"),
     (r"\benabled=False", "--no-decay"),
     (r"\bkeyring='([^']+)'", r"--keyring \1"),
+    (r"\bopen it with keyring=, or (?=set RECOLLECT_KEYRING)", ""),
+    (r"\b(?:pass|open (?:it again|the database) with) keyring=", "set RECOLLECT_KEYRING"),
     (r"\beverything=true\b", "--everything"),
     (r"\buse a timedelta or a text such as", "write it such as"),
     (r"\bmemories\.upkeep\.holds\(\) lists", f"{PROGRAM} hold list shows"),
