@@ -5,7 +5,7 @@
 Times of one call are the smallest of many batches, as other work on the machine can only add to them: CPU time of the
 whole process, and in parentheses wall time, which is what a caller feels. A call is measured three ways in the same
 run, in turns: synchronous (in a coroutine that yields to the loop before each call, as programs do), by
-``recollect.aio``, and by ``asyncio.to_thread``.
+``wellkept.aio``, and by ``asyncio.to_thread``.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import recollect
-from recollect import aio
+import wellkept
+from wellkept import aio
 
 CALLS, BATCHES = 200, 40
 ADDS, THREADS, ROUNDS = 1_000, 16, 7
@@ -57,7 +57,7 @@ async def times_us(batches: dict[str, Batch]) -> dict[str, Times]:
 
 
 async def one_call(path: Path) -> None:
-    with recollect.open(path) as sync:
+    with wellkept.open(path) as sync:
         memory = sync.view(user="ada").add("Likes tea")
         original = sync.view(user="ada")
         async with aio.open(path) as memories:
@@ -84,7 +84,7 @@ async def one_call(path: Path) -> None:
     report("what aio adds to a call", f"{found['aio'].beyond(found['inline'])}")
 
 
-def in_threads(view: recollect.View) -> None:
+def in_threads(view: wellkept.View) -> None:
     def some(first: int) -> None:
         for number in range(first, ADDS, THREADS):
             view.add(f"The number {number} is remembered")
@@ -100,7 +100,7 @@ async def many_calls(folder: Path) -> None:
     """In turns, each on a new file, so that a busy moment of the machine meets both."""
     ratios, seconds = [], []
     for number in range(ROUNDS):
-        with recollect.open(folder / f"sync-{number}.db") as sync:
+        with wellkept.open(folder / f"sync-{number}.db") as sync:
             started = time.perf_counter()
             in_threads(sync.view(user="ada"))
             by_threads = time.perf_counter() - started

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a 
 
 from benchmarks import quality_data, speed_input
 from benchmarks.speed_input import Matrix
-from recollect.embedders.word_table import WordTableEmbedder
-from recollect.recall import quantized
-from recollect.recall.arrays import best
+from wellkept.embedders.word_table import WordTableEmbedder
+from wellkept.recall import quantized
+from wellkept.recall.arrays import best
 
 QUESTIONS, SEED, REPEATS, NEAREST = 200, 7, 40, 10
 SLICE = 5_000

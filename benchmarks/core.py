@@ -27,9 +27,9 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-import recollect
-from recollect import NewMemory
-from recollect.stores.sqlite import SqliteStore
+import wellkept
+from wellkept import NewMemory
+from wellkept.stores.sqlite import SqliteStore
 
 DIMENSION = 384
 VOCABULARY = 20_000
@@ -76,7 +76,7 @@ def make_rows(count: int) -> list[Row]:
 
 
 def new_memory(row: Row) -> NewMemory:
-    """The row as a caller of Recollect gives it."""
+    """The row as a caller of Wellkept gives it."""
     return NewMemory(content=row.content, metadata=row.metadata, tags=("bench",), vector=row.vector)
 
 
@@ -115,9 +115,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, name: str) -> Iterator[recollect.View]:
+def opened(folder: Path, name: str) -> Iterator[wellkept.View]:
     """A view on a new database."""
-    with recollect.open(folder / name, embedder=None) as memories:
+    with wellkept.open(folder / name, embedder=None) as memories:
         yield memories.view(user="ada")
 
 
@@ -162,7 +162,7 @@ def threaded_add(folder: Path, rows: list[Row], threads: int) -> Iterator[Figure
     yield Figure("memories lost by them", f"{lost}", "0", lost == 0)
 
 
-def _together(view: recollect.View, many: list[NewMemory], threads: int) -> float:
+def _together(view: wellkept.View, many: list[NewMemory], threads: int) -> float:
     """How long it takes threads to add a share each."""
     shares = [many[number::threads] for number in range(threads)]
     start = threading.Barrier(threads + 1)
@@ -178,12 +178,12 @@ def _join(workers: list[threading.Thread]) -> None:
         worker.join()
 
 
-def _add_share(view: recollect.View, share: list[NewMemory], start: threading.Barrier) -> None:
+def _add_share(view: wellkept.View, share: list[NewMemory], start: threading.Barrier) -> None:
     start.wait()
     _add_each(view, share)
 
 
-def _add_each(view: recollect.View, news: list[NewMemory]) -> None:
+def _add_each(view: wellkept.View, news: list[NewMemory]) -> None:
     for new in news:
         view.add_many([new])
 
@@ -191,7 +191,7 @@ def _add_each(view: recollect.View, news: list[NewMemory]) -> None:
 def syncs_per_group(folder: Path) -> Figure:
     """Forced writes of the log counted by strace, against the groups that were committed."""
     # Made beforehand, so that only commits are counted; few enough of them that no checkpoint is due.
-    recollect.open(folder / "grouped.db", embedder=None).close()
+    wellkept.open(folder / "grouped.db", embedder=None).close()
     strace = shutil.which("strace")
     if strace is None:
         return Figure("forced writes per group", "strace is not installed", "<= 1", reached=False)
@@ -208,7 +208,7 @@ def syncs_per_group(folder: Path) -> Figure:
 def grouped(path: Path) -> int:
     """In a process of its own: many threads add; how many groups did that take? Not closed, which would checkpoint."""
     rows, store = make_rows(1_000), SqliteStore(path)
-    view = recollect.open(store=store, embedder=None).view(user="ada")
+    view = wellkept.open(store=store, embedder=None).view(user="ada")
     start = threading.Barrier(100)
     shares = [[new_memory(row) for row in rows[number::100]] for number in range(100)]
     workers = [threading.Thread(target=_add_share, args=(view, share, start)) for share in shares]
@@ -257,8 +257,8 @@ def python_start_ms() -> float:
 
 
 OPEN_AND_READ = """
-import sys, recollect
-with recollect.open(sys.argv[1], embedder=None) as memories:
+import sys, wellkept
+with wellkept.open(sys.argv[1], embedder=None) as memories:
     assert memories.view(user="ada").get(sys.argv[2]) is not None
 """
 

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import recollect
-from recollect import NewMemory
-from recollect.keyrings import file as file_module
-from recollect.keyrings import private_files, wrapping
-from recollect.keyrings.file import FileKeyring
-from recollect.keyrings.master_key import FileMasterKeys
-from recollect.types import Layer, Owner
+import wellkept
+from wellkept import NewMemory
+from wellkept.keyrings import file as file_module
+from wellkept.keyrings import private_files, wrapping
+from wellkept.keyrings.file import FileKeyring
+from wellkept.keyrings.master_key import FileMasterKeys
+from wellkept.types import Layer, Owner
 
 WORDS = """tea coffee garden house river mountain meeting project deadline budget design review release customer phone
 travel paris rome berlin train flight hotel dinner music guitar piano painting book library school teacher doctor
@@ -46,8 +46,8 @@ def keyring(folder: Path) -> FileKeyring:
 def memories_cost(folder: Path, count: int) -> None:
     chance = random.Random(7)
     texts = [text(chance) for _ in range(count)]
-    plain = recollect.open(folder / "plain.db")
-    encrypted = recollect.open(folder / "encrypted.db", keyring=keyring(folder), encrypt="all")
+    plain = wellkept.open(folder / "plain.db")
+    encrypted = wellkept.open(folder / "encrypted.db", keyring=keyring(folder), encrypt="all")
     views = {"plain": plain.view(user="ada"), "encrypted": encrypted.view(user="ada")}
     for start in range(0, count, 500):
         for view in views.values():

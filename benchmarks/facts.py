@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import recollect
+import wellkept
 
 DATA = Path(__file__).resolve().parent / "data"
 OWN = DATA / "facts"
@@ -95,10 +95,10 @@ def ordered(facts: FactSet) -> list[dict[str, Any]]:
     return sorted(facts.memories, key=lambda one: str(one["occurred_at"].astimezone(UTC)))
 
 
-def news_of(facts: FactSet) -> list[recollect.NewMemory]:
+def news_of(facts: FactSet) -> list[wellkept.NewMemory]:
     """The memories of a set as they are added, the oldest first."""
     return [
-        recollect.NewMemory(content=one["content"], **{name: one[name] for name in _FIELDS if name in one})
+        wellkept.NewMemory(content=one["content"], **{name: one[name] for name in _FIELDS if name in one})
         for one in ordered(facts)
     ]
 
@@ -106,11 +106,11 @@ def news_of(facts: FactSet) -> list[recollect.NewMemory]:
 @contextmanager
 def remembered(
     facts: FactSet, others: Sequence[str] = (), **options: Any
-) -> Iterator[tuple[recollect.View, dict[str, str]]]:
+) -> Iterator[tuple[wellkept.View, dict[str, str]]]:
     """A new database with other sentences and the memories of a set, the oldest first; and the place of each id."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        recollect.open(Path(folder) / "memory.db", **options) as memories,
+        wellkept.open(Path(folder) / "memory.db", **options) as memories,
     ):
         view = memories.view(user="ada")
         if others:

@@ -3,7 +3,7 @@
     python benchmarks/fit.py /a/folder                             # the built-in embedder; LoCoMo and LongMemEval there
     python benchmarks/fit.py /a/folder --embedder none             # words alone; or bge, or module:Class
     python benchmarks/fit.py /a/folder --cache signals.npz         # keep what searches saw: the next fit takes seconds
-    python benchmarks/fit.py /a/folder --write                     # put the weights into recollect/recall/weights.py
+    python benchmarks/fit.py /a/folder --write                     # put the weights into wellkept/recall/weights.py
 
 Every group of stores weighs the same. Figures are of a five-fold cross-validation in which all stores of a world or of
 a conversation are left out together; the weights that are written are fitted to everything. Later memories are not
@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a 
 
 from benchmarks import fit_cases, fit_models, kinds, quality
 from benchmarks.fit_cases import Case
-from recollect.recall import gate, ranking, weights
-from recollect.recall.weights import Fitted
+from wellkept.recall import gate, ranking, weights
+from wellkept.recall.weights import Fitted
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=1000, help="only so many haystacks of each benchmark")
     parser.add_argument("--least", type=float, default=0.12, help="the gate's threshold")
     parser.add_argument("--name", help=f"what the weights are for: {weights.USUAL}, or the embedder's own name")
-    parser.add_argument("--write", action="store_true", help="put the weights into recollect/recall/weights.py")
+    parser.add_argument("--write", action="store_true", help="put the weights into wellkept/recall/weights.py")
     arguments = parser.parse_args()
     found: list[Case] = []
     for path in arguments.cache or [None]:

@@ -19,12 +19,12 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-import recollect
+import wellkept
 from benchmarks import facts, kinds, quality, quality_data
 from benchmarks.facts import FactSet
-from recollect.recall import signals
-from recollect.recall.candidates import Candidates
-from recollect.recall.signals import Question, Signals, Weights
+from wellkept.recall import signals
+from wellkept.recall.candidates import Candidates
+from wellkept.recall.signals import Question, Signals, Weights
 
 Array = npt.NDArray[Any]
 FOLDS = 5
@@ -133,7 +133,7 @@ def recorded() -> Iterator[Seen]:
         yield seen
 
 
-def asked(group: str, view: recollect.View, keys: Mapping[str, str], puts: Iterable[Put], seen: Seen) -> Iterator[Case]:
+def asked(group: str, view: wellkept.View, keys: Mapping[str, str], puts: Iterable[Put], seen: Seen) -> Iterator[Case]:
     """The cases of some questions to one store; those of nothing but a time are not ranked by signals."""
     for put in puts:
         seen.ids = []
@@ -191,7 +191,7 @@ def _theirs(foreign: Sequence[Put], world: FactSet) -> list[Put]:
 
 def among(worlds: Sequence[FactSet], turns: Sequence[str], options: dict[str, Any], seen: Seen) -> Iterator[Case]:
     """Every world of facts, one after the other, in a store of others; more of these for each size."""
-    with recollect.open("ram:", **options) as database:
+    with wellkept.open("ram:", **options) as database:
         view = database.view(user="ada")
         others = list(dict.fromkeys([*turns, *facts.others(10_000)]))
         stored = 0
@@ -220,7 +220,7 @@ def of_conversations(
                 replace(_put(put, one.name), kind=STRANGE, expected=frozenset[str]())
                 for put in quality.foreign_to(one, haystacks, benchmark)[::2]
             ]
-            with recollect.open("ram:", **options) as database:
+            with wellkept.open("ram:", **options) as database:
                 view = database.view(user="ada")
                 stored = view.add_many(turns_of(one))
                 keys = {memory.id: turn.key for memory, turn in zip(stored, one.turns, strict=True)}
@@ -233,10 +233,10 @@ def of_conversations(
             print(f"{benchmark}: {place + 1} of {len(haystacks[:sample])}", file=sys.stderr, flush=True)
 
 
-def turns_of(haystack: quality_data.Haystack) -> list[recollect.NewMemory]:
+def turns_of(haystack: quality_data.Haystack) -> list[wellkept.NewMemory]:
     """The turns of a conversation."""
     return [
-        recollect.NewMemory(
+        wellkept.NewMemory(
             content=turn.text, author=turn.author, role=turn.role, occurred_at=turn.at, session=turn.session
         )
         for turn in haystack.turns

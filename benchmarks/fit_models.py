@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.fit_cases import FOLDS, NAMES, STRANGE, Case
-from recollect.recall import gate, ranking
-from recollect.recall.gate import Gate, Logistic
-from recollect.recall.ranking import BASE, Chance, Model, Weights
+from wellkept.recall import gate, ranking
+from wellkept.recall.gate import Gate, Logistic
+from wellkept.recall.ranking import BASE, Chance, Model, Weights
 
 Array = npt.NDArray[Any]
 

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a 
 
 from benchmarks import facts, fit_cases, fit_models, kinds, quality, quality_data
 from benchmarks.facts import FactSet
-from recollect.recall import updates
-from recollect.recall.arrays import Array
-from recollect.recall.updates import Pairs
+from wellkept.recall import updates
+from wellkept.recall.arrays import Array
+from wellkept.recall.updates import Pairs
 
 TOP = 3
 AMONG = 300

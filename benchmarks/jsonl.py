@@ -29,12 +29,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import recollect
-from recollect import Filter, NewMemory, View
-from recollect.codec import checksum
-from recollect.errors import LockTimeout
-from recollect.stores.jsonl import JsonlStore
-from recollect.types import MemoryTypeName
+import wellkept
+from wellkept import Filter, NewMemory, View
+from wellkept.codec import checksum
+from wellkept.errors import LockTimeout
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.types import MemoryTypeName
 
 ENTRIES = 5_000
 SESSION_MB = 10
@@ -144,14 +144,14 @@ class Clock:
 def fill(folder: Path) -> None:
     """Make the session, an entry at a time, so that it has as many commits; not forced, for that would take minutes."""
     writer = Writer(1)
-    with recollect.open(f"jsonl:{folder}", embedder=None, clock=Clock(), durability="relaxed") as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None, clock=Clock(), durability="relaxed") as memories:
         view = memories.view(user="ada", session="monday")
         for _ in range(ENTRIES):
             view.add_many([writer.entry()])
     size = sum(path.stat().st_size for path in folder.glob("sessions/*/memory.jsonl"))
     print(f"a session of {ENTRIES} entries, {size / 1e6:.1f} MB")
     assert abs(size / 1e6 - SESSION_MB) < 1, "not the size that the goals are about"
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         memories.configure(durability="full")
 
 
@@ -235,7 +235,7 @@ def figures(folder: Path, count: int) -> Iterator[Figure]:
     """All of one process, each as soon as it is known."""
     forced = Forced()
     yield from whole(folder, forced, max(3, count // 10))
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         yield from writes(view, forced, count)
         yield from asking(view, forced, count)
@@ -272,7 +272,7 @@ class Locks(logging.Handler):
         super().__init__()
         self.waits: list[float] = []
         self.failed = 0
-        log = logging.getLogger("recollect")
+        log = logging.getLogger("wellkept")
         log.addHandler(self)
         log.setLevel(logging.DEBUG)
 
@@ -290,7 +290,7 @@ def write_for(folder: str, name: str, start: float, until: float) -> None:
     ids: list[str] = []
     times: list[float] = []
     locks = Locks()
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         time.sleep(max(0.0, start - time.time()))
         while time.time() < until:
@@ -310,7 +310,7 @@ def read_for(folder: str, until: float) -> None:
     after: str | None = None
     stamps: set[str] = set()
     seen = pages = 0
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         while time.time() < until:
             for version in view.changes(after=after, limit=1_000):
@@ -329,7 +329,7 @@ def read_for(folder: str, until: float) -> None:
 def ask_for(folder: str, start: float, until: float) -> None:
     """A child: ask every kind of question in turn from one time to another; tell how long each kind took."""
     times: dict[str, list[float]] = {}
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         for _, ask in queries():  # the first search makes the index
             ask(view)
@@ -394,12 +394,12 @@ def asked_meanwhile(folder: Path, seconds: float, writers: int = 10) -> None:
 
 def together(folder: Path, seconds: float, writers: int = 10, readers: int = 2) -> None:
     """Processes that write one session, and some that read it; then look at what is there."""
-    recollect.open(f"jsonl:{folder}", embedder=None).close()
+    wellkept.open(f"jsonl:{folder}", embedder=None).close()
     names = [f"writer{number}" for number in range(writers)]
     told = run_together(folder, seconds, names + ["reader"] * readers, ready_s=2)
     wrote, read = told[:writers], told[writers:]
     acknowledged = [id for one in wrote for id in one["ids"]]
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         found = list(everything(view))
         findings = memories.doctor().findings

@@ -16,12 +16,12 @@ from unittest import mock
 
 import numpy as np
 
-import recollect
+import wellkept
 from benchmarks import facts
 from benchmarks.facts import FactSet, Question
-from recollect.recall import ranking, repeats, updates, weights
-from recollect.recall.ranking import Model, Weights
-from recollect.recall.weights import Fitted
+from wellkept.recall import ranking, repeats, updates, weights
+from wellkept.recall.ranking import Model, Weights
+from wellkept.recall.weights import Fitted
 
 LIMIT = 10
 AMONG = {"facts among 300": 300, "facts among 10,000": 10_000}
@@ -132,7 +132,7 @@ def ask(world: FactSet, others: Sequence[str], **options: Any) -> list[Outcome]:
         return [_asked(view, places, question) for question in world.questions]
 
 
-def _asked(view: recollect.View, places: dict[str, str], question: Question) -> Outcome:
+def _asked(view: wellkept.View, places: dict[str, str], question: Question) -> Outcome:
     hits = view.search(question.text, limit=LIMIT, asked_at=question.asked_at).hits
     ordered = view.search(question.text, limit=LIMIT, asked_at=question.asked_at, min_score=0)
     return Outcome(

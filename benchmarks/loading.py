@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import recollect
-from recollect import NewMemory
+import wellkept
+from wellkept import NewMemory
 
 OWN, LOADED, BATCH = 200, 20_000, 1_000
 ROUNDS = 5
@@ -37,14 +37,14 @@ def texts(count: int, who: str) -> list[NewMemory]:
 
 def fill(file: Path) -> None:
     """Store the memories of both owners; no index is made."""
-    with recollect.open(file) as memories:
+    with wellkept.open(file) as memories:
         memories.view(user="ada").add_many(texts(OWN, "Ada"))
         large = texts(LOADED, "Bob")
         for start in range(0, LOADED, BATCH):
             memories.view(user="bob").add_many(large[start : start + BATCH])
 
 
-def searched(view: recollect.View, until: threading.Event) -> list[float]:
+def searched(view: wellkept.View, until: threading.Event) -> list[float]:
     """The times of searches in milliseconds, one after the other until the event."""
     times = []
     while not until.is_set():
@@ -58,7 +58,7 @@ def during(file: Path, *, load: bool) -> tuple[float, list[float]]:
     """How long loading took in milliseconds, and the searches of the small owner meanwhile; without loading those of
     a second.
     """
-    with recollect.open(file) as memories:
+    with wellkept.open(file) as memories:
         small, large = memories.view(user="ada"), memories.view(user="bob")
         small.search(QUESTION)
         over, took = threading.Event(), [0.0]

@@ -1,4 +1,4 @@
-"""Recollect on PostgreSQL beside LangGraph's PostgresStore and bare psycopg, on one server: read the ratios.
+"""Wellkept on PostgreSQL beside LangGraph's PostgresStore and bare psycopg, on one server: read the ratios.
 
     make bench-postgres               # or: python benchmarks/postgres.py --scale 0.1
 
@@ -29,7 +29,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a script, it knows its own folder only
 
-import recollect
+import wellkept
 from tools.postgres_server import PostgresServer
 
 DIMENSION = 256
@@ -103,18 +103,18 @@ class Contestant(ABC):
         """The ten best."""
 
 
-class Recollect(Contestant):
+class Wellkept(Contestant):
     """Through the public interface; search by words and vectors."""
 
     name, dimension = "benchmark-256", DIMENSION
 
     def __init__(self, url: str) -> None:
-        self._memories = recollect.open(f"{url}?pool_size=40", embedder=self)
+        self._memories = wellkept.open(f"{url}?pool_size=40", embedder=self)
         self._ids: dict[tuple[str, str], str] = {}
         self._views: dict[str, Any] = {}
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """As an embedder of Recollect."""
+        """As an embedder of Wellkept."""
         return embed(texts)
 
     def _view(self, owner: str) -> Any:
@@ -125,7 +125,7 @@ class Recollect(Contestant):
         return None
 
     def add_many(self, owner: str, items: Sequence[Item]) -> object:
-        made = self._view(owner).add_many([recollect.NewMemory(content=text) for _, text in items])
+        made = self._view(owner).add_many([wellkept.NewMemory(content=text) for _, text in items])
         self._ids.update(((owner, key), memory.id) for (key, _), memory in zip(items, made, strict=True))
         return None
 
@@ -235,7 +235,7 @@ Figures = dict[str, dict[str, float]]
 
 def opened(server: PostgresServer) -> Contestants:
     """Everybody who is here, each with a database of its own."""
-    kinds: dict[str, Callable[[str], Contestant]] = {"recollect": Recollect, "langgraph": LangGraph, "bare": Bare}
+    kinds: dict[str, Callable[[str], Contestant]] = {"wellkept": Wellkept, "langgraph": LangGraph, "bare": Bare}
     if find_spec("langgraph") is None:
         print("langgraph is not installed here, and does not take part", file=sys.stderr)
         del kinds["langgraph"]
@@ -333,7 +333,7 @@ class Benchmark:
 
 
 def table(figures: Figures) -> str:
-    """All figures, and how many times as fast as the others Recollect is."""
+    """All figures, and how many times as fast as the others Wellkept is."""
     names = list(next(iter(figures.values())))
     others = names[1:]
     lines = [
@@ -342,7 +342,7 @@ def table(figures: Figures) -> str:
     ]
     for figure, values in figures.items():
         taken = figure.endswith("ms")
-        ours = values["recollect"]
+        ours = values["wellkept"]
         ratios = [values[name] / ours if taken else ours / values[name] for name in others]
         shown = " | ".join(f"{value:,.{2 if taken else 0}f}" for value in values.values())
         lines.append(f"| {figure} | {shown} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |")

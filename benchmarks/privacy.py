@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import recollect
-from recollect.types import Layer
+import wellkept
+from wellkept.types import Layer
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def main() -> None:
 
 def _erasure(folder: Path, count: int, others: int) -> None:
     """Of a person with an agent and ten sessions, beside other people."""
-    with recollect.open(folder / "memory.db") as memories:
+    with wellkept.open(folder / "memory.db") as memories:
         _fill(memories, "bob", count)
         for number in range(10):
             _fill(memories, f"user-{number}", others // 10)
@@ -52,12 +52,12 @@ def _timed(what: str, call: Callable[[], T]) -> T:
     return answer
 
 
-def _fill(memories: recollect.Memories, user: str, count: int) -> None:
+def _fill(memories: wellkept.Memories, user: str, count: int) -> None:
     views = [(memories.view(user=user), Layer.USER), (memories.view(user=user, agent="helper"), Layer.AGENT)]
     views += [(memories.view(user=user, session=f"session-{number}"), Layer.SESSION) for number in range(8)]
     for view, layer in views:
         view.add_many(
-            recollect.NewMemory(content=f"{user} note {number}: the build took {number} seconds", layer=layer)
+            wellkept.NewMemory(content=f"{user} note {number}: the build took {number} seconds", layer=layer)
             for number in range(count // len(views))
         )
 
@@ -65,7 +65,7 @@ def _fill(memories: recollect.Memories, user: str, count: int) -> None:
 def _audit(folder: Path, adds: int) -> None:
     """With and without, turn by turn on one file, so that a busy machine disturbs both alike."""
     settings = {"audit": {"file": str(folder / "audit.jsonl")}}
-    with recollect.open(folder / "audited.db", embedder=None, settings=settings) as memories:
+    with wellkept.open(folder / "audited.db", embedder=None, settings=settings) as memories:
         view, engine = memories.view(user="ada"), memories._engine
         took: dict[bool, list[float]] = {False: [], True: []}
         worked: dict[bool, list[float]] = {False: [], True: []}

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-import recollect
+import wellkept
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a script, it knows its own folder only
 
@@ -37,7 +37,7 @@ FOREIGN = {LOCOMO: 40, LONGMEMEVAL: 5}
 """Foreign questions: so many of each other conversation; so many per haystack, where each has but one of its own."""
 SEED = 7
 LIMIT = 50
-RERANKER = "recollect.rerankers.cross_encoder:CrossEncoder"
+RERANKER = "wellkept.rerankers.cross_encoder:CrossEncoder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Setup:
 class Subject:
     """One haystack, remembered."""
 
-    view: recollect.View
+    view: wellkept.View
     turns: dict[str, Turn]
 
 
@@ -65,7 +65,7 @@ class Subject:
 def remembered(haystack: Haystack, setup: Setup) -> Iterator[Subject]:
     """A new database that holds the turns of a haystack as one user's memories."""
     news = [
-        recollect.NewMemory(
+        wellkept.NewMemory(
             content=turn.text,
             author=turn.author,
             role=turn.role,
@@ -76,7 +76,7 @@ def remembered(haystack: Haystack, setup: Setup) -> Iterator[Subject]:
     ]
     with (
         tempfile.TemporaryDirectory() as folder,
-        recollect.open(Path(folder) / "memory.db", **setup.options) as memories,
+        wellkept.open(Path(folder) / "memory.db", **setup.options) as memories,
     ):
         view = memories.view(user="ada")
         stored = view.add_many(news)

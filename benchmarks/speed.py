@@ -1,4 +1,4 @@
-"""The same work on Recollect and on other libraries, in one run on one machine: read the ratios, not the times.
+"""The same work on Wellkept and on other libraries, in one run on one machine: read the ratios, not the times.
 
     make bench-speed                  # or: python benchmarks/speed.py --sizes 1000,10000 --peers all
 
@@ -26,10 +26,10 @@ from benchmarks import speed_input, speed_report
 from benchmarks.peers import PEERS
 
 ROOT = Path(__file__).resolve().parent.parent
-OURSELVES = "recollect"
+OURSELVES = "wellkept"
 COLD_STARTS = 3
 ALONE_FROM = 1_000_000
-"""From this size on only Recollect is measured, unless peers are named one by one."""
+"""From this size on only Wellkept is measured, unless peers are named one by one."""
 
 Figures = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What a search costs at least, and what it costs with a real embedder: Recollect's own yardsticks.
+"""What a search costs at least, and what it costs with a real embedder: Wellkept's own yardsticks.
 
     python -m benchmarks.speed_kernel kernels INPUT FOLDER
     python -m benchmarks.speed_kernel model INPUT FOLDER
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import recollect
+import wellkept
 from benchmarks.peers import MANY, Item
 from benchmarks.peers.worker import BATCH, K, Load, median, p95, questions_of, say, searched, seconds
 
@@ -49,7 +49,7 @@ def kernels(load: Load, questions: list[Item], folder: Path) -> None:  # noqa: A
     small = np.round(matrix * 127).astype(np.int8)
     asked = [np.round(one * 127).astype(np.int8) for one in vectors]
     say(kernel_i8_ms=kernel_ms(lambda one: np.asarray(simsimd.dot(one, small)), asked))
-    # Recollect's own codes have no sign. What the shift adds to each product has to be taken away again.
+    # Wellkept's own codes have no sign. What the shift adds to each product has to be taken away again.
     codes = small.view(np.uint8) ^ 0x80
     weights = 128.0 * codes.sum(axis=1, dtype=np.int64)
     unsigned = [one.view(np.uint8) ^ 0x80 for one in asked]
@@ -60,7 +60,7 @@ def model(load: Load, questions: list[Item], folder: Path) -> None:
     """Everything as it comes: the default embedder, the default ranking."""
     if len(load.texts) > MODEL_SIZE:
         return
-    with recollect.open(folder / "model.db") as memories:
+    with wellkept.open(folder / "model.db") as memories:
         view = memories.view(user=MANY)
         spent = 0.0
         for start in range(0, len(load.texts), BATCH):

@@ -15,14 +15,14 @@ from benchmarks.peers import PEERS
 
 Sizes = dict[str, dict[str, dict[str, Any]]]
 """Figures by size, then by peer."""
-OURSELVES = "recollect"
+OURSELVES = "wellkept"
 
 INTRODUCTION = """# Speed, side by side
 
 Written by `benchmarks/speed.py`; do not edit.
 
 Every store gets the same texts (8 to 25 words) and the same vectors (384 numbers, in clusters), and is asked the same
-questions; the same code times it, in processes of its own. In parentheses: how many times Recollect's figure that is.
+questions; the same code times it, in processes of its own. In parentheses: how many times Wellkept's figure that is.
 Times depend on the machine and on who else is using it; ratios less so.
 
 - **forced write**: what the disk took to force out a page while the peer was adding; a shared disk changes its mind
@@ -113,7 +113,7 @@ def _short(value: float) -> str:
 
 
 def _yardsticks(ours: dict[str, Any]) -> Iterator[str]:
-    """Recollect against the bare arithmetic, and with a real model."""
+    """Wellkept against the bare arithmetic, and with a real model."""
     figures = ours.get("yardsticks", {})
     for key, title in (
         ("kernel_f32_ms", "numpy, 32-bit floats"),

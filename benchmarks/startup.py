@@ -19,12 +19,12 @@ from pathlib import Path
 ROUNDS = 20
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
-    "import recollect": ["-c", "import recollect"],
-    "recollect --help": ["-m", "recollect", "--help"],
-    "recollect add, start": ["-m", "recollect", "add", "--help"],
-    "recollect add, whole": ["-m", "recollect", "add", "Prefers dark mode"],
-    "recollect list, whole": ["-m", "recollect", "list"],
-    "recollect search, whole": ["-m", "recollect", "search", "dark mode"],
+    "import wellkept": ["-c", "import wellkept"],
+    "wellkept --help": ["-m", "wellkept", "--help"],
+    "wellkept add, start": ["-m", "wellkept", "add", "--help"],
+    "wellkept add, whole": ["-m", "wellkept", "add", "Prefers dark mode"],
+    "wellkept list, whole": ["-m", "wellkept", "list"],
+    "wellkept search, whole": ["-m", "wellkept", "search", "dark mode"],
 }
 
 
@@ -54,7 +54,7 @@ def main() -> None:
 def _warm(folder: Path) -> dict[str, str]:
     """The environment of the commands: an empty database, and compiled modules that are kept, whatever is set here."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "RECOLLECT_DB": str(folder / "memory.db"), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+    return {**kept, "WELLKEPT_DB": str(folder / "memory.db"), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
 
 
 def _measured(command: list[str], environment: dict[str, str]) -> tuple[float, float]:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from unittest import mock
 
-import recollect
-from recollect.engine import hits
-from recollect.recall import precedence
-from recollect.types import ConsolidationPolicy, Filter, LayerName, RetentionPolicy
+import wellkept
+from wellkept.engine import hits
+from wellkept.recall import precedence
+from wellkept.types import ConsolidationPolicy, Filter, LayerName, RetentionPolicy
 
 T = TypeVar("T")
 START = datetime(2026, 1, 7, tzinfo=UTC)
@@ -64,7 +64,7 @@ def main() -> None:
 
 def _retention(file: Path, memories_in_all: int, agents: int, taken: float) -> None:
     now = [START]
-    with recollect.open(file, embedder=None, clock=lambda: now[0]) as memories:
+    with wellkept.open(file, embedder=None, clock=lambda: now[0]) as memories:
         _fill(memories, memories_in_all // agents, agents, taken, now)
         upkeep = memories.upkeep
         upkeep.set_retention(RetentionPolicy(long_term_age="365d", forgotten_age="90d", automatic=False))
@@ -74,10 +74,10 @@ def _retention(file: Path, memories_in_all: int, agents: int, taken: float) -> N
         undone = _timed("retention: undo", lambda: upkeep.undo(run.id))
         _timed("retention: run, plan and apply at once", upkeep.run)
         print(f"{len(plan.steps)} steps, {run.owners_processed} owners, {len(undone.ids)} brought back, {run.errors}")
-    _timed("open with policies", lambda: recollect.open(file, embedder=None, clock=lambda: now[0]).close())
+    _timed("open with policies", lambda: wellkept.open(file, embedder=None, clock=lambda: now[0]).close())
 
 
-def _fill(memories: recollect.Memories, each: int, agents: int, taken: float, now: list[datetime]) -> None:
+def _fill(memories: wellkept.Memories, each: int, agents: int, taken: float, now: list[datetime]) -> None:
     """The first memories of each agent are old, a few of them held."""
     old = int(each * taken)
     for start, count in ((0, old), (old, each - old)):
@@ -85,7 +85,7 @@ def _fill(memories: recollect.Memories, each: int, agents: int, taken: float, no
             view = memories.view(agent=f"agent-{agent}", user=f"user-{agent % 50}")
             view.add_many(
                 [
-                    recollect.NewMemory(
+                    wellkept.NewMemory(
                         content=f"Fact {number} of agent {agent}: the build took {number} seconds",
                         tags=("legal",) if number % 50 == 1 else ("build",),
                     )
@@ -100,13 +100,13 @@ def _fill(memories: recollect.Memories, each: int, agents: int, taken: float, no
 
 def _consolidation(file: Path, count: int) -> None:
     """One owner; some sentences share their skeleton, and one in twenty is said a second time with another article."""
-    with recollect.open(file) as memories:
+    with wellkept.open(file) as memories:
         view = memories.view(user="ada")
         texts = list(_sentences(count))
         for start in range(0, count, 5_000):
-            view.add_many([recollect.NewMemory(content=text) for text in texts[start : start + 5_000]])
+            view.add_many([wellkept.NewMemory(content=text) for text in texts[start : start + 5_000]])
         print(f"peak memory before the plan {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
-    with recollect.open(file) as memories:
+    with wellkept.open(file) as memories:
         memories.upkeep.set_consolidation(ConsolidationPolicy(automatic=False))
         plan = _timed("consolidation: plan", lambda: memories.upkeep.plan(job="consolidation"))
         run = _timed("consolidation: apply", lambda: memories.upkeep.apply(plan, max_share=1.0))
@@ -132,13 +132,13 @@ def _sentences(count: int) -> Iterator[str]:
 
 def _search(file: Path) -> None:
     """What precedence, overriding and the folding of duplicates add to a search over memories of three layers."""
-    with recollect.open(file) as memories:
+    with wellkept.open(file) as memories:
         view = memories.view(user="ada", project="api", company="acme")
         texts = list(_sentences(SEARCHED))
         layers: tuple[LayerName, ...] = ("user", "project", "company")
         for place, layer in enumerate(layers):
             some = texts[place::3]
-            view.add_many([recollect.NewMemory(content=text, layer=layer) for text in some])
+            view.add_many([wellkept.NewMemory(content=text, layer=layer) for text in some])
         questions = [" ".join(text.split()[1:8]) for text in texts[:: SEARCHED // 100]]
         for one in questions:
             view.search(one)
@@ -159,7 +159,7 @@ def _duplicates(file: Path) -> None:
     """What looking for equal texts adds to an add of something new, by the processor: turn by turn on one file."""
     kinds: tuple[Literal["keep", "merge"], ...] = ("keep", "merge")
     for embedder in (None, "static"):
-        with recollect.open(file.with_name(f"{embedder}.db"), embedder=embedder) as memories:
+        with wellkept.open(file.with_name(f"{embedder}.db"), embedder=embedder) as memories:
             view = memories.view(user="ada")
             texts = [text for text in _sentences(4 * ADDED + 20 * BATCH) if not text.endswith("!")]
             fresh = iter(texts)

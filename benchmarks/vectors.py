@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started as a script, it knows its own folder only
 
 from benchmarks import facts, quality_data
-from recollect import plugins
+from wellkept import plugins
 
 LIMIT = 10
 ALONE = "facts, paraphrases"

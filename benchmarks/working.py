@@ -20,13 +20,13 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import recollect
-from recollect import NewMemory
-from recollect.codec import decode_json, encode_json
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.events import Event, EventBus
-from recollect.window import RecalledMemory
-from recollect.working import WorkingMemory, WorkingSnapshot
+import wellkept
+from wellkept import NewMemory
+from wellkept.codec import decode_json, encode_json
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.events import Event, EventBus
+from wellkept.window import RecalledMemory
+from wellkept.working import WorkingMemory, WorkingSnapshot
 
 BATCH, BATCHES = 200, 1_000
 STATE = {
@@ -185,7 +185,7 @@ def prompts() -> Iterator[Figure]:
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        recollect.open(f"sqlite:{folder}/bench.recollect", embedder=Known(), clock=clock) as memories,
+        wellkept.open(f"sqlite:{folder}/bench.wellkept", embedder=Known(), clock=clock) as memories,
     ):
         me = memories.agent("bench", user="ada")
         me.long_term.add_many(NewMemory(content=text(dice.randint(8, 25))) for _ in range(10_000))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import recollect
-from recollect import AgentMemory, NewMemory
+import wellkept
+from wellkept import AgentMemory, NewMemory
 
 BUDGET_TOKENS = 300
 
@@ -89,7 +89,7 @@ def take_turn(me: AgentMemory, said: str, number: int) -> None:
 def converse(path: Path, clock: Clock, session: str, lines: Sequence[str]) -> None:
     """One conversation. The file is opened anew: nothing is carried over but what it holds."""
     print(f"\n{session.capitalize()}")
-    with recollect.open(path, clock=clock) as memories:
+    with wellkept.open(path, clock=clock) as memories:
         me = memories.agent("bot", user="ada", session=session)
         me.context.add("system", "You are a travel assistant. Be brief.", pinned=True)
         for number, said in enumerate(lines):

@@ -10,11 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import recollect
-from recollect import AgentMemory, Filter, Layer, Memories
-from recollect.errors import Conflict
-from recollect.types import Source, SourceType
-from recollect.window import RecalledMemory
+import wellkept
+from wellkept import AgentMemory, Filter, Layer, Memories
+from wellkept.errors import Conflict
+from wellkept.types import Source, SourceType
+from wellkept.window import RecalledMemory
 
 COMPANY = ("Indent code with tabs", "Log messages are in English")
 PROJECT = (
@@ -97,12 +97,12 @@ def hand_over(memories: Memories) -> None:
 
 def work(path: Path) -> None:
     """The whole story, on one file."""
-    with recollect.open(path) as memories:
+    with wellkept.open(path) as memories:
         me = coder(memories, "ada")
         decide(me)
         look_up(me)
         correct(me, fix_a_bug(me))
-    with recollect.open(path) as memories:
+    with wellkept.open(path) as memories:
         hand_over(memories)
 
 

@@ -1,4 +1,4 @@
-"""Recollect at work on one embedded file: run it with ``make demo``.
+"""Wellkept at work on one embedded file: run it with ``make demo``.
 
 Each chapter prints what it does and checks what it claims; a claim that does not hold ends the demo with an error.
 The clock is a toy that the story moves on, so that "a minute ago" takes no minute.
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import recollect
-from recollect import Filter, Hit, Memory, View
-from recollect.errors import Conflict
-from recollect.types import Position
+import wellkept
+from wellkept import Filter, Hit, Memory, View
+from wellkept.errors import Conflict
+from wellkept.types import Position
 
 STYLED = sys.stdout.isatty()
 ERASED_TEXT = "The spare key lies under the marzipan jar"
@@ -44,7 +44,7 @@ class Story:
 
     path: Path
     clock: StoryClock
-    memories: recollect.Memories
+    memories: wellkept.Memories
     ada: View
 
 
@@ -286,8 +286,8 @@ def follow(story: Story, bookmark: Position) -> None:
 
 def close_and_check(path: Path, clock: StoryClock) -> None:
     """The file opened again, counted and checked."""
-    chapter("Open it again, count and check", 'recollect.open("memory.db"); ada.stats(); memories.doctor()')
-    with recollect.open(path, clock=clock) as memories:
+    chapter("Open it again, count and check", 'wellkept.open("memory.db"); ada.stats(); memories.doctor()')
+    with wellkept.open(path, clock=clock) as memories:
         stats = view_of_ada(memories).stats()
         say(f"{stats.active} active, {stats.forgotten} forgotten, {stats.bytes_used} bytes of memories and vectors")
         say(", ".join(f"{count} {kind}" for kind, count in stats.by_type.items()))
@@ -300,7 +300,7 @@ def close_and_check(path: Path, clock: StoryClock) -> None:
         expect(diagnosis.healthy, "doctor finds nothing wrong")
 
 
-def view_of_ada(memories: recollect.Memories) -> View:
+def view_of_ada(memories: wellkept.Memories) -> View:
     """What Ada's debugging agent sees."""
     return memories.view(agent="debugger", user="ada", project="api", team="core", company="acme")
 
@@ -310,7 +310,7 @@ def main() -> None:
     clock = StoryClock(datetime(2026, 1, 7, 9, 0, tzinfo=UTC))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
-        with recollect.open(path, clock=clock) as memories:
+        with wellkept.open(path, clock=clock) as memories:
             story = Story(path=path, clock=clock, memories=memories, ada=view_of_ada(memories))
             remember(story)
             bookmark = story.ada.changes().next

@@ -11,8 +11,8 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import recollect
-from recollect import Memories, View
+import wellkept
+from wellkept import Memories, View
 
 ADDRESS = "Send it to 12 Marzipan Lane"
 CUSTOMERS = {
@@ -99,7 +99,7 @@ def copies(path: Path) -> int:
 def run(path: Path) -> None:
     """A week at the support desk."""
     clock = Clock()
-    with recollect.open(path, clock=clock) as memories:
+    with wellkept.open(path, clock=clock) as memories:
         policy_id = learn(memories)
         serve(memories)
         change_policy(memories, clock, policy_id)

@@ -19,8 +19,8 @@ from threading import Barrier
 
 import pytest
 
-import recollect
-from recollect import Memories, NewMemory, View
+import wellkept
+from wellkept import Memories, NewMemory, View
 
 pytestmark = pytest.mark.serial
 
@@ -61,13 +61,13 @@ def adding(view: View, **fields: object) -> Callable[[], object]:
 
 
 def opened(tmp_path: Path, embedder: str | None) -> Memories:
-    return recollect.open(tmp_path / "memory.db", embedder=embedder)
+    return wellkept.open(tmp_path / "memory.db", embedder=embedder)
 
 
 @pytest.mark.req("W8")
 def test_working_memory() -> None:
     """Get p95 < 5 ms, set p95 < 10 ms, 10,000 entries < 100 MB."""
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         working = memories.agent("debugger").working
         tracemalloc.start()
         try:
@@ -87,7 +87,7 @@ def test_long_term_memory(tmp_path: Path) -> None:
     """Store p95 < 50 ms without embedding, search p95 < 100 ms."""
     with opened(tmp_path, embedder=None) as memories:
         assert p95_ms(adding(memories.view(user="bob"))) < 50
-    with recollect.open(tmp_path / "searched.db") as memories:
+    with wellkept.open(tmp_path / "searched.db") as memories:
         view = memories.view(user="ada")
         said = texts()
         view.add_many([next(said) for _ in range(1_000)])
@@ -120,7 +120,7 @@ def test_the_working_tier() -> None:
     microseconds are read as milliseconds, except for the get, where a whole millisecond would let everything pass;
     and the median is taken. `benchmarks/working.py` measures microseconds.
     """
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         me = memories.agent("debugger")
         keys = count()
         assert median_ms(lambda: me.working.set(f"key {next(keys)}", {"step": 1}), 900) < 5
@@ -162,7 +162,7 @@ def test_the_tiers_of_events_and_of_meaning(tmp_path: Path) -> None:
         assert p95_ms(partial(view.list, filter=week)) < 30
         assert median_ms(adding(view)) < 5
         assert p95_ms(partial(view.search, "Which port do we sail to?")) < 200
-    with recollect.open(tmp_path / "given.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "given.db", embedder=None) as memories:
         view = memories.view(user="ada")
 
         def batch() -> None:
@@ -179,7 +179,7 @@ def test_a_session_in_plain_files(tmp_path: Path) -> None:
     """
     url = f"jsonl:{tmp_path / 'notes'}"
     said = texts()
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         for _ in range(12):
             entries = [f"{next(said)}. " + "Words fill the rest of it. " * 30 for _ in range(700)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,14 +22,14 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import recollect
+import wellkept
 
-assert Path(recollect.__file__).is_relative_to(sys.prefix), recollect.__file__
-assert metadata.version("recollect") == recollect.__version__
-names = {point.name for point in metadata.entry_points(group="recollect.stores")}
+assert Path(wellkept.__file__).is_relative_to(sys.prefix), wellkept.__file__
+assert metadata.version("wellkept") == wellkept.__version__
+names = {point.name for point in metadata.entry_points(group="wellkept.stores")}
 assert names >= {"sqlite", "jsonl", "ram"}, names
 for url in ("memory.db", "jsonl:memory", "ram:"):
-    with recollect.open(url) as memories:
+    with wellkept.open(url) as memories:
         ada = memories.view(user="ada")
         ada.add("The user prefers dark mode", type="preference")
         [hit] = ada.search("What theme does the user prefer?")
@@ -40,7 +40,7 @@ print("used")
 
 def _run(*command: str | Path, cwd: Path) -> str:
     """Run a command that sees neither this checkout nor the settings of the user."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_", "RECOLLECT"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_", "WELLKEPT"))}
     done = subprocess.run(
         [str(part) for part in command], cwd=cwd, env=kept, capture_output=True, text=True, check=False
     )
@@ -67,26 +67,26 @@ def _metadata(wheel: Path) -> Message:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    info = f"recollect-{recollect.__version__}.dist-info"
-    assert {name.partition("/")[0] for name in names} == {"recollect", info}
-    modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "recollect").rglob("*.py")}
+    info = f"wellkept-{wellkept.__version__}.dist-info"
+    assert {name.partition("/")[0] for name in names} == {"wellkept", info}
+    modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "wellkept").rglob("*.py")}
     assert modules <= set(names)
-    assert "recollect/py.typed" in names
+    assert "wellkept/py.typed" in names
     assert {f"{info}/licenses/LICENSE", f"{info}/licenses/NOTICE"} <= set(names)
-    assert {f"recollect/embedders/word_table_1/{name}" for name in ("rows.bin", "words.txt")} <= set(names)
+    assert {f"wellkept/embedders/word_table_1/{name}" for name in ("rows.bin", "words.txt")} <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".db")]
 
 
 @pytest.mark.slow
 def test_the_metadata_is_what_an_index_shows(wheel: Path) -> None:
     found = _metadata(wheel)
-    assert (found["Name"], found["Version"]) == ("recollect", recollect.__version__)
+    assert (found["Name"], found["Version"]) == ("wellkept", wellkept.__version__)
     assert found["License-Expression"] == "Apache-2.0"
     classifiers = found.get_all("Classifier") or []
     for minor in range(11, 15):
         assert f"Programming Language :: Python :: 3.{minor}" in classifiers
     assert "Typing :: Typed" in classifiers
-    assert "pip install recollect" in str(found.get_payload())
+    assert "pip install wellkept" in str(found.get_payload())
 
 
 @pytest.mark.slow
@@ -101,6 +101,6 @@ def test_an_empty_environment_can_use_the_wheel(wheel: Path, tmp_path: Path) -> 
     site = Path(_run(scripts / "python", "-c", where, cwd=tmp_path))
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     assert _run(scripts / "python", "-c", _USE, cwd=tmp_path) == "used\n"
-    _run(scripts / "recollect", "--db", "memory.db", "add", "Lives in Rome", "--user", "ada", cwd=tmp_path)
-    assert "Lives in Rome" in _run(scripts / "recollect", "--db", "memory.db", "list", "--user", "ada", cwd=tmp_path)
-    assert recollect.__version__ in _run(scripts / "recollect", "version", cwd=tmp_path)
+    _run(scripts / "wellkept", "--db", "memory.db", "add", "Lives in Rome", "--user", "ada", cwd=tmp_path)
+    assert "Lives in Rome" in _run(scripts / "wellkept", "--db", "memory.db", "list", "--user", "ada", cwd=tmp_path)
+    assert wellkept.__version__ in _run(scripts / "wellkept", "version", cwd=tmp_path)

@@ -16,9 +16,9 @@ from types import ModuleType
 
 import pytest
 
-import recollect
-from recollect import entitlements, types, window
-from recollect.sessions.export import Format
+import wellkept
+from wellkept import entitlements, types, window
+from wellkept.sessions.export import Format
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -34,7 +34,7 @@ PUBLIC = [
     "Memory",
     "MemoryType",
     "NewMemory",
-    "RecollectError",
+    "WellkeptError",
     "Results",
     "View",
     "__version__",
@@ -46,7 +46,7 @@ PUBLIC = [
     "ports",
     "types",
 ]
-HOMES = [recollect, recollect.types, recollect.errors, recollect.entitlements, recollect.memories]
+HOMES = [wellkept, wellkept.types, wellkept.errors, wellkept.entitlements, wellkept.memories]
 
 
 def offered(module: ModuleType) -> Iterator[tuple[str, object]]:
@@ -54,7 +54,7 @@ def offered(module: ModuleType) -> Iterator[tuple[str, object]]:
     names = getattr(module, "__all__", None) or [name for name, _ in inspect.getmembers(module, inspect.isclass)]
     for name in names:
         thing = getattr(module, name)
-        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__.startswith("recollect"):
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__.startswith("wellkept"):
             yield f"{module.__name__}.{name}", thing
 
 
@@ -77,7 +77,7 @@ WORDS: list[tuple[object, type[StrEnum]]] = [
 
 def modules() -> list[str]:
     """All modules of the package by name, found without importing them."""
-    files = sorted((ROOT / "src" / "recollect").rglob("*.py"))
+    files = sorted((ROOT / "src" / "wellkept").rglob("*.py"))
     paths = [file.relative_to(ROOT / "src").with_suffix("").parts for file in files]
     return [".".join(path[:-1] if path[-1] == "__init__" else path) for path in paths]
 
@@ -86,19 +86,19 @@ def public_methods(kind: type) -> Iterator[tuple[str, object]]:
     """Methods and properties that the package itself gives to a class."""
     for name, member in inspect.getmembers(kind):
         owner = getattr(inspect.unwrap(getattr(member, "fget", None) or member), "__module__", "")
-        is_ours = isinstance(owner, str) and owner.partition(".")[0] == "recollect"
+        is_ours = isinstance(owner, str) and owner.partition(".")[0] == "wellkept"
         if is_ours and not name.startswith("_") and (callable(member) or hasattr(member, "fget")):
             yield name, member
 
 
 def test_public_names_are_pinned() -> None:
-    assert sorted(recollect.__all__) == sorted(PUBLIC)
+    assert sorted(wellkept.__all__) == sorted(PUBLIC)
     assert len(PUBLIC) <= 20
 
 
 @pytest.mark.parametrize("name", [*PUBLIC, "entitlements", "memories", "testing"])
 def test_importing_the_package_is_enough(name: str) -> None:
-    script = f"import recollect; recollect.{name}; assert {name!r} in dir(recollect)"
+    script = f"import wellkept; wellkept.{name}; assert {name!r} in dir(wellkept)"
     subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
 
 
@@ -109,14 +109,14 @@ def test_the_words_of_a_type_are_the_values_of_its_enumeration(words: object, va
 
 def test_the_words_of_durability_are_those_that_open_takes(tmp_path: Path) -> None:
     for word in typing.get_args(types.DurabilityName):
-        with recollect.open(tmp_path / f"{word}.db", durability=word) as memories:
+        with wellkept.open(tmp_path / f"{word}.db", durability=word) as memories:
             assert memories.settings()["durability"] == word
-    with pytest.raises(recollect.errors.ConfigurationError):
-        recollect.open(tmp_path / "other.db", durability="other")  # type: ignore[arg-type]
+    with pytest.raises(wellkept.errors.ConfigurationError):
+        wellkept.open(tmp_path / "other.db", durability="other")  # type: ignore[arg-type]
 
 
 def test_reprs_can_be_read_and_hide_contents(tmp_path: Path) -> None:
-    with recollect.open(f"sqlite:{tmp_path / 'memory.db'}", embedder=None) as memories:
+    with wellkept.open(f"sqlite:{tmp_path / 'memory.db'}", embedder=None) as memories:
         view = memories.view(user="ada", project="api")
         assert repr(memories) == f"<Memories sqlite:{tmp_path / 'memory.db'}>"
         assert repr(view) == "<View user=ada project=api>"
@@ -154,12 +154,12 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
     report: list[str] = []
     for example in doctest.DocTestFinder(exclude_empty=True).find(module, name):
-        example.globs["recollect"] = recollect
+        example.globs["wellkept"] = wellkept
         runner.run(example, out=report.append)
     assert not runner.failures, "".join(report)
 
 
-@pytest.mark.parametrize("module", [recollect, recollect.memories])
+@pytest.mark.parametrize("module", [wellkept, wellkept.memories])
 def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see(module: ModuleType) -> None:
     tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
     seen = {
@@ -173,21 +173,21 @@ def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see(modu
         module.Nothing  # noqa: B018  # asking is what is tested
 
 
-@pytest.mark.parametrize("name", [name for name, _ in public_methods(recollect.View) if name != "sessions"])
+@pytest.mark.parametrize("name", [name for name, _ in public_methods(wellkept.View) if name != "sessions"])
 def test_whoever_makes_tools_of_the_verbs_of_a_view_can_read_their_types(name: str) -> None:
-    method = getattr(recollect.View, name)
+    method = getattr(wellkept.View, name)
     if not isinstance(method, property):
         assert "return" in typing.get_type_hints(method)
 
 
 def test_reading_a_memory_loads_nothing_heavy_that_only_others_need(tmp_path: Path) -> None:
     script = (
-        "import sys, recollect\n"
-        "with recollect.open(sys.argv[1], embedder=None) as memories:\n"
+        "import sys, wellkept\n"
+        "with wellkept.open(sys.argv[1], embedder=None) as memories:\n"
         "    found = memories.view(user='ada').get(sys.argv[2])\n"
         "    print(found.content, *sys.modules, sep='\\n')\n"
     )
-    with recollect.open(tmp_path / "a.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "a.db", embedder=None) as memories:
         id = memories.view(user="ada").add("Likes tea").id
     command = [sys.executable, "-c", script, str(tmp_path / "a.db"), id]
     content, *loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -196,7 +196,7 @@ def test_reading_a_memory_loads_nothing_heavy_that_only_others_need(tmp_path: Pa
 
 
 def test_import_stays_cheap() -> None:
-    script = "import sys, recollect; print(*sys.modules)"
+    script = "import sys, wellkept; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    # Each of them costs more than all of recollect; they come in when a database is opened.
+    # Each of them costs more than all of wellkept; they come in when a database is opened.
     assert {"apsw", "msgspec", "numpy"} & set(done.stdout.split()) == set()

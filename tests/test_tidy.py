@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "src/recollect/"
+PACKAGE = "src/wellkept/"
 MODULE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 BANNED_WORDS = frozenset(
@@ -247,8 +247,8 @@ def no_stopwatches(source: Source) -> Iterator[str]:
 
 
 Rule = Callable[[Source], Iterator[str]]
-SOURCES = ("src/recollect",)
-EVERYTHING = ("src/recollect", "tests", "tools", "examples", "benchmarks")
+SOURCES = ("src/wellkept",)
+EVERYTHING = ("src/wellkept", "tests", "tools", "examples", "benchmarks")
 UNSAFE_MODULES = frozenset({"cloudpickle", "dill", "jsonpickle", "marshal", "pickle", "shelve"})
 UNSAFE_CALLS = frozenset({"__import__", "compile", "eval", "exec"})
 # Loaders that run what they read, unless they are told not to; and a name for a file that somebody else may take first.

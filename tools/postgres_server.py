@@ -42,7 +42,7 @@ class PostgresServer:
     """
 
     def __init__(self, *settings: str, encoding: str = "UTF8") -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="wellkept-pg-"))
         self._settings = (*_SETTINGS, *settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._log: list[bytes] = []
@@ -147,7 +147,7 @@ class PostgresServer:
     def replica(self) -> PostgresServer:
         """A server that follows this one; to be closed before it."""
         made = copy.copy(self)
-        made.folder, made.port = Path(tempfile.mkdtemp(prefix="recollect-pg-")), _free_port()
+        made.folder, made.port = Path(tempfile.mkdtemp(prefix="wellkept-pg-")), _free_port()
         made._process, made._log = None, []
         try:
             if os.geteuid() == 0:

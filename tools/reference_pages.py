@@ -16,10 +16,10 @@ class Page:
     shows: tuple[str, ...]
 
 
-MIGRATE, UPKEEP = "recollect.transfer.migration:migrate", "recollect.memories:Upkeep"
-API_KEYS = "recollect.memories:ApiKeys"
-PRIVACY, AUDIT = "recollect.memories:Privacy", "recollect.memories:AuditTrail"
-ENCRYPTION = "recollect.memories:Encryption"
+MIGRATE, UPKEEP = "wellkept.transfer.migration:migrate", "wellkept.memories:Upkeep"
+API_KEYS = "wellkept.memories:ApiKeys"
+PRIVACY, AUDIT = "wellkept.memories:Privacy", "wellkept.memories:AuditTrail"
+ENCRYPTION = "wellkept.memories:Encryption"
 PAGES = (
     Page(
         file="database.md",
@@ -28,15 +28,15 @@ PAGES = (
         " Guides: [quickstart](../guides/quickstart.md), [remembering](../guides/remembering.md),"
         " [recall](../guides/recall.md), [time and history](../guides/time-and-history.md).",
         shows=(
-            "recollect:Memories",
-            "recollect:View",
+            "wellkept:Memories",
+            "wellkept:View",
             UPKEEP,
             API_KEYS,
             PRIVACY,
             AUDIT,
             ENCRYPTION,
-            "recollect:convert",
-            "recollect:open",
+            "wellkept:convert",
+            "wellkept:open",
             MIGRATE,
         ),
     ),
@@ -45,23 +45,23 @@ PAGES = (
         title="Agent handle",
         intro="What an agent needs during a run. Guide:"
         " [working memory and context](../guides/working-memory-and-context.md).",
-        shows=("recollect:AgentMemory", "recollect.memories:AgentSnapshot", "recollect.memories:AgentStats"),
+        shows=("wellkept:AgentMemory", "wellkept.memories:AgentSnapshot", "wellkept.memories:AgentStats"),
     ),
     Page(
         file="working.md",
         title="Working memory",
         intro="Keys and values of one agent while it runs. Both `WorkingMemory` and `WorkingScope` are a `Level`.",
-        shows=("recollect.working", "recollect.working.scope_chain:Level"),
+        shows=("wellkept.working", "wellkept.working.scope_chain:Level"),
     ),
     Page(
         file="context.md",
         title="Context window",
         intro="What goes into the next call of a language model, under a budget, and how its tokens are counted.",
         shows=(
-            "recollect.window",
-            "recollect.text.tokens:TokenCounter",
-            "recollect.text.tokens:by_characters",
-            "recollect.text.tokens:bpe_counter",
+            "wellkept.window",
+            "wellkept.text.tokens:TokenCounter",
+            "wellkept.text.tokens:by_characters",
+            "wellkept.text.tokens:bpe_counter",
         ),
     ),
     Page(
@@ -69,76 +69,76 @@ PAGES = (
         title="Sessions",
         intro="Rooms of their own for conversations. What they are described by is among the [values](values.md).",
         shows=(
-            "recollect.memories:Sessions",
-            "recollect.memories:Session",
-            "recollect.memories:SessionPreferences",
+            "wellkept.memories:Sessions",
+            "wellkept.memories:Session",
+            "wellkept.memories:SessionPreferences",
         ),
     ),
     Page(
         file="plans.md",
         title="Plans",
         intro="What a database allows, and how much it may keep.",
-        shows=("recollect.entitlements",),
+        shows=("wellkept.entitlements",),
     ),
     Page(
         file="values.md",
         title="Values",
         intro="What goes in and comes out: immutable, and free of any third-party type.",
-        shows=("recollect.types",),
+        shows=("wellkept.types",),
     ),
     Page(
         file="events.md",
         title="Events",
         intro="What `memories.on` can be asked to tell. Guide: [running it](../guides/running.md#events).",
-        shows=("recollect.events",),
+        shows=("wellkept.events",),
     ),
     Page(
         file="telemetry.md",
         title="Metrics and logs",
         intro="What tells operators how it goes; silent until it is asked.",
-        shows=("recollect.telemetry", "recollect.logs"),
+        shows=("wellkept.telemetry", "wellkept.logs"),
     ),
     Page(
         file="errors.md",
         title="Errors",
         intro="Everything that is raised on purpose. When each is raised and what to do about it:"
         " [the table of errors](../errors.md).",
-        shows=("recollect.errors",),
+        shows=("wellkept.errors",),
     ),
     Page(
         file="ports.md",
         title="Ports",
         intro="What a store, an embedder, a reranker and a clock must be. Guides:"
         " [writing a store](../guides/writing-a-store.md), [writing an embedder](../guides/writing-an-embedder.md).",
-        shows=("recollect.ports",),
+        shows=("wellkept.ports",),
     ),
     Page(
         file="embedders.md",
         title="Embedders and rerankers",
         intro="Those that come with the package. Guide: [writing an embedder](../guides/writing-an-embedder.md).",
         shows=(
-            "recollect.embedders.word_table:WordTableEmbedder",
-            "recollect.embedders.wordllama:WordllamaEmbedder",
-            "recollect.embedders.bge:BgeEmbedder",
-            "recollect.embedders.model2vec:Model2VecEmbedder",
-            "recollect.embedders.http:HttpEmbedder",
-            "recollect.embedders.callable:CallableEmbedder",
-            "recollect.embedders.hashing:HashingEmbedder",
-            "recollect.recall.calibration:Calibration",
-            "recollect.rerankers.cross_encoder:CrossEncoder",
+            "wellkept.embedders.word_table:WordTableEmbedder",
+            "wellkept.embedders.wordllama:WordllamaEmbedder",
+            "wellkept.embedders.bge:BgeEmbedder",
+            "wellkept.embedders.model2vec:Model2VecEmbedder",
+            "wellkept.embedders.http:HttpEmbedder",
+            "wellkept.embedders.callable:CallableEmbedder",
+            "wellkept.embedders.hashing:HashingEmbedder",
+            "wellkept.recall.calibration:Calibration",
+            "wellkept.rerankers.cross_encoder:CrossEncoder",
         ),
     ),
     Page(
         file="aio.md",
         title="Async",
         intro="The same engine for async code. Guide: [async code](../guides/async.md).",
-        shows=("recollect.aio",),
+        shows=("wellkept.aio",),
     ),
     Page(
         file="testing.md",
         title="Testing kit",
-        intro="For authors of stores, and of what stands on them; needs `pip install 'recollect[testing]'`."
+        intro="For authors of stores, and of what stands on them; needs `pip install 'wellkept[testing]'`."
         " Guide: [writing a store](../guides/writing-a-store.md#test-it).",
-        shows=("recollect.testing", "recollect.testing.subject:Subject", "recollect.testing.builders"),
+        shows=("wellkept.testing", "wellkept.testing.subject:Subject", "wellkept.testing.builders"),
     ),
 )

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = Path("docs/requirements.toml")
 TABLE = Path("docs/requirements.md")
 # The shipped kit proves requirements for every store that runs it.
-FOLDERS = (Path("tests"), Path("src/recollect/testing"))
+FOLDERS = (Path("tests"), Path("src/wellkept/testing"))
 DONE, PARTLY, OPEN = "done", "partly", "open"
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-import recollect
-from recollect.cli import main
+import wellkept
+from wellkept.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
-PACKAGE = Path(recollect.__file__).parent
+PACKAGE = Path(wellkept.__file__).parent
 BEGIN, END = "<!-- walks: written by tools/walks.py -->", "<!-- end of walks -->"
 LEFT_OUT = tuple(
     "types/ codec/ events/ settings/ errors.py exports.py fields.py ids.py logs.py open_files.py validation.py".split()
@@ -69,7 +69,7 @@ def walk(name: str, wanted: int | None, call: Callable[[], object]) -> Walk:
 def walks(folder: Path) -> list[Walk]:
     """The calls that every user makes, on a new file in a folder."""
     path = folder / "memory.db"
-    with recollect.open(path) as memories:
+    with wellkept.open(path) as memories:
         view = memories.view(user="ada", project="api")
         memory = view.add("The user prefers dark mode", type="preference")
         view.add_many([f"Fact number {number} about the build" for number in range(50)])
@@ -80,12 +80,12 @@ def walks(folder: Path) -> list[Walk]:
             walk("search", 14, lambda: view.search("What theme does the user prefer?")),
             walk("a session's write", 12, lambda: session.add("Use OAuth", type="decision")),
         ]
-    return [*found, walk("`recollect count`", None, lambda: command(["--db", str(path), "--user", "ada", "count"]))]
+    return [*found, walk("`wellkept count`", None, lambda: command(["--db", str(path), "--user", "ada", "count"]))]
 
 
 def command(arguments: list[str]) -> None:
     """The command line, in this process; what it prints is of no interest."""
-    before, sys.argv = sys.argv, ["recollect", *arguments]
+    before, sys.argv = sys.argv, ["wellkept", *arguments]
     try:
         with redirect_stdout(io.StringIO()):
             main()

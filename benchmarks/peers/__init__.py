@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 PEERS = {
-    "recollect": "recollect_itself",
+    "wellkept": "wellkept_itself",
     "sqlite-vec": "sqlite_vec",
     "langgraph SqliteStore": "langgraph_sqlite",
     "langgraph InMemoryStore": "langgraph_memory",

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engine.encrypted_journal import KEYRING, EncryptedJournal
-from recollect.errors import Conflict
-from recollect.keyrings.ram import RamKeyring
-from recollect.stores.ram import RamStore
-from recollect.testing import StoreConformance
-from recollect.testing.builders import Writer, owner
-from recollect.types import Guard, Operation, Position, Quota, Stored, Write
+from wellkept.engine.encrypted_journal import KEYRING, EncryptedJournal
+from wellkept.errors import Conflict
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.stores.ram import RamStore
+from wellkept.testing import StoreConformance
+from wellkept.testing.builders import Writer, owner
+from wellkept.types import Guard, Operation, Position, Quota, Stored, Write
 
 
 class EveryOther(EncryptedJournal):

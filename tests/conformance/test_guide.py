@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from recollect.ports import Store
-from recollect.testing import StoreConformance
+from wellkept.ports import Store
+from wellkept.testing import StoreConformance
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "writing-a-store.md"
 
@@ -12,7 +12,7 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "writing-a-sto
 def shown_store() -> Any:
     """The class as a reader would type it in."""
     code = next(part for part in GUIDE.read_text(encoding="utf-8").split("```python\n") if "class ShelfStore" in part)
-    namespace: dict[str, Any] = {"__name__": "recollect_shelf"}
+    namespace: dict[str, Any] = {"__name__": "wellkept_shelf"}
     exec(compile(code.partition("```")[0], str(GUIDE), "exec"), namespace)
     return namespace["ShelfStore"]
 

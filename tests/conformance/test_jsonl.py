@@ -4,8 +4,8 @@ import base64
 import re
 from pathlib import Path
 
-from recollect.stores.jsonl import JsonlStore
-from recollect.testing import StoreConformance
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.testing import StoreConformance
 
 
 class TestJsonlStore(StoreConformance):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.stores.postgres import PostgresStore
-from recollect.testing import StoreConformance
 from tools.postgres_server import PostgresServer
+from wellkept.stores.postgres import PostgresStore
+from wellkept.testing import StoreConformance
 
 
 @pytest.mark.timeout(600)  # each question of the state machine is a round trip, and it asks thousands

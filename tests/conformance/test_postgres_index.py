@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.ports import Index
-from recollect.stores.postgres import options, search_schema
-from recollect.stores.postgres.search_tables import TableIndex
-from recollect.stores.postgres.server import Server
-from recollect.testing import IndexConformance
+from wellkept.ports import Index
+from wellkept.stores.postgres import options, search_schema
+from wellkept.stores.postgres.search_tables import TableIndex
+from wellkept.stores.postgres.server import Server
+from wellkept.testing import IndexConformance
 
 
 class TestTableIndex(IndexConformance):

@@ -3,8 +3,8 @@
 import pickle
 from pathlib import Path
 
-from recollect.stores.ram import RamStore
-from recollect.testing import StoreConformance
+from wellkept.stores.ram import RamStore
+from wellkept.testing import StoreConformance
 
 
 class TestRamStore(StoreConformance):

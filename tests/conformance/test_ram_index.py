@@ -1,7 +1,7 @@
 """The index in RAM finds what comparing everything finds."""
 
-from recollect.indexes.ram import RamIndex
-from recollect.testing import IndexConformance
+from wellkept.indexes.ram import RamIndex
+from wellkept.testing import IndexConformance
 
 
 class TestRamIndex(IndexConformance):

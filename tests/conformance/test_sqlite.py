@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing import StoreConformance
+from wellkept.stores.sqlite import SqliteStore
+from wellkept.testing import StoreConformance
 
 
 class TestSqliteStore(StoreConformance):

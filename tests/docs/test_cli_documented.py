@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recollect.cli.constants import BUILTINS, DATABASE_VARIABLE, IDS, variable_of
-from recollect.operations import EXIT_CODES, VERBS, family
+from wellkept.cli.constants import BUILTINS, DATABASE_VARIABLE, IDS, variable_of
+from wellkept.operations import EXIT_CODES, VERBS, family
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "cli.md").read_text(encoding="utf-8")
 

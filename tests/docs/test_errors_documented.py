@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from recollect import errors
+from wellkept import errors
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
 ROW = re.compile(r"^\| `(?P<name>\w+)` \| `(?P<code>\w+)` \| (?P<retryable>yes|no) \|(?P<rest>.*)\|$", re.MULTILINE)
 COLUMNS_LEFT = 2  # when, and what to do
 
 
-def error_classes() -> dict[str, type[errors.RecollectError]]:
+def error_classes() -> dict[str, type[errors.WellkeptError]]:
     return {
         name: kind
         for name, kind in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(kind, errors.RecollectError)
+        if issubclass(kind, errors.WellkeptError)
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 
 ROOT = Path(__file__).resolve().parents[2]
 TERMINAL_COLUMNS = 110
@@ -73,7 +73,7 @@ def test_the_chat_recalls_and_shows_its_receipts(claim: str, output: dict[str, s
 
 
 def test_the_chat_keeps_who_said_what_and_where(folder: Path, output: dict[str, str]) -> None:
-    with recollect.open(folder / "chat_loop.db") as memories:
+    with wellkept.open(folder / "chat_loop.db") as memories:
         turns = memories.view(user="ada").list(sort_by="oldest").memories
     assert output["chat_loop"].count("Bot: ") == len(turns) / 2
     assert {turn.session for turn in turns} == {"monday", "friday"}
@@ -118,7 +118,7 @@ def test_the_support_bot_keeps_customers_apart(claim: str, output: dict[str, str
 
 
 def test_the_support_bot_leaves_nothing_of_who_asked_to_be_forgotten(folder: Path, output: dict[str, str]) -> None:
-    with recollect.open(folder / "support_bot.db") as memories:
+    with wellkept.open(folder / "support_bot.db") as memories:
         assert memories.view(user="bob").count(filter={"include_forgotten": True}) == 0
         assert memories.view(user="ada").count() == 2
     left = b"".join(file.read_bytes() for file in folder.glob("support_bot.db*"))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.ports import Store
 from tools.library_reference import slug
+from wellkept.ports import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)

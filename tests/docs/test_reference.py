@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tools import library_reference
 from tools.library_reference import FOLDER, MARK, ROOT, Library, Module, UnknownName, Writer
 from tools.reference_pages import Page
@@ -46,8 +46,8 @@ def test_no_page_is_left_from_former_times() -> None:
 
 def test_every_public_name_has_a_section() -> None:
     shown = {name for page in PAGES for name in headings(page.file)}
-    modules = {name for name in recollect.__all__ if inspect.ismodule(getattr(recollect, name))}
-    assert set(recollect.__all__) - modules - {"__version__"} - shown == set()
+    modules = {name for name in wellkept.__all__ if inspect.ismodule(getattr(wellkept, name))}
+    assert set(wellkept.__all__) - modules - {"__version__"} - shown == set()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_a_module_offers_at_run_time_is_on_its_page(module: str, page: str)
 @pytest.mark.parametrize("name", ["Memories", "View", "AgentMemory"])
 def test_every_public_method_has_a_section(name: str) -> None:
     shown = headings("agent.md") | headings("database.md")
-    methods = [method for method, _ in inspect.getmembers(getattr(recollect, name), inspect.isfunction)]
+    methods = [method for method, _ in inspect.getmembers(getattr(wellkept, name), inspect.isfunction)]
     assert [method for method in methods if method[0] != "_" and f"{name}.{method}" not in shown] == []
 
 
@@ -79,7 +79,7 @@ def examples_of(text: str) -> Iterator[tuple[str, str]]:
 @cache
 def examples_that_run() -> frozenset[tuple[str, str]]:
     """What ``tests/test_surface.py`` runs: the examples of every module."""
-    files = sorted((ROOT / "src" / "recollect").rglob("*.py"))
+    files = sorted((ROOT / "src" / "wellkept").rglob("*.py"))
     names = [".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__") for file in files]
     found = [test for name in names for test in doctest.DocTestFinder().find(importlib.import_module(name), name)]
     return frozenset((example.source, example.want) for test in found for example in test.examples)
@@ -93,15 +93,15 @@ def test_every_example_on_the_page_is_run_as_a_doctest(name: str) -> None:
 
 
 def test_a_public_name_without_a_page_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "src" / "recollect"
+    package = tmp_path / "src" / "wellkept"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text('from recollect.toys import Ball, Kite\n\n__all__ = ["Ball", "Kite"]\n')
+    (package / "__init__.py").write_text('from wellkept.toys import Ball, Kite\n\n__all__ = ["Ball", "Kite"]\n')
     (package / "toys.py").write_text("class Ball: ...\nclass Kite: ...\n")
-    page = Page(file="toys.md", title="Toys", intro="", shows=("recollect.toys:Ball",))
+    page = Page(file="toys.md", title="Toys", intro="", shows=("wellkept.toys:Ball",))
     monkeypatch.setattr(library_reference, "PAGES", (page,))
-    with pytest.raises(UnknownName, match=r"recollect\.Kite is on no page"):
+    with pytest.raises(UnknownName, match=r"wellkept\.Kite is on no page"):
         library_reference.entries(Library(tmp_path))
-    whole = replace(page, shows=("recollect.toys",))
+    whole = replace(page, shows=("wellkept.toys",))
     monkeypatch.setattr(library_reference, "PAGES", (whole,))
     assert [entry.name for entry in library_reference.entries(Library(tmp_path))] == ["Ball", "Kite"]
 
@@ -125,7 +125,7 @@ class Box(Base, total=False):
         default: "int | str",
     ) -> int: ...
     def get(self, key, default=None):
-        """Like :meth:`recollect.View.get`, or ``default``.
+        """Like :meth:`wellkept.View.get`, or ``default``.
 
         It is quick:
         >>> Box().get("a")
@@ -143,7 +143,7 @@ class Box(Base, total=False):
 
 
 def sample() -> Module:
-    return Module("recollect.sample", SAMPLE, ast.parse(SAMPLE))
+    return Module("wellkept.sample", SAMPLE, ast.parse(SAMPLE))
 
 
 def test_heads_are_shown_as_they_stand_in_the_source() -> None:

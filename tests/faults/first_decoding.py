@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from recollect import codec
+from wellkept import codec
 
 TEXT = b'{"inner": {}, "number": 1}'
 

@@ -16,17 +16,17 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import recollect
-from recollect import logs
-from recollect.memories.database import Memories
-from recollect.memories.session import Session
-from recollect.memories.view import View
-from recollect.privacy import selection
-from recollect.settings import RetryPolicy
-from recollect.stores.sqlite import SqliteStore, connections, schema
-from recollect.text import words
-from recollect.transfer import comparison
+import wellkept
 from tests.unit.erased_person import open_database
+from wellkept import logs
+from wellkept.memories.database import Memories
+from wellkept.memories.session import Session
+from wellkept.memories.view import View
+from wellkept.privacy import selection
+from wellkept.settings import RetryPolicy
+from wellkept.stores.sqlite import SqliteStore, connections, schema
+from wellkept.text import words
+from wellkept.transfer import comparison
 
 ONCE = RetryPolicy(attempts=1)
 """What fails is told at once: these tests are about the failures themselves."""
@@ -47,14 +47,14 @@ def content_of(key: str) -> str:
     return f"{word_of(key)} {' '.join(chosen.choices(_WORDS, k=chosen.randint(3, 200)))}"
 
 
-def new(key: str) -> recollect.NewMemory:
+def new(key: str) -> wellkept.NewMemory:
     """The memory that belongs to a key."""
     chosen = random.Random(key)
     vector = [chosen.uniform(-1, 1) for _ in range(8)]
-    return recollect.NewMemory(content=content_of(key), key=key, tags=[f"tag.{key}"], vector=vector)
+    return wellkept.NewMemory(content=content_of(key), key=key, tags=[f"tag.{key}"], vector=vector)
 
 
-def batch(prefix: str) -> list[recollect.NewMemory]:
+def batch(prefix: str) -> list[wellkept.NewMemory]:
     """A batch of which all or nothing must be found."""
     return [new(f"{prefix}/batch/{number}") for number in range(BATCH)]
 
@@ -69,7 +69,7 @@ def tell(did: str, **fields: object) -> None:
     os.write(1, json.dumps({"did": did, **fields}).encode() + b"\n")
 
 
-def tell_added(memories: Iterable[recollect.Memory]) -> None:
+def tell_added(memories: Iterable[wellkept.Memory]) -> None:
     """Acknowledge memories, with their ids."""
     tell("added", ids={memory.key: memory.id for memory in memories})
 
@@ -92,7 +92,7 @@ def tell_failed(error: BaseException, key: str = "") -> None:
 
 def add_forever(database: str, prefix: str) -> None:
     """Write until killed."""
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
         tell("ready")
         number = 0
@@ -106,13 +106,13 @@ def add_forever(database: str, prefix: str) -> None:
 
 def add_without_keys(database: str, prefix: str) -> None:
     """Write until killed, one at a time and in batches; without keys, so that nothing but the store tells a retry."""
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view, number = view_of(memories), 0
         while True:
             tokens = [f"{prefix}x{number}x{place}" for place in range(100 if number % 10 == 9 else 1)]
             try:
-                added = view.add_many([recollect.NewMemory(content=f"{token} amber birch") for token in tokens])
-            except recollect.errors.RecollectError as error:
+                added = view.add_many([wellkept.NewMemory(content=f"{token} amber birch") for token in tokens])
+            except wellkept.errors.WellkeptError as error:
                 tell_failed(error)
             else:
                 tell("added", ids={token: memory.id for token, memory in zip(tokens, added, strict=True)})
@@ -124,13 +124,13 @@ def session_of(memories: Memories) -> Session:
     sessions = view_of(memories).sessions
     try:
         return sessions.load("churn")
-    except recollect.errors.NotFound:
+    except wellkept.errors.NotFound:
         return sessions.create("churn", config={"limit_bytes": None})
 
 
 def churn(database: str, prefix: str) -> None:
     """Write until killed, and erase most of it again: at once, or by a compaction behind it."""
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         session = session_of(memories)
         view, number, kept = session.view, 0, list[tuple[str, str]]()
         tell("ready")
@@ -154,7 +154,7 @@ def churn(database: str, prefix: str) -> None:
 
 def edit(database: str, what: str, memory_id: str = "", content: str = "") -> None:
     """Do one thing to a memory, as another process."""
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
         if what == "add":
             memory_id = view.add(content).id
@@ -171,15 +171,15 @@ def edit(database: str, what: str, memory_id: str = "", content: str = "") -> No
 
 def add_some(database: str, prefix: str, count: str = "4") -> None:
     """Write a few, one at a time."""
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         for number in range(int(count)):
             tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
 
 
 def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
     """When told to begin, write until the plan refuses."""
-    plan = recollect.entitlements.Plan(name="Small", features=["long_term_memory"], limit_bytes=int(limit_bytes))
-    with recollect.open(database, embedder=None, plan=plan, retry=ONCE) as memories:
+    plan = wellkept.entitlements.Plan(name="Small", features=["long_term_memory"], limit_bytes=int(limit_bytes))
+    with wellkept.open(database, embedder=None, plan=plan, retry=ONCE) as memories:
         view, number = view_of(memories), 0
         tell("ready")
         sys.stdin.readline()
@@ -187,13 +187,13 @@ def fill_up(database: str, prefix: str, limit_bytes: str) -> None:
             while True:
                 tell_added(view.add_many([new(f"{prefix}/{number}")]))
                 number += 1
-        except recollect.errors.QuotaExceeded as error:
+        except wellkept.errors.QuotaExceeded as error:
             tell("refused", details=dict(error.details))
 
 
 def add_batch(database: str, prefix: str) -> None:
     """Write several in one transaction."""
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         tell_added(view_of(memories).add_many(batch(prefix)))
 
 
@@ -201,7 +201,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
     """Write a few; tell of each failure and try it once more at the end, in this same process."""
     failed: list[str] = []
     try:
-        with recollect.open(database, embedder=None, retry=ONCE) as memories:
+        with wellkept.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
             tell("ready")
             for number in range(6):
@@ -214,7 +214,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
             for key in failed:
                 try:
                     tell_added(view.add_many([new(key)]))
-                except recollect.errors.StoreError as error:
+                except wellkept.errors.StoreError as error:
                     tell_failed(error, key)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
         tell_failed(error)
@@ -223,7 +223,7 @@ def add_stubbornly(database: str, prefix: str) -> None:
 def erase(database: str, prefix: str) -> None:
     """Forget the oldest memory for good."""
     try:
-        with recollect.open(database, embedder=None, retry=ONCE) as memories:
+        with wellkept.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
             oldest = view.list(sort_by="oldest", limit=1).memories[0]
             tell("erasing", key=oldest.key)
@@ -237,17 +237,17 @@ def erase_and_add(database: str, prefix: str) -> None:
     """Forget a memory for good, then write; after each failure tell whether the write is there nevertheless."""
     try:
         _erase_and_add(database, prefix)
-    except recollect.errors.StoreError as error:  # closing tries to empty the log as well
+    except wellkept.errors.StoreError as error:  # closing tries to empty the log as well
         tell_failed(error, "close")
 
 
 def _erase_and_add(database: str, prefix: str) -> None:
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
         oldest = view.list(sort_by="oldest", limit=1).memories[0]
         try:
             view.forget(oldest.id, permanent=True)
-        except recollect.errors.StoreError as error:
+        except wellkept.errors.StoreError as error:
             tell_failed(error, oldest.key or "")
         tell("erasing", key=oldest.key)
         for number in range(4):
@@ -255,19 +255,19 @@ def _erase_and_add(database: str, prefix: str) -> None:
             before = view.count()
             try:
                 tell_added(view.add_many([new(key)]))
-            except recollect.errors.StoreError as error:
+            except wellkept.errors.StoreError as error:
                 tell_failed(error, key)
                 tell("visible", key=key, visible=view.count() > before)
 
 
 def checkpoint(database: str, prefix: str) -> None:
     """Move the write-ahead log into the file, as closing does."""
-    recollect.open(database, embedder=None, retry=ONCE).close()
+    wellkept.open(database, embedder=None, retry=ONCE).close()
 
 
 def leave_log(database: str, prefix: str) -> None:
     """Write, and end without closing: the write-ahead log stays behind."""
-    memories = recollect.open(database, embedder=None, retry=ONCE)
+    memories = wellkept.open(database, embedder=None, retry=ONCE)
     for number in range(20):
         tell_added(view_of(memories).add_many([new(f"{prefix}/{number}")]))
     os._exit(0)
@@ -284,7 +284,7 @@ def migrate(database: str, target: str) -> None:
 def write_with_threads(database: str, prefix: str, threads: str, seconds: str) -> None:
     """Add, change and forget from several threads for a while."""
     deadline = time.monotonic() + float(seconds)
-    with recollect.open(database, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(database, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
 
         def work(name: str) -> None:
@@ -322,7 +322,7 @@ def follow(database: str, prefix: str) -> None:
 
     threading.Thread(target=wait_for_end, daemon=True).start()
     try:
-        with recollect.open(database, embedder=None, retry=ONCE) as memories:
+        with wellkept.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
             tell("ready")
             after, last = None, False
@@ -367,7 +367,7 @@ def as_nobody(database: str, prefix: str) -> None:
         os.setgid(65534)
         os.setuid(65534)
     try:
-        memories = recollect.open(database, embedder=None, retry=ONCE)
+        memories = wellkept.open(database, embedder=None, retry=ONCE)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
         tell_failed(error, "open")
         return
@@ -386,7 +386,7 @@ def as_nobody(database: str, prefix: str) -> None:
 def convert(source: str, target: str) -> None:
     """Convert in small batches, and tell of each step of the way."""
     comparison.BATCH = 16
-    report = recollect.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
+    report = wellkept.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
     tell("converted", versions=report.versions, copied=report.copied)
 
 
@@ -403,7 +403,7 @@ def erase_person(database: str, step: str) -> None:
 def consolidate(database: str, step: str) -> None:
     """Merge what says the same, and be killed by the n-th change of the store, before it or after it."""
     memories = open_database(database)
-    plan = memories.upkeep.plan(job=recollect.types.UpkeepJob.CONSOLIDATION)
+    plan = memories.upkeep.plan(job=wellkept.types.UpkeepJob.CONSOLIDATION)
     _killed_by_change(memories, int(step))
     run = memories.upkeep.apply(plan, max_share=1.0)
     tell("merged", merged=run.merged)
@@ -453,7 +453,7 @@ def _killed_by_change(memories: Memories, left: int) -> None:
 
 def add_audited(database: str, log: str) -> None:
     """Add memories under audit, and be killed without closing anything."""
-    memories = recollect.open(database, embedder=None, settings={"audit": {"file": log}})
+    memories = wellkept.open(database, embedder=None, settings={"audit": {"file": log}})
     for number in range(10):
         memories.view(user="ada").add(f"memory {number} of {os.getpid()}")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import apsw
 
-import recollect
-from recollect.memories.view import View
+import wellkept
 from tests.faults.script import BATCH, content_of, new, view_of, word_of
+from wellkept.memories.view import View
 
 SIDES = ("", "-wal", "-journal")
 """What a database consists of after a crash. The -shm file is rebuilt from these."""
 
 
-def everything(view: View) -> list[recollect.Memory]:
+def everything(view: View) -> list[wellkept.Memory]:
     """All memories, page by page, the oldest first."""
-    found: list[recollect.Memory] = []
+    found: list[wellkept.Memory] = []
     cursor = None
     while True:
         page = view.list(limit=100, cursor=cursor, sort_by="oldest")
@@ -35,10 +35,10 @@ def assert_sound(
     *,
     erased: Collection[str] = (),
     note: object = "",
-    seen: Callable[[recollect.Memories], View] = view_of,
-) -> list[recollect.Memory]:
+    seen: Callable[[wellkept.Memories], View] = view_of,
+) -> list[wellkept.Memory]:
     """Open the file as the next process would, and look at all of it; then write to it."""
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = seen(memories)
         diagnosis = memories.doctor()
         assert diagnosis.findings == (), f"{note}: {diagnosis.findings}"
@@ -67,7 +67,7 @@ def _assert_whole_batches(keys: Collection[str | None], note: object) -> None:
     assert set(batches.values()) <= {BATCH}, f"{note}: half a batch is there"
 
 
-def _assert_feed(view: View, found: list[recollect.Memory], note: object) -> None:
+def _assert_feed(view: View, found: list[wellkept.Memory], note: object) -> None:
     """The feed tells of every version once, those of a memory in their order, and the newest is the memory."""
     after = None
     newest: dict[str, int] = {}
@@ -104,6 +104,6 @@ def bytes_of(database: Path) -> bytes:
 
 def fill(database: Path | str, prefix: str = "base", count: int = 12) -> dict[str, str]:
     """Make a database with some memories in it; returns their ids by key."""
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         added = view_of(memories).add_many(new(f"{prefix}/{number}") for number in range(count))
     return {memory.key or "": memory.id for memory in added}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.faults import processes
 
 
@@ -19,7 +19,7 @@ def test_killed_processes_lose_no_entry_of_the_audit_log(tmp_path: Path) -> None
         with child:
             child.wait(processes.PATIENCE_S)
             assert child.returncode == -9
-    with recollect.open(database, embedder=None, settings={"audit": {"file": str(log)}}) as memories:
+    with wellkept.open(database, embedder=None, settings={"audit": {"file": str(log)}}) as memories:
         assert memories.audit.verify().checked == 30
         added = {id for entry in memories.audit.list() for id in entry.ids}
         assert added == {memory.id for memory in memories.view(user="ada").list(limit=100)}

@@ -12,10 +12,10 @@ from typing import Any
 import apsw
 import pytest
 
-import recollect
-from recollect.stores.sqlite import connections
+import wellkept
 from tests.faults import processes
 from tests.faults.soundness import assert_sound, fill, raw
+from wellkept.stores.sqlite import connections
 
 
 def _text(path: Path) -> None:
@@ -60,9 +60,9 @@ def _foreign_version(path: Path) -> None:
 FOREIGN = (_text, _picture, _short, _foreign, _foreign_wal, _foreign_mark, _foreign_version)
 
 
-def _refuse(path: Path, kind: type[recollect.RecollectError]) -> recollect.RecollectError:
+def _refuse(path: Path, kind: type[wellkept.WellkeptError]) -> wellkept.WellkeptError:
     with pytest.raises(kind) as caught:
-        recollect.open(path, embedder=None)
+        wellkept.open(path, embedder=None)
     error = caught.value
     assert type(error) is kind
     assert path.name in error.message
@@ -77,7 +77,7 @@ def test_foreign_files_are_refused_and_left_alone(make: Callable[[Path], None], 
     path = tmp_path / "notes"
     make(path)
     before, stat = path.read_bytes(), path.stat()
-    assert _refuse(path, recollect.errors.NotAStore).code == "NOT_A_STORE"
+    assert _refuse(path, wellkept.errors.NotAStore).code == "NOT_A_STORE"
     assert path.read_bytes() == before
     assert (path.stat().st_mode, path.stat().st_mtime_ns) == (stat.st_mode, stat.st_mtime_ns)
     assert list(tmp_path.iterdir()) == [path]
@@ -88,8 +88,8 @@ def test_the_head_of_a_database_alone_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     _cut(path)
     before = path.read_bytes()
-    with pytest.raises((recollect.errors.NotAStore, recollect.errors.StoreCorrupt)) as caught:
-        recollect.open(path, embedder=None)
+    with pytest.raises((wellkept.errors.NotAStore, wellkept.errors.StoreCorrupt)) as caught:
+        wellkept.open(path, embedder=None)
     assert path.name in str(caught.value)
     assert path.read_bytes() == before
 
@@ -106,13 +106,13 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
     folder = tmp_path / "memory.db"
     folder.mkdir()
     (folder / "keep").write_text("me")
-    _refuse(folder, recollect.errors.NotAStore)
+    _refuse(folder, wellkept.errors.NotAStore)
     assert (folder / "keep").read_text() == "me"
 
 
 @pytest.mark.req("H10")
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    error = _refuse(tmp_path / "nowhere" / "memory.db", recollect.errors.StoreReadOnly)
+    error = _refuse(tmp_path / "nowhere" / "memory.db", wellkept.errors.StoreReadOnly)
     assert "folder" in error.hint
     assert not (tmp_path / "nowhere").exists()
 
@@ -120,7 +120,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 @pytest.mark.req("H10")
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("a file")
-    _refuse(tmp_path / "folder" / "memory.db", recollect.errors.StoreReadOnly)
+    _refuse(tmp_path / "folder" / "memory.db", wellkept.errors.StoreReadOnly)
     assert (tmp_path / "folder").read_text() == "a file"
 
 
@@ -128,12 +128,12 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 def test_a_broken_link(tmp_path: Path) -> None:
     link = tmp_path / "memory.db"
     link.symlink_to(tmp_path / "gone" / "memory.db")
-    _refuse(link, recollect.errors.StoreReadOnly)
+    _refuse(link, wellkept.errors.StoreReadOnly)
     assert link.is_symlink()
     (tmp_path / "gone").mkdir()
     loop = tmp_path / "loop.db"
     loop.symlink_to(loop)
-    _refuse(loop, recollect.errors.StoreReadOnly)
+    _refuse(loop, wellkept.errors.StoreReadOnly)
 
 
 @pytest.mark.req("H10")
@@ -141,8 +141,8 @@ def test_a_pipe_is_no_database(tmp_path: Path) -> None:
     """Opening a pipe for reading waits for a writer, for ever."""
     pipe = tmp_path / "memory.db"
     os.mkfifo(pipe)
-    _refuse(pipe, recollect.errors.NotAStore)
-    _refuse(Path(os.devnull), recollect.errors.NotAStore)
+    _refuse(pipe, wellkept.errors.NotAStore)
+    _refuse(Path(os.devnull), wellkept.errors.NotAStore)
 
 
 @pytest.mark.req("L1")
@@ -160,11 +160,11 @@ def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path, monkeypatch: pyte
     """New connections cannot be made any more. That, too, is one of our errors, from every verb."""
     monkeypatch.setattr(connections, "IDLE_READERS", 0)  # so that every call makes one
     path = tmp_path / "memory.db"
-    with recollect.open(path, embedder=None) as memories:
+    with wellkept.open(path, embedder=None) as memories:
         view = memories.view(user="ada")
         path.unlink()
         for call in (lambda: view.get("x"), view.list, view.changes, lambda: view.search("tea"), lambda: view.add("x")):
-            with pytest.raises(recollect.errors.StoreError) as caught:
+            with pytest.raises(wellkept.errors.StoreError) as caught:
                 call()
             assert "memory.db" in str(caught.value)
 
@@ -175,7 +175,7 @@ def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path, monkeypatch: pyte
 @pytest.fixture
 def commons() -> Iterator[Path]:
     """A folder that every user of the machine may enter, unlike pytest's."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-"))
+    folder = Path(tempfile.mkdtemp(prefix="wellkept-"))
     folder.chmod(0o755)
     yield folder
     folder.chmod(0o700)

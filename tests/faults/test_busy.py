@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.stores.sqlite import connections
+import wellkept
 from tests.faults.script import new, view_of, word_of
 from tests.faults.soundness import assert_sound, fill, raw
+from wellkept.stores.sqlite import connections
 
 WAIT_MS = 200
 
@@ -40,7 +40,7 @@ def _held(database: Path) -> Iterator[None]:
 def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         with _held(database):
             for call in (
@@ -50,7 +50,7 @@ def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
                 lambda: view.forget(known["base/2"], permanent=True),
                 memories.rebuild,
             ):
-                with pytest.raises(recollect.errors.StoreBusy) as caught:
+                with pytest.raises(wellkept.errors.StoreBusy) as caught:
                     call()
                 error = caught.value
                 assert (error.code, error.retryable, error.details["file"]) == ("STORE_BUSY", True, "memory.db")
@@ -69,8 +69,8 @@ def test_writing_gives_up_and_reading_goes_on(tmp_path: Path) -> None:
 def test_opening_a_file_that_is_being_made(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     database.touch()
-    with _held(database), pytest.raises(recollect.errors.StoreBusy) as caught:
-        recollect.open(database, embedder=None)
+    with _held(database), pytest.raises(wellkept.errors.StoreBusy) as caught:
+        wellkept.open(database, embedder=None)
     assert caught.value.details["file"] == "memory.db"
     assert_sound(database, fill(database))
 
@@ -82,13 +82,13 @@ def test_many_threads_do_not_wait_one_after_another(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
     errors: list[BaseException] = []
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
 
         def write(number: int) -> None:
             try:
                 view.add_many([new(f"late/{number}")])
-            except recollect.errors.StoreError as error:
+            except wellkept.errors.StoreError as error:
                 errors.append(error)
 
         with _held(database):
@@ -99,7 +99,7 @@ def test_many_threads_do_not_wait_one_after_another(tmp_path: Path) -> None:
             for thread in threads:
                 thread.join()
             waited_ms = (time.monotonic() - started) * 1000
-        assert [type(error) for error in errors] == [recollect.errors.StoreBusy] * 20
+        assert [type(error) for error in errors] == [wellkept.errors.StoreBusy] * 20
         # Two groups, the first thread's own and that of the others; one each would be 20.
         assert waited_ms < 10 * WAIT_MS
         assert view.count() == len(known)
@@ -118,7 +118,7 @@ def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
             done.wait(0.3)
 
     thread = threading.Thread(target=hold)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         thread.start()
         held.wait()
         known["late/0"] = view_of(memories).add_many([new("late/0")])[0].id

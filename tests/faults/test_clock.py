@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.memories.database import Memories
+import wellkept
+from wellkept.memories.database import Memories
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 JUMPS = (
@@ -40,11 +40,11 @@ class JumpingClock:
 @contextmanager
 def _opened(place: Path) -> Iterator[tuple[Memories, JumpingClock]]:
     clock = JumpingClock()
-    with recollect.open(place / "memory.db", clock=clock, embedder=None) as memories:
+    with wellkept.open(place / "memory.db", clock=clock, embedder=None) as memories:
         yield memories, clock
 
 
-def _add_while_jumping(view: recollect.View, clock: JumpingClock) -> list[recollect.Memory]:
+def _add_while_jumping(view: wellkept.View, clock: JumpingClock) -> list[wellkept.Memory]:
     added = []
     for number, jump in enumerate(JUMPS):
         clock.time = NOON + jump
@@ -139,7 +139,7 @@ def test_nothing_expires_by_accident(tmp_path: Path) -> None:
         assert (back.content, back.version) == ("brief thought", 1)
         clock.time = NOON + timedelta(hours=1)
         assert view.get(brief.id) is None
-        with pytest.raises(recollect.errors.NotFound):
+        with pytest.raises(wellkept.errors.NotFound):
             view.update(brief.id, content="too late")
         assert memories.doctor().findings == ()
 

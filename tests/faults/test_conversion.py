@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.ports import Journal
-from recollect.stores.sqlite import SqliteStore
+import wellkept
 from tests.faults import processes
 from tests.faults.script import new, view_of
 from tests.faults.soundness import assert_sound
 from tests.unit.converted import seen
+from wellkept.ports import Journal
+from wellkept.stores.sqlite import SqliteStore
 
 MANY = 240
 
 
 def prepare(database: Path) -> dict[str, str]:
     """Memories with histories; every eighth erased; the ids of the others by key."""
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         added = view.add_many(new(f"base/{number}") for number in range(MANY))
         for place, memory in enumerate(added):
@@ -77,8 +77,8 @@ def test_a_conversion_follows_writers_in_other_processes(tmp_path: Path) -> None
     with processes.start("write_with_threads", source, "more", 2, 1.5, stdout=subprocess.DEVNULL) as writer:
         copied = 0
         while writer.poll() is None:
-            copied += recollect.convert(source, target).copied
-    copied += recollect.convert(source, target).copied
+            copied += wellkept.convert(source, target).copied
+    copied += wellkept.convert(source, target).copied
     with closing(SqliteStore(source)) as one, closing(SqliteStore(target)) as other:
         assert seen(other) == seen(one)
         assert copied == versions(one.journal)

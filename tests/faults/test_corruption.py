@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-import recollect
+import wellkept
 from tests.faults.script import content_of, new, view_of, word_of
 from tests.faults.soundness import copy_database, everything, fill, raw
 
@@ -81,10 +81,10 @@ JOURNAL = {
 DAMAGES = PROJECTIONS | JOURNAL
 
 
-def _filled(database: Path) -> dict[str, recollect.Memory]:
+def _filled(database: Path) -> dict[str, wellkept.Memory]:
     """A file with a dozen memories, one of them changed once; by key."""
     known = fill(database)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         view.update(known[CHANGED], importance=0.9)
         return {memory.key or "": memory for memory in everything(view)}
@@ -97,8 +97,8 @@ def _sql(database: Path, statement: str) -> None:
     connection.close()
 
 
-def _found(database: Path) -> dict[str, recollect.Memory]:
-    with recollect.open(database, embedder=None) as memories:
+def _found(database: Path) -> dict[str, wellkept.Memory]:
+    with wellkept.open(database, embedder=None) as memories:
         return {memory.key or "": memory for memory in everything(view_of(memories))}
 
 
@@ -109,7 +109,7 @@ def test_doctor_finds_and_mends(name: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     before = _filled(database)
     _sql(database, damage.statement)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         findings = {finding.check: finding for finding in memories.doctor().findings}
         assert damage.check in findings
         assert findings[damage.check].message
@@ -122,14 +122,14 @@ def test_doctor_finds_and_mends(name: str, tmp_path: Path) -> None:
         assert memories.doctor().findings == ()
         _assert_rest_intact(view_of(memories), before, damage)
     # In a new process as well, and it can be written to.
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert memories.doctor().findings == ()
         _assert_rest_intact(view_of(memories), before, damage)
         known = view_of(memories).add_many([new("later/0")])[0]
         assert view_of(memories).get(known.id) is not None
 
 
-def _assert_rest_intact(view: recollect.View, before: dict[str, recollect.Memory], damage: Damage) -> None:
+def _assert_rest_intact(view: wellkept.View, before: dict[str, wellkept.Memory], damage: Damage) -> None:
     after = {memory.key or "": memory for memory in everything(view) if memory.key != "later/0"}
     assert set(after) == set(before) - set(damage.lost)
     for key, memory in after.items():
@@ -138,7 +138,7 @@ def _assert_rest_intact(view: recollect.View, before: dict[str, recollect.Memory
         else:
             assert memory == before[key]
         assert [hit.memory.key for hit in view.search(word_of(key))] == [key]
-        assert view.list(filter=recollect.Filter(tags=[f"tag.{key}"])).total == 1
+        assert view.list(filter=wellkept.Filter(tags=[f"tag.{key}"])).total == 1
         assert view.add_many([new(key)])[0].id == memory.id
 
 
@@ -147,7 +147,7 @@ def test_what_was_set_aside_stays_in_the_file(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     _filled(database)
     _sql(database, JOURNAL["text"].statement)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         memories.doctor(repair=True)
     connection = raw(database)
     assert connection.execute("SELECT text FROM damaged").get == "made up"
@@ -160,12 +160,12 @@ def test_a_repair_does_not_turn_the_feed_back(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
     last = f"base/{len(known) - 1}"
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert view.get(known[last]) is not None
         seen = view.changes().next
     _sql(database, "UPDATE journal SET text = 'made up' WHERE place = (SELECT max(place) FROM journal)")
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert memories.doctor(repair=True).healthy
         added = view.add_many([new("later/0")])[0]
@@ -179,7 +179,7 @@ def test_a_repair_does_not_turn_the_feed_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["", "-wal", "-shm"])
 def test_doctor_closes_open_files(side: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view_of(memories).add("thought")
         file = database.with_name(database.name + side)
         file.chmod(0o664)
@@ -200,7 +200,7 @@ def test_changed_bytes_in_a_content_are_found(byte: bytes, tmp_path: Path) -> No
     contents = database.read_bytes()
     place = contents.index(content_of(VICTIM).encode()) + 10
     database.write_bytes(contents[:place] + byte + contents[place + 1 :])
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert "checksums" in {finding.check for finding in memories.doctor().findings}
         for call in _calls(view, before[VICTIM].id):
@@ -212,14 +212,14 @@ def test_changed_bytes_in_a_content_are_found(byte: bytes, tmp_path: Path) -> No
     assert after == {key: memory for key, memory in before.items() if key != VICTIM}
 
 
-def _calls(view: recollect.View, id: str) -> list[Callable[[], object]]:
+def _calls(view: wellkept.View, id: str) -> list[Callable[[], object]]:
     """Everything that one can ask."""
     return [
         lambda: view.get(id),
         lambda: view.get(id, include_vector=True),
         lambda: view.list(limit=100),
         lambda: view.list(limit=100, as_of=view.position()),
-        lambda: view.list(filter=recollect.Filter(tags=["tag"], content_contains="birch")),
+        lambda: view.list(filter=wellkept.Filter(tags=["tag"], content_contains="birch")),
         view.changes,
         lambda: view.history(id),
         lambda: view.search("amber birch"),
@@ -238,7 +238,7 @@ def _typed(call: Callable[[], object]) -> bool:
     """Call it. Only our own errors may come out; whether one came."""
     try:
         call()
-    except recollect.RecollectError as error:
+    except wellkept.WellkeptError as error:
         return bool(error.code)
     return False
 
@@ -246,8 +246,8 @@ def _typed(call: Callable[[], object]) -> bool:
 def _use_everything(database: Path) -> int:
     """Open a damaged file, and do everything with it; how many calls were refused."""
     try:
-        memories = recollect.open(database, embedder=None)
-    except recollect.RecollectError:
+        memories = wellkept.open(database, embedder=None)
+    except wellkept.WellkeptError:
         return 1
     try:
         view = view_of(memories)
@@ -323,7 +323,7 @@ def test_a_damaged_log_costs_at_most_its_end(tmp_path: Path, long_run: bool) -> 
     base = tmp_path / "base.db"
     live = tmp_path / "live.db"
     known = fill(live, count=4)
-    with recollect.open(live, embedder=None) as memories:
+    with wellkept.open(live, embedder=None) as memories:
         for number in range(8):
             known[f"log/{number}"] = view_of(memories).add_many([new(f"log/{number}")])[0].id
         copy_database(live, base)
@@ -339,7 +339,7 @@ def test_a_damaged_log_costs_at_most_its_end(tmp_path: Path, long_run: bool) -> 
         assert kept == list(known)[: len(kept)], f"torn at {place}"
         assert len(kept) >= 4
         assert all(memory.content == content_of(key) for key, memory in found.items())
-        with recollect.open(database, embedder=None) as memories:
+        with wellkept.open(database, embedder=None) as memories:
             assert memories.doctor().findings == ()
 
 

@@ -14,22 +14,22 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.errors import RecollectError
-from recollect.settings import RetryPolicy
+import wellkept
 from tests.faults.script import content_of, new, view_of, word_of
 from tests.faults.soundness import everything, fill
 from tests.unit.terminal import started
+from wellkept.errors import WellkeptError
+from wellkept.settings import RetryPolicy
 
 ONCE = RetryPolicy(attempts=1)
 
 
-def _told(memory: recollect.Memory) -> tuple[Any, ...]:
+def _told(memory: wellkept.Memory) -> tuple[Any, ...]:
     """What a memory says, without how often it was read."""
     return (memory.id, memory.owner, memory.version, memory.content, memory.key, memory.tags, memory.created_at)
 
 
-def _answers(memories: recollect.Memories, ids: list[str], position: str, at: datetime) -> Iterator[tuple[str, Any]]:
+def _answers(memories: wellkept.Memories, ids: list[str], position: str, at: datetime) -> Iterator[tuple[str, Any]]:
     """All that can be asked, call by call; a refused call answers with its error."""
     view = view_of(memories)
     calls: dict[str, Callable[[], Any]] = {
@@ -40,8 +40,8 @@ def _answers(memories: recollect.Memories, ids: list[str], position: str, at: da
         "then": lambda: [_told(one) for one in view.list(limit=100, as_of=at)],
         "feed": lambda: [_told(one.memory) for one in view.changes(limit=1_000) if one.memory],
         "count": view.count,
-        "tagged": lambda: [_told(one) for one in view.list(filter=recollect.Filter(tags=["tag"]), limit=100)],
-        "worded": lambda: [_told(one) for one in view.list(filter=recollect.Filter(content_contains="base"))],
+        "tagged": lambda: [_told(one) for one in view.list(filter=wellkept.Filter(tags=["tag"]), limit=100)],
+        "worded": lambda: [_told(one) for one in view.list(filter=wellkept.Filter(content_contains="base"))],
         "search": lambda: [_told(hit.memory) for hit in view.search(word_of("base/3"))],
         "others": lambda: [_told(one) for one in memories.view(user="bob").list(limit=100)],
     }
@@ -52,16 +52,16 @@ def _answers(memories: recollect.Memories, ids: list[str], position: str, at: da
     for name, call in calls.items():
         try:
             yield name, call()
-        except RecollectError as error:
+        except WellkeptError as error:
             yield name, error
 
 
-def _got(view: recollect.View, id: str, **options: Any) -> Any:
+def _got(view: wellkept.View, id: str, **options: Any) -> Any:
     found = view.get(id, **options)
     return None if found is None else _told(found)
 
 
-def _history(view: recollect.View, id: str) -> list[Any]:
+def _history(view: wellkept.View, id: str) -> list[Any]:
     return [_told(one.memory) for one in view.history(id) if one.memory]
 
 
@@ -78,7 +78,7 @@ def _values(answer: Any) -> Iterator[tuple[Any, ...]]:
 def test_no_flipped_byte_serves_a_wrong_value(tmp_path: Path, long_run: bool) -> None:
     base = tmp_path / "base.db"
     known = fill(base, count=6)
-    with recollect.open(base, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(base, embedder=None, retry=ONCE) as memories:
         view = view_of(memories)
         for key in ("base/2", "base/3"):
             view.update(known[key], importance=0.9)
@@ -101,18 +101,18 @@ def test_no_flipped_byte_serves_a_wrong_value(tmp_path: Path, long_run: bool) ->
         database = tmp_path / "flipped.db"
         database.write_bytes(bad)
         try:
-            memories = recollect.open(database, embedder=None, retry=ONCE)
-        except RecollectError:
+            memories = wellkept.open(database, embedder=None, retry=ONCE)
+        except WellkeptError:
             continue
         with memories:
             answers = dict(_answers(memories, [*known.values()], position, at))
             for name, answer in answers.items():
                 assert written.issuperset(_values(answer)), (seed, used[place], name)
             differing = [name for name in right if answers[name] != right[name]]
-            if any(not isinstance(answers[name], RecollectError) for name in differing):
+            if any(not isinstance(answers[name], WellkeptError) for name in differing):
                 try:
                     healthy = memories.doctor().healthy
-                except RecollectError:
+                except WellkeptError:
                     healthy = False
                 if healthy:
                     silent.append((used[place], differing[0]))
@@ -159,7 +159,7 @@ def test_a_fault_of_a_whole_file(fault: str, side: str, tmp_path: Path) -> None:
         folder.mkdir(mode=0o700)
     known = fill(live, count=4)
     older = {one.name: one.read_bytes() for one in live.parent.iterdir()}
-    with recollect.open(live, embedder=None, retry=ONCE) as memories:
+    with wellkept.open(live, embedder=None, retry=ONCE) as memories:
         for number in range(6):
             known[f"log/{number}"] = view_of(memories).add_many([new(f"log/{number}")])[0].id
         for file in live.parent.iterdir():
@@ -187,8 +187,8 @@ def _use(database: Path, known: dict[str, str]) -> set[str] | None:
     """Open, health, doctor, repair, write, reopen; the keys that are left, or none if it cannot be opened."""
     before = {file: file.read_bytes() for file in database.parent.iterdir()}
     try:
-        memories = recollect.open(database, embedder=None, retry=ONCE)
-    except RecollectError as error:
+        memories = wellkept.open(database, embedder=None, retry=ONCE)
+    except WellkeptError as error:
         hint = error.hint
     else:
         return _repaired(memories, database, known, found_whole=len(before.get(database, b"")) > 8192)
@@ -198,7 +198,7 @@ def _use(database: Path, known: dict[str, str]) -> set[str] | None:
     return None
 
 
-def _repaired(memories: recollect.Memories, database: Path, known: dict[str, str], *, found_whole: bool) -> set[str]:
+def _repaired(memories: wellkept.Memories, database: Path, known: dict[str, str], *, found_whole: bool) -> set[str]:
     with memories:
         view = view_of(memories)
         found = _read(view)
@@ -212,28 +212,28 @@ def _repaired(memories: recollect.Memories, database: Path, known: dict[str, str
         assert found.items() <= repaired.items(), "a repair loses nothing"
         try:
             added = view.add_many([new("later/0")])[0]
-        except RecollectError:
+        except WellkeptError:
             return set(repaired)
-    with recollect.open(database, embedder=None, retry=ONCE) as later:
+    with wellkept.open(database, embedder=None, retry=ONCE) as later:
         again = _read(view_of(later))
         assert again == repaired | {"later/0": added.id}
     return set(repaired)
 
 
-def _read(view: recollect.View) -> dict[str, str]:
+def _read(view: wellkept.View) -> dict[str, str]:
     try:
         found = everything(view)
-    except RecollectError:
+    except WellkeptError:
         return {}
     assert all(memory.content == content_of(memory.key or "") for memory in found)
     return {memory.key or "": memory.id for memory in found}
 
 
-def _doctor(memories: recollect.Memories, *, repair: bool) -> bool:
+def _doctor(memories: wellkept.Memories, *, repair: bool) -> bool:
     """Whether the doctor found something."""
     try:
         return bool(memories.doctor(repair=repair).findings)
-    except RecollectError as error:
+    except WellkeptError as error:
         hint = error.hint
     assert "run doctor" not in hint
     return True

@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-import recollect
-from recollect.types import SessionConfig
+import wellkept
+from wellkept.types import SessionConfig
 
 DAMAGES = {
     "body": "UPDATE records SET body = replace(body, 'de', 'fr') WHERE name = 'monday'",
@@ -33,7 +33,7 @@ are there, and doctor names the record.
 @pytest.mark.parametrize("name", DAMAGES)
 def test_doctor_sets_a_damaged_record_aside(name: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         for day in ("monday", "tuesday"):
             sessions.create(day, preferences={"language": "de"}).view.add(f"Talked on {day}")
@@ -42,10 +42,10 @@ def test_doctor_sets_a_damaged_record_aside(name: str, tmp_path: Path) -> None:
     connection.execute(DAMAGES[name])
     assert connection.changes() == 1
     connection.close()
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         if name not in LOST:
-            with pytest.raises(recollect.errors.StoreCorrupt) as caught:
+            with pytest.raises(wellkept.errors.StoreCorrupt) as caught:
                 sessions.load("monday")
             assert caught.value.hint
         else:
@@ -70,12 +70,12 @@ def test_doctor_sets_a_damaged_record_aside(name: str, tmp_path: Path) -> None:
 @pytest.mark.req("H5", "J8")
 def test_what_was_set_aside_goes_with_the_record(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         memories.view(user="ada").sessions.create("monday", metadata={"mark": "only0in0this0record"})
     connection = apsw.Connection(str(database))
     connection.execute("UPDATE records SET version = 7")
     connection.close()
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert memories.doctor(repair=True).healthy
         sessions = memories.view(user="ada").sessions
         sessions.create("monday")

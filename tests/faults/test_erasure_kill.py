@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
 from tests.faults import processes
 from tests.unit.erased_person import MARKS, fill, found, open_database
 from tools.postgres_server import PostgresServer
+from wellkept import Memory
 
 INTENT = 4
 """The step after which an erasure is promised: its intent is recorded."""

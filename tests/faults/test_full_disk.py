@@ -11,10 +11,10 @@ from typing import NoReturn
 
 import pytest
 
-import recollect
-from recollect.stores.sqlite import SqliteStore
+import wellkept
 from tests.faults.script import content_of, new, view_of, word_of
 from tests.faults.soundness import assert_sound, everything, fill
+from wellkept.stores.sqlite import SqliteStore
 
 DISK_BYTES = 2 * 1024 * 1024
 
@@ -49,14 +49,14 @@ def _occupy(disk: Path, leave_bytes: int = 0) -> Path:
     return ballast
 
 
-def _fill_up(view: recollect.View, prefix: str) -> tuple[dict[str, str], str, recollect.errors.StoreFull]:
+def _fill_up(view: wellkept.View, prefix: str) -> tuple[dict[str, str], str, wellkept.errors.StoreFull]:
     """Add until the disk is full: what was acknowledged, what was refused, and how."""
     added: dict[str, str] = {}
     for number in range(10_000):
         key = f"{prefix}/{number}"
         try:
             added[key] = view.add_many([new(key)])[0].id
-        except recollect.errors.StoreFull as error:
+        except wellkept.errors.StoreFull as error:
             return added, key, error
     raise AssertionError("the disk did not become full")
 
@@ -66,7 +66,7 @@ def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
     database = disk / "memory.db"
     ballast = disk / "ballast"
     ballast.write_bytes(bytes(512 * 1024))
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         added, refused, error = _fill_up(view, "one")
         assert (error.code, error.retryable, error.operation) == ("STORE_FULL", True, "add_many")
@@ -86,10 +86,10 @@ def test_a_full_disk_refuses_writes_and_serves_reads(disk: Path) -> None:
         assert len(more) > 2
         added |= more
         # A batch that does not fit leaves nothing behind.
-        with pytest.raises(recollect.errors.StoreFull):
+        with pytest.raises(wellkept.errors.StoreFull):
             view.add_many(new(f"three/batch/{number}") for number in range(3_000))
         assert view.count() == len(added)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert {memory.key: memory.id for memory in everything(view_of(memories))} == added
         assert memories.doctor().findings == ()
 
@@ -99,10 +99,10 @@ def test_erasing_on_a_full_disk_is_refused_or_done(disk: Path) -> None:
     """It needs room in the log; if there is none, the memory stays and can be erased later."""
     database = disk / "memory.db"
     known = fill(database)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         ballast = _occupy(disk)
-        with pytest.raises(recollect.errors.StoreFull):
+        with pytest.raises(wellkept.errors.StoreFull):
             view.forget(known["base/0"], permanent=True)
         assert view.get(known["base/0"]) is not None
         ballast.unlink()
@@ -121,11 +121,11 @@ def test_a_new_database_on_a_full_disk(disk: Path, long_run: bool) -> None:
         ballast = _occupy(disk, room * 1024)
         added: dict[str, str] = {}
         try:
-            with recollect.open(database, embedder=None) as memories:
+            with wellkept.open(database, embedder=None) as memories:
                 opened += 1
                 for number in range(4):
                     added[f"new/{number}"] = view_of(memories).add_many([new(f"new/{number}")])[0].id
-        except recollect.errors.StoreFull as error:
+        except wellkept.errors.StoreFull as error:
             refused += "free disk space" in error.hint or "room" in error.hint
         ballast.unlink()
         assert_sound(database, added | fill(database, "later", 2), note=f"{room} KiB")
@@ -142,18 +142,16 @@ def test_opening_an_existing_file_on_a_full_disk(disk: Path, room: int) -> None:
     database = disk / "memory.db"
     known = fill(database)
     ballast = _occupy(disk, room * 1024)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert {memory.key: memory.id for memory in everything(view_of(memories))} == known
         assert room > 24 or memories.health().components["writes"].status == "degraded"
         if room == 0:
-            _assert_only_read(memories, known, recollect.errors.StoreFull)
+            _assert_only_read(memories, known, wellkept.errors.StoreFull)
     ballast.unlink()
     assert_sound(database, known)
 
 
-def _assert_only_read(
-    memories: recollect.Memories, known: dict[str, str], kind: type[recollect.RecollectError]
-) -> None:
+def _assert_only_read(memories: wellkept.Memories, known: dict[str, str], kind: type[wellkept.WellkeptError]) -> None:
     view = view_of(memories)
     assert {memory.key: memory.id for memory in everything(view)} == known
     assert view.get(known["base/0"]) is not None
@@ -179,10 +177,10 @@ def test_a_read_only_disk_can_be_read(disk: Path, require_tool: Callable[[str], 
     (disk / "logged.db-wal").write_bytes(b"frames")
     before = {file.name: file.read_bytes() for file in disk.iterdir()}
     subprocess.run([require_tool("mount"), "-o", "remount,ro", disk], check=True)
-    with recollect.open(database, embedder=None) as memories:
-        _assert_only_read(memories, known, recollect.errors.StoreReadOnly)
+    with wellkept.open(database, embedder=None) as memories:
+        _assert_only_read(memories, known, wellkept.errors.StoreReadOnly)
     for path, advice in ((older, "older schema"), (logged, "copy both files"), (disk / "new.db", "")):
-        with pytest.raises(recollect.errors.StoreReadOnly) as caught:
-            recollect.open(path, embedder=None)
+        with pytest.raises(wellkept.errors.StoreReadOnly) as caught:
+            wellkept.open(path, embedder=None)
         assert advice in caught.value.hint
     assert {file.name: file.read_bytes() for file in disk.iterdir()} == before

@@ -11,12 +11,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-import recollect
-from recollect import codec
-from recollect.errors import NotAStore, RecollectError, SchemaTooNew, StoreCorrupt
-from recollect.stores.sqlite import rows, schema
+import wellkept
 from tests.faults.script import new, view_of
 from tests.faults.soundness import everything, fill, raw
+from wellkept import codec
+from wellkept.errors import NotAStore, SchemaTooNew, StoreCorrupt, WellkeptError
+from wellkept.stores.sqlite import rows, schema
 
 DEEP = 100_000
 _WRITABLE = "PRAGMA writable_schema = ON;"
@@ -53,7 +53,7 @@ def test_what_is_not_ours_is_named_and_refused(name: str, tmp_path: Path) -> Non
     _damage(database, PLANTED[name])
     before = database.read_bytes()
     with pytest.raises(NotAStore) as caught:
-        recollect.open(database, embedder=None)
+        wellkept.open(database, embedder=None)
     assert name in caught.value.message
     assert name in caught.value.details["objects"]
     assert caught.value.hint
@@ -64,7 +64,7 @@ def test_what_sqlite_makes_itself_is_no_stranger(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database, count=2)
     _damage(database, "ANALYZE")
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert {memory.id for memory in everything(view_of(memories))} == set(known.values())
 
 
@@ -98,7 +98,7 @@ def test_marks_of_others(tmp_path: Path) -> None:
             if mark is not None:
                 connection.pragma("application_id", mark)
         with pytest.raises(kind):
-            recollect.open(database, embedder=None)
+            wellkept.open(database, embedder=None)
 
 
 # --- in the place of the file and its logs --------------------------------------------------------
@@ -130,7 +130,7 @@ def test_no_file_in_its_place(kind: str, side: str, tmp_path: Path) -> None:
     place.unlink(missing_ok=True)
     MADE[kind](place)
     with pytest.raises(NotAStore) as caught:
-        recollect.open(database, embedder=None)
+        wellkept.open(database, embedder=None)
     assert place.name in caught.value.message
     assert elsewhere.read_text() == "not ours"
 
@@ -178,7 +178,7 @@ def _plant(database: Path, victim: str, values: dict[str, object]) -> None:
 def _typed(call: Callable[[], object]) -> None:
     try:
         call()
-    except RecollectError:
+    except WellkeptError:
         return
 
 
@@ -190,7 +190,7 @@ def test_a_hostile_version_is_one_damaged_memory(name: str, tmp_path: Path) -> N
     known = fill(database, count=6)
     victim = known["base/3"]
     _plant(database, victim, HOSTILE[name])
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         others = set(known.values()) - {victim}
         for call in (
@@ -198,8 +198,8 @@ def test_a_hostile_version_is_one_damaged_memory(name: str, tmp_path: Path) -> N
             lambda: view.history(victim),
             view.changes,
             view.stats,
-            lambda: view.list(filter=recollect.Filter(content_contains="a")),
-            lambda: view.list(filter=recollect.Filter(metadata={"a": 1})),
+            lambda: view.list(filter=wellkept.Filter(content_contains="a")),
+            lambda: view.list(filter=wellkept.Filter(metadata={"a": 1})),
             lambda: view.list(sort_by="relevance"),
             lambda: view.list(as_of=view.position()),
             lambda: view.list(as_of=memories._engine.clock()),
@@ -222,7 +222,7 @@ def test_a_hostile_version_is_one_damaged_memory(name: str, tmp_path: Path) -> N
         assert memories.doctor(repair=True).healthy
         found = {memory.id for memory in everything(view) if memory.content != "one more"}
         assert found - {victim} == others | {added.id}
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert memories.doctor().findings == ()
 
 
@@ -235,7 +235,7 @@ def test_counters_at_the_limits(change: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database, count=3)
     _damage(database, f"UPDATE owners SET {change}")
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         for call in (lambda: view.add("x"), view.position, lambda: view.list(as_of=view.position()), view.changes):
             _typed(call)
@@ -269,12 +269,12 @@ def test_a_damaged_memory_can_be_erased(change: str, all_of_them: bool, tmp_path
     database = tmp_path / "memory.db"
     known = fill(database, count=6)
     _damage(database, f"UPDATE journal SET {change} WHERE {_OF_VICTIM}")
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         with pytest.raises(StoreCorrupt):
             view.get(known["base/3"])
         if all_of_them:
-            ids = view.forget_many(filter=recollect.Filter(), permanent=True).ids
+            ids = view.forget_many(filter=wellkept.Filter(), permanent=True).ids
             assert set(ids) == set(known.values())
             assert view.count() == 0
         else:
@@ -293,7 +293,7 @@ def test_a_page_is_full_although_some_are_damaged(tmp_path: Path) -> None:
     damaged = {known[f"base/{number}"] for number in (3, 4, 5, 6, 17, 29)}
     for id in damaged:
         _damage(database, f"UPDATE journal SET text = 'x' WHERE id = '{id}'")
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         seen: list[str] = []
         page = view.list(limit=4)

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from recollect.stores.jsonl import JsonlStore
-from recollect.testing.builders import START, Writer, owner, vector
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.testing.builders import START, Writer, owner, vector
 
 ADA, BOB = owner("ada"), owner("bob")
 CHANGING = ("write", "fsync", "fdatasync", "ftruncate", "rename", "unlink", "mkdir")

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import ConfigurationError
-from recollect.testing.builders import START
-from recollect.types import Layer, Owner
+import wellkept
 from tests.unit.stand_ins import HandClock
+from wellkept import Memories
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import ConfigurationError
+from wellkept.testing.builders import START
+from wellkept.types import Layer, Owner
 
 LINES = ("memory.jsonl", "archive.jsonl", "tombstones.jsonl")
 SESSION = "sessions/monday@ada"
@@ -72,14 +72,14 @@ DAMAGES = (flipped, emptied, truncated, doubled, deleted, older)
 
 def opened(root: Path) -> Memories:
     clock = HandClock(START + timedelta(days=1))
-    return recollect.open(f"jsonl:{root}", embedder=HashingEmbedder(64), clock=clock)
+    return wellkept.open(f"jsonl:{root}", embedder=HashingEmbedder(64), clock=clock)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A folder with every kind of file, and an older copy of it."""
     root = tmp_path_factory.mktemp("doctor") / "memory"
-    with recollect.open(f"jsonl:{root}", embedder=HashingEmbedder(64), clock=HandClock()) as memories:
+    with wellkept.open(f"jsonl:{root}", embedder=HashingEmbedder(64), clock=HandClock()) as memories:
         ada = memories.view(user="ada")
         session = ada.sessions.create("monday")
         first = [session.view.add(f"First note {number}", tags=["note"]) for number in range(4)]

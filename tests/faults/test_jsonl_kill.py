@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.faults import processes, script
 from tests.faults.processes import Strace, Told
 from tests.faults.script import view_of
@@ -224,6 +224,6 @@ def test_erasing_on_a_broken_disk(tmp_path: Path, strace: Strace, long_run: bool
             assert gone is ("was erased" in line["message"]), (note, line)
         if gone:
             content = script.content_of(key).encode()
-            with recollect.open(url(tmp_path / f"{call}{number}"), embedder=None) as memories:
+            with wellkept.open(url(tmp_path / f"{call}{number}"), embedder=None) as memories:
                 view_of(memories).add("another")
             assert content not in bytes_of(tmp_path / f"{call}{number}"), note

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from recollect.stores.sqlite import schema
 from tests.faults import processes
 from tests.faults.processes import Strace, Told
 from tests.faults.soundness import assert_sound, copy_database, fill, raw
+from wellkept.stores.sqlite import schema
 
 STEPS = [(number, number - 1) for number in range(schema.LATEST, 1, -1)]
 STEPS += [(old, new) for new, old in STEPS]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.faults.script import new, view_of
 from tests.faults.soundness import assert_sound, fill
 
@@ -32,7 +32,7 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path, made_before: bool)
     with _umask(0):
         if made_before:
             fill(database)
-        with recollect.open(database, embedder=None) as memories:
+        with wellkept.open(database, embedder=None) as memories:
             view_of(memories).add_many([new("a/0")])
             modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert modes == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
@@ -43,14 +43,14 @@ def test_a_folder_that_everybody_may_write_is_told(tmp_path: Path, kind: str, ca
     folder = tmp_path / "shared"
     folder.mkdir()
     url = str(folder / "memory.db") if kind == "sqlite" else f"jsonl:{folder}"
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         assert memories.health().status.value == "healthy"
         assert memories.doctor().healthy or kind == "jsonl"  # others may read it: that is told by its own check
     assert not caplog.records
     folder.chmod(0o777)
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         [record] = caplog.records
-        assert (record.levelname, record.name) == ("WARNING", "recollect")
+        assert (record.levelname, record.name) == ("WARNING", "wellkept")
         assert "everybody" in record.getMessage()
         health = memories.health()
         assert health.status.value == "degraded"
@@ -61,7 +61,7 @@ def test_a_folder_that_everybody_may_write_is_told(tmp_path: Path, kind: str, ca
         mended = stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert mended == (kind == "jsonl")  # the folder of a single file may hold what is not ours
     folder.chmod(0o700)
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         assert memories.health().status.value == "healthy"
 
 
@@ -71,7 +71,7 @@ def test_in_a_folder_like_tmp_a_file_is_safe_and_a_folder_of_files_is_not(tmp_pa
         folder.mkdir()
         folder.chmod(0o1777)
         url = str(folder / "memory.db") if name == "file" else f"jsonl:{folder}"
-        with recollect.open(url, embedder=None) as memories:
+        with wellkept.open(url, embedder=None) as memories:
             assert memories.health().status.value == status
 
 
@@ -115,7 +115,7 @@ def _succeeded(child: int) -> bool:
 @pytest.mark.req("L1", "L3")
 def test_a_forked_child_reads_and_writes(database: str) -> None:
     known = fill(database)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         assert view.count() == len(known)
         known["parent/0"] = view.add_many([new("parent/0")])[0].id
@@ -144,7 +144,7 @@ def test_a_forked_child_reads_and_writes(database: str) -> None:
 def test_a_child_that_outlives_its_parent_loses_nothing(database: str) -> None:
     """The last one to close a file removes its log. The parent must not take itself for the last one."""
     written, closed = Pipe(), Pipe()
-    memories = recollect.open(database, embedder=None)
+    memories = wellkept.open(database, embedder=None)
     view = view_of(memories)
     view.add_many([new("parent/0")])
     assert view.count() == 1
@@ -168,7 +168,7 @@ def test_a_child_that_outlives_its_parent_loses_nothing(database: str) -> None:
 
 @pytest.mark.req("L3")
 def test_accesses_counted_before_a_fork_are_counted_once(database: str) -> None:
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
         memory = view.add_many([new("a/0")])[0]
         assert view.get(memory.id) is not None
@@ -178,7 +178,7 @@ def test_accesses_counted_before_a_fork_are_counted_once(database: str) -> None:
             memories.close()
 
         assert _succeeded(_fork(work))
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         found = view_of(memories).get(memory.id)
         assert found is not None
         assert found.access_count == 2
@@ -189,7 +189,7 @@ def test_accesses_counted_before_a_fork_are_counted_once(database: str) -> None:
 def test_forks_while_other_threads_write(database: str) -> None:
     ended = threading.Event()
     known: dict[str, str] = {}
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = view_of(memories)
 
         def write(name: str) -> None:

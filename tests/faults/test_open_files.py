@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.types import ConsolidationPolicy
+import wellkept
+from wellkept.types import ConsolidationPolicy
 
 resource = pytest.importorskip("resource", reason="limits of open files are those of Unix")
 
 # In a process of its own: the limit must not hit the test runner, and modules imported on demand must not be there yet.
 _SCRIPT = """
 import itertools, os, resource, sys
-import recollect
+import wellkept
 
-SCHEDULED = recollect.types.RetentionPolicy(forgotten_age="30d", schedule="30 3 * * *")
+SCHEDULED = wellkept.types.RetentionPolicy(forgotten_age="30d", schedule="30 3 * * *")
 url, left, opens = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "open"
 numbers = itertools.count()  # the same text added twice is one memory
 
@@ -57,13 +57,13 @@ CALLS = {
 }
 
 def opened():
-    return recollect.open(url, retry=recollect.settings.RetryPolicy(attempts=1))
+    return wellkept.open(url, retry=wellkept.settings.RetryPolicy(attempts=1))
 
 def outcome(name, call, memories):
     try:
         call(memories or opened())
         print(name, "worked")
-    except recollect.RecollectError as error:
+    except wellkept.WellkeptError as error:
         print(name, type(error).__name__, error.code, error.retryable, "too many open files" in error.message)
     except BaseException as error:
         print(name, "untyped", type(error).__name__, error)
@@ -84,7 +84,7 @@ for name, call in CALLS.items():
 @pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
 def test_too_many_open_files_are_told_as_such(tmp_path: Path, kind: str, moment: str) -> None:
     url = str(tmp_path / "memory.db") if kind == "sqlite" else f"jsonl:{tmp_path / 'memory'}"
-    with recollect.open(url) as memories:
+    with wellkept.open(url) as memories:
         memories.view(user="ada").add("Likes tea")
         memories.view(user="ada").sessions.create("monday")
         memories.upkeep.set_consolidation(ConsolidationPolicy(trigger=2, automatic=False))
@@ -103,18 +103,18 @@ def test_too_many_open_files_are_told_as_such(tmp_path: Path, kind: str, moment:
     answers = {line.partition(" ")[2] for line in told if line not in later}
     assert answers <= {"worked", "StoreError PROVIDER_ERROR True True"}, told
     assert "StoreError PROVIDER_ERROR True True" in answers
-    with recollect.open(url) as memories:
+    with wellkept.open(url) as memories:
         assert memories.doctor().healthy
         assert memories.view(user="ada").count() == 1 + sum(line.endswith("add worked") for line in told)
 
 
 @pytest.mark.req("H10")
 def test_the_command_line_tells_it_in_one_line(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         memories.view(user="ada").add("Likes tea")
     program = (
         "import os, resource, sys\n"
-        "from recollect.cli import app, execution, discovery\n"  # the command itself is loaded
+        "from wellkept.cli import app, execution, discovery\n"  # the command itself is loaded
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
         "sys.exit(app.run(sys.argv[1:]))\n"
     )

@@ -13,15 +13,15 @@ from typing import NoReturn
 
 import pytest
 
-import recollect
-from recollect import aio
-from recollect.errors import PositionLost
+import wellkept
 from tests.faults import processes
 from tests.faults.processes import Told
 from tests.faults.script import view_of
 from tests.faults.soundness import everything
 from tests.faults.tcp_proxy import TcpProxy
 from tools.postgres_server import PostgresServer, ServerMissing
+from wellkept import aio
+from wellkept.errors import PositionLost
 
 WRITERS = 2
 KILLS, UNSTRUCK = 8, 3  # after every third kill the server is restarted or crashes: counted, since machines may be slow
@@ -107,7 +107,7 @@ def test_killed_writers_and_a_restarted_server_lose_and_double_nothing(
 
 def _check(url: str, acknowledged: dict[str, str]) -> None:
     """Everything acknowledged is there, nothing is there twice, and the feed tells the same."""
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         view = view_of(memories)
         found = everything(view)
         tokens = Counter(memory.content.split()[0] for memory in found)
@@ -129,11 +129,11 @@ def test_a_lost_answer_to_commit_is_no_conflict_and_doubles_nothing(
 ) -> None:
     direct = postgres_url.rpartition("/")[2]
     url = f"postgresql://postgres@127.0.0.1:{proxy.port}/{direct}"
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         view = view_of(memories)
         kept = view.add("before")
         proxy.losses = 1
-        added = view.add_many([recollect.NewMemory(content=f"note{number}") for number in range(count)])
+        added = view.add_many([wellkept.NewMemory(content=f"note{number}") for number in range(count)])
         assert len(added) == count
         proxy.losses = 1
         changed = view.update(kept.id, content="after")
@@ -150,9 +150,9 @@ def test_a_lost_answer_to_commit_is_no_conflict_and_doubles_nothing(
 def test_what_was_dumped_and_restored_is_the_same_and_old_positions_are_lost(
     postgres_server: PostgresServer, postgres_url: str
 ) -> None:
-    with recollect.open(postgres_url, embedder=None) as memories:
+    with wellkept.open(postgres_url, embedder=None) as memories:
         view = view_of(memories)
-        view.add_many([recollect.NewMemory(content=f"note{number} about tea") for number in range(50)])
+        view.add_many([wellkept.NewMemory(content=f"note{number} about tea") for number in range(50)])
         gone = view.add("not for long")
         view.forget(gone.id, permanent=True)
         position = view.changes(limit=1_000).next
@@ -164,7 +164,7 @@ def test_what_was_dumped_and_restored_is_the_same_and_old_positions_are_lost(
     copy = postgres_server.create("template0")
     try:
         postgres_server.restore(dump, copy)
-        with recollect.open(copy, embedder=None) as memories:
+        with wellkept.open(copy, embedder=None) as memories:
             view = view_of(memories)
             assert [memory.content for memory in everything(view)] == [*before, "after the position"]
             assert [(one.stamp, one.version) for one in view.changes(limit=1_000)][: len(told)] == told
@@ -188,7 +188,7 @@ def _edit(url: str, what: str, *more: str) -> str:
 @pytest.mark.parametrize("ram_rows", [200_000, 0], ids=["in RAM", "on the server"])
 def test_a_process_never_serves_what_another_has_changed(postgres_url: str, ram_rows: int) -> None:
     url = f"{postgres_url}?ram_rows={ram_rows}"
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         view = view_of(memories)
         view.add("the heron sleeps")
         after = view.position()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.faults import processes
 from tests.faults.conftest import Named
 from tests.faults.processes import Told
@@ -86,7 +86,7 @@ def test_writers_and_a_reader(database: str, start: Start, long_run: bool, threa
 
 
 def _feed(database: str) -> list[tuple[str, str, int, str]]:
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view, after = view_of(memories), None
         found: list[tuple[str, str, int, str]] = []
         while versions := view.changes(after=after, limit=1_000):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.faults import processes
 from tests.faults.processes import Told
 from tests.faults.script import view_of
@@ -42,5 +42,5 @@ def test_processes_cannot_overrun_a_plan_together(tmp_path: Path) -> None:
         assert details["usage"] <= LIMIT < details["usage"] + details["needed"]
     added = base | {key: id for one in told for key, id in one.added.items()}
     assert_sound(database, added)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert LIMIT - 3_000 < view_of(memories).stats().bytes_used <= LIMIT

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memories
-from recollect.ports import Lease
-from recollect.types import ConsolidationPolicy, Filter, SessionEndPolicy, State, UpkeepJob
 from tests.faults import processes
 from tests.unit.erased_person import open_database
+from wellkept import Memories
+from wellkept.ports import Lease
+from wellkept.types import ConsolidationPolicy, Filter, SessionEndPolicy, State, UpkeepJob
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 URLS = ["memory.db", "jsonl:notes"]

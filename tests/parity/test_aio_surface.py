@@ -1,4 +1,4 @@
-"""``recollect.aio`` and the synchronous engine are one surface: the same names, parameters, results and errors."""
+"""``wellkept.aio`` and the synchronous engine are one surface: the same names, parameters, results and errors."""
 
 import asyncio
 import inspect
@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import aio
-from recollect.aio import views as aio_views
-from recollect.memories.agent import AgentMemory
-from recollect.memories.api_keys import ApiKeys
-from recollect.memories.audit import AuditTrail
-from recollect.memories.facts import Facts
-from recollect.memories.privacy import Privacy
-from recollect.memories.session import Session, SessionPreferences
-from recollect.memories.sessions import Sessions
-from recollect.memories.upkeep import Upkeep
-from recollect.window import ContextWindow
-from recollect.working import WorkingMemory
+import wellkept
+from wellkept import aio
+from wellkept.aio import views as aio_views
+from wellkept.memories.agent import AgentMemory
+from wellkept.memories.api_keys import ApiKeys
+from wellkept.memories.audit import AuditTrail
+from wellkept.memories.facts import Facts
+from wellkept.memories.privacy import Privacy
+from wellkept.memories.session import Session, SessionPreferences
+from wellkept.memories.sessions import Sessions
+from wellkept.memories.upkeep import Upkeep
+from wellkept.window import ContextWindow
+from wellkept.working import WorkingMemory
 
 PAIRS = [
-    (recollect.Memories, aio.Memories),
-    (recollect.View, aio.View),
+    (wellkept.Memories, aio.Memories),
+    (wellkept.View, aio.View),
     (AgentMemory, aio.AgentMemory),
     (ContextWindow, aio.ContextWindow),
     (Facts, aio_views.Facts),
@@ -36,7 +36,7 @@ PAIRS = [
     (Privacy, aio.Privacy),
     (AuditTrail, aio.AuditTrail),
 ]
-# Whoever adds a method to the synchronous surface adds one line to `recollect.aio`: awaited, unless it is named here,
+# Whoever adds a method to the synchronous surface adds one line to `wellkept.aio`: awaited, unless it is named here,
 # because it touches nothing but the memory of this process.
 AT_ONCE = {
     "Memories": {"view", "agent", "agents", "on", "watch"},
@@ -80,7 +80,7 @@ ENTERING = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 
 def methods(kind: type) -> dict[str, Callable[..., Any]]:
     """The methods of a class that are its own and public, with those that Python calls."""
-    bases = [base for base in reversed(kind.__mro__) if base.__module__.startswith("recollect.memories")] or [kind]
+    bases = [base for base in reversed(kind.__mro__) if base.__module__.startswith("wellkept.memories")] or [kind]
     own = {name: member for base in bases for name, member in vars(base).items() if inspect.isfunction(member)}
     return {name: member for name, member in own.items() if name not in ("__init__", "__repr__") and not _private(name)}
 
@@ -95,7 +95,7 @@ def _private(name: str) -> bool:
 
 def verbs() -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any]]]:
     """Each function of the synchronous surface with its counterpart. Which of them lack one, another test tells."""
-    yield "open", recollect.open, aio.open
+    yield "open", wellkept.open, aio.open
     for sync, facade in PAIRS:
         for name, method in methods(sync).items():
             if not name.startswith("__") and hasattr(facade, name):
@@ -146,7 +146,7 @@ def test_a_method_is_awaited_unless_it_stays_in_the_memory_of_this_process(sync:
 @pytest.mark.req("W1")
 def test_handles_show_the_same_attributes() -> None:
     async def main() -> None:
-        with recollect.open("ram:", embedder=None) as sync:
+        with wellkept.open("ram:", embedder=None) as sync:
             async with aio.open("ram:", embedder=None) as memories:
                 mine, other = memories.agent("a", user="ada"), sync.agent("a", user="ada")
                 ours, theirs = memories.view(user="ada").sessions, sync.view(user="ada").sessions
@@ -180,7 +180,7 @@ async def scenario(memories: Any) -> list[Any]:
     """A little of everything, written once. What differs from run to run, ids and times, is left out."""
     view = memories.view(user="ada", project="api")
     tea = await settled(view.add("Likes green tea", tags=["drinks"], importance=0.9))
-    cake, bus = await settled(view.add_many(["Likes cake", recollect.NewMemory(content="The bus was late")]))
+    cake, bus = await settled(view.add_many(["Likes cake", wellkept.NewMemory(content="The bus was late")]))
     told: list[Any] = [tea.content, cake.version, view.identity, view.layers]
     told += [(await settled(view.update(tea.id, content="Likes black tea", if_version=1))).version]
     told += [await settled(view.forget(cake.id, reason="diet")), await settled(view.get(cake.id))]
@@ -210,7 +210,7 @@ async def scenario(memories: Any) -> list[Any]:
 
 def test_one_scenario_gives_the_same_answers(tmp_path: Path) -> None:
     async def main() -> None:
-        with recollect.open(tmp_path / "sync.db") as sync:
+        with wellkept.open(tmp_path / "sync.db") as sync:
             expected = await scenario(sync)
         async with aio.open(tmp_path / "async.db") as memories:
             found = await scenario(memories)
@@ -248,7 +248,7 @@ WRONG: list[Callable[[Any], Any]] = [
 async def raised(call: Callable[[Any], Any], memories: Any) -> tuple[Any, ...]:
     try:
         await settled(call(memories))
-    except recollect.RecollectError as error:
+    except wellkept.WellkeptError as error:
         return type(error), error.message, error.code, error.operation, error.details, error.hint
     except TypeError as error:
         return (TypeError, str(error))
@@ -258,7 +258,7 @@ async def raised(call: Callable[[Any], Any], memories: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("call", WRONG)
 def test_errors_are_the_same(call: Callable[[Any], Any]) -> None:
     async def main() -> None:
-        with recollect.open("ram:", embedder=None) as sync:
+        with wellkept.open("ram:", embedder=None) as sync:
             async with aio.open("ram:", embedder=None) as memories:
                 assert await raised(call, memories) == await raised(call, sync)
 
@@ -279,14 +279,14 @@ CLOSED: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("call", CLOSED)
 def test_a_closed_database_refuses_in_the_same_words(call: Callable[[Any], Any], tmp_path: Path) -> None:
     async def main() -> None:
-        sync = recollect.open(tmp_path / "sync.db", embedder=None)
+        sync = wellkept.open(tmp_path / "sync.db", embedder=None)
         sync.close()
         memories = await aio.open(tmp_path / "async.db", embedder=None)
         await memories.close()
         await memories.close()
         found = await raised(call, memories)
         assert found == await raised(call, sync)
-        assert found[0] is recollect.errors.StoreClosed
+        assert found[0] is wellkept.errors.StoreClosed
         assert (await memories.health()).status is sync.health().status
 
     asyncio.run(main())
@@ -305,10 +305,10 @@ WRONG_TO_OPEN: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("arguments", WRONG_TO_OPEN)
 def test_errors_of_opening_are_the_same(arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RECOLLECT_DB", raising=False)
+    monkeypatch.delenv("WELLKEPT_DB", raising=False)
 
     async def main() -> None:
-        expected = await raised(lambda _: recollect.open(**arguments), None)
+        expected = await raised(lambda _: wellkept.open(**arguments), None)
         assert await raised(lambda _: aio.open(**arguments), None) == expected
 
     asyncio.run(main())

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import operations
-from recollect.cli.parameters import Slot, slots_of
-from recollect.codec import strict
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.operations import VERBS, Caller, Takes
-from recollect.operations.properties import describe
-from recollect.types import Identity, Layer
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal, light_database
+from wellkept import operations
+from wellkept.cli.parameters import Slot, slots_of
+from wellkept.codec import strict
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.operations import VERBS, Caller, Takes
+from wellkept.operations.properties import describe
+from wellkept.types import Identity, Layer
 
 WHO = {"agent": "debugger", "user": "ada", "project": "api"}
 Step = tuple[str, dict[str, Any]]
@@ -169,13 +169,13 @@ STEPS: list[Step] = [
 ]
 
 
-def through_the_table(memories: recollect.Memories) -> Say:
+def through_the_table(memories: wellkept.Memories) -> Say:
     """The library, by the dispatcher."""
 
     def say(name: str, fields: dict[str, Any]) -> Any:
         try:
             answer = operations.call(name, Caller(memories=memories, identity=Identity(**WHO)), fields)
-        except recollect.RecollectError as error:
+        except wellkept.WellkeptError as error:
             return {"error": error.code, "message": error.message}
         assert answer is None or strict.fits(answer, VERBS[name].output, describe), f"{name}: not as its schema says"
         return answer
@@ -232,7 +232,7 @@ def told(say: Say) -> list[Any]:
         shown = shown.replace('"message": "not used yet"', '"message": "ok"')  # each surface has its own index
         shown = re.sub(r'"(latency_ms|average_embedding_ms|embeddings_made)": [\d.e-]+', r'"\1": 0', shown)
         shown = re.sub(r'(?<=")(hold|plan|run)?[0-9a-f]{8}-[0-9a-f-]{27}', "ID", shown)
-        shown = re.sub(r'"rk_[\w-]+"|"[0-9a-f]{16}"', '"KEY"', shown)
+        shown = re.sub(r'"wk_[\w-]+"|"[0-9a-f]{16}"', '"KEY"', shown)
         answers.append((name, json.loads(shown, parse_float=lambda number: round(float(number), 3))))
     return answers
 
@@ -249,7 +249,7 @@ SURFACES = {"command line": through_the_command_line}
 def test_every_surface_answers_as_the_library_does(
     surface: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with recollect.open(light_database(tmp_path / "library.db")) as memories:
+    with wellkept.open(light_database(tmp_path / "library.db")) as memories:
         expected = told(through_the_table(memories))
     light_database(tmp_path / "memory.db")
     found = told(SURFACES[surface](Terminal(tmp_path, monkeypatch, capsys)))
@@ -264,7 +264,7 @@ def test_the_scenario_has_every_verb_and_goes_wrong_too() -> None:
 @pytest.mark.req("H3")
 def test_the_table_answers_as_the_views_do(tmp_path: Path) -> None:
     """What the verbs of memories answer is what the methods of a view return."""
-    with recollect.open(tmp_path / "memory.db", embedder=HashingEmbedder(32)) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=HashingEmbedder(32)) as memories:
         view = memories.view(user="ada")
         caller = Caller(memories=memories, identity=Identity(user="ada"))
 
@@ -273,7 +273,7 @@ def test_the_table_answers_as_the_views_do(tmp_path: Path) -> None:
 
         [memory] = run("add", content=("Prefers dark mode",), tags=("ui",)).memories
         assert run("list").memories == view.list().memories == (memory,)
-        assert run("count", filter={"tags": ("ui",)}).count == view.count(filter=recollect.Filter(tags=["ui"])) == 1
+        assert run("count", filter={"tags": ("ui",)}).count == view.count(filter=wellkept.Filter(tags=["ui"])) == 1
         assert run("search", query="dark mode").hits == view.search("dark mode").hits
         assert run("history", id=memory.id).versions == tuple(view.history(memory.id))
         assert run("watch").versions == tuple(view.changes())
@@ -286,14 +286,14 @@ def test_the_table_answers_as_the_views_do(tmp_path: Path) -> None:
         assert run("context", query="light mode", budget_tokens=100).included == (memory.id,)
 
 
-def caller_of(memories: recollect.Memories) -> Caller:
+def caller_of(memories: wellkept.Memories) -> Caller:
     return Caller(memories=memories, identity=Identity(user="ada", project="api"))
 
 
 @pytest.mark.req("H3")
-@pytest.mark.parametrize("ranking", recollect.types.Ranking)
-def test_every_option_of_a_search_reaches_the_engine(ranking: recollect.types.Ranking, tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=HashingEmbedder(32), clock=HandClock()) as memories:
+@pytest.mark.parametrize("ranking", wellkept.types.Ranking)
+def test_every_option_of_a_search_reaches_the_engine(ranking: wellkept.types.Ranking, tmp_path: Path) -> None:
+    with wellkept.open(tmp_path / "memory.db", embedder=HashingEmbedder(32), clock=HandClock()) as memories:
         view = memories.view(user="ada", project="api")
         for number in range(6):
             layer = Layer.USER if number % 2 else Layer.PROJECT
@@ -326,7 +326,7 @@ FILTERS: list[dict[str, Any]] = [
     {"content_contains": "FACT 3"},
     {"text": "3 fact"},
     {"authors": ("bob",)},
-    {"source_type": recollect.types.SourceType.MANUAL},
+    {"source_type": wellkept.types.SourceType.MANUAL},
     {"has_pointer": True},
     {"has_pointer": False},
     {"metadata": {"n": 2}},
@@ -336,7 +336,7 @@ FILTERS: list[dict[str, Any]] = [
 
 @pytest.mark.req("L5")
 def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         view = memories.view(user="ada", project="api")
         added = [
             view.add(
@@ -348,7 +348,7 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
                 metadata={"n": number},
                 author="bob" if number == 4 else None,
                 occurred_at=datetime(2020, 1 + 2 * number, 1, tzinfo=UTC),
-                source=recollect.types.Source(type=recollect.types.SourceType.MANUAL) if number == 5 else None,
+                source=wellkept.types.Source(type=wellkept.types.SourceType.MANUAL) if number == 5 else None,
                 references=[],
             )
             for number in range(6)
@@ -357,11 +357,11 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
         view.forget(added[0].id)
         every = [*FILTERS, {"references": (first.id,), "max_depth": 2}]
         for options in every:
-            wanted = view.list(filter=recollect.Filter(**options)).memories
+            wanted = view.list(filter=wellkept.Filter(**options)).memories
             found = operations.request("list", caller_of(memories), {"filter": options}).run()
             assert found.memories == wanted, options
         for options in (
-            {"sort_by": recollect.types.Sort.OLDEST},
+            {"sort_by": wellkept.types.Sort.OLDEST},
             {"limit": 2},
             {"offset": 2},
             {"layers": ("user",)},
@@ -372,7 +372,7 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
 
 
 FIELDS: dict[str, Any] = {
-    "type": recollect.MemoryType.DECISION,
+    "type": wellkept.MemoryType.DECISION,
     "importance": 0.9,
     "tags": ("style",),
     "metadata": {"pages": 3},
@@ -390,14 +390,14 @@ FIELDS: dict[str, Any] = {
     "confidence": 0.8,
     "relevance": 0.7,
     "decay_factor": 0.6,
-    "access_policy": recollect.types.AccessPolicy.SHARED,
+    "access_policy": wellkept.types.AccessPolicy.SHARED,
 }
 NESTED: dict[str, Any] = {
     "pointer": {"source_type": "adr", "source_id": "7", "content_hash": "h", "synced_at": "2030-01-07T00:00:00Z"},
     "source": {"type": "manual", "reference": "note 7"},
 }
-POINTER = recollect.types.KnowledgePointer(
-    source_type=recollect.types.PointerType.ADR,
+POINTER = wellkept.types.KnowledgePointer(
+    source_type=wellkept.types.PointerType.ADR,
     source_id="7",
     content_hash="h",
     synced_at=datetime(2030, 1, 7, tzinfo=UTC),
@@ -406,9 +406,9 @@ POINTER = recollect.types.KnowledgePointer(
 
 @pytest.mark.req("H2")
 def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         caller = caller_of(memories)
-        own = {"layer": recollect.Layer.USER, "key": "k"}
+        own = {"layer": wellkept.Layer.USER, "key": "k"}
         other = {"content", "dangling", "duplicates", "fact", "supersedes", "sensitive"}  # what is sensitive needs keys
         assert {*FIELDS, *NESTED, *own, *other} == {one.name for one in VERBS["add"].fields}
 
@@ -420,7 +420,7 @@ def test_every_field_is_kept_when_adding_and_when_updating(tmp_path: Path) -> No
         changed = run("update", id=plain.id, dangling=True, **FIELDS, **NESTED)
         for memory in (added, changed):
             assert {name: getattr(memory, name) for name in FIELDS} == FIELDS
-            assert memory.source == recollect.types.Source(type=recollect.types.SourceType.MANUAL, reference="note 7")
+            assert memory.source == wellkept.types.Source(type=wellkept.types.SourceType.MANUAL, reference="note 7")
             assert memory.pointer == POINTER
         assert (added.layer, added.key) == (own["layer"], own["key"])
         cleared = run("update", id=plain.id, clear=["title", "expires_at", "source"], tags=[])

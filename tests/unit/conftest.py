@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memories, View
-from recollect.ports import Store
-from recollect.transfer import comparison
 from tests.unit.converted import KINDS, fill, store_of
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal, light_database
+from wellkept import Memories, View
+from wellkept.ports import Store
+from wellkept.transfer import comparison
 
 
 @pytest.fixture(params=["ram", "sqlite", "jsonl"])

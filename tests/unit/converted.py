@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from recollect import plugins
-from recollect.ports import Journal, Record, Store
-from recollect.testing.builders import START, START_US, Writer, owner, vector
-from recollect.transfer import comparison
-from recollect.transfer.conversion import CONVERSION
-from recollect.types import Access, Write
+from wellkept import plugins
+from wellkept.ports import Journal, Record, Store
+from wellkept.testing.builders import START, START_US, Writer, owner, vector
+from wellkept.transfer import comparison
+from wellkept.transfer.conversion import CONVERSION
+from wellkept.types import Access, Write
 
 ADA = owner("ada")
 BOB = owner("bob")

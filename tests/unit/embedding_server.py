@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from recollect.embedders.http import HttpEmbedder
-from recollect.errors import RecollectError
+from wellkept.embedders.http import HttpEmbedder
+from wellkept.errors import WellkeptError
 
 KEY = "sk-very-secret-0123"
 SECRET = "the launch code is 4711"
@@ -117,8 +117,8 @@ def embedder(server: Server, **settings: Any) -> HttpEmbedder:
     return HttpEmbedder(server.url, "some-model", **(standard | settings))
 
 
-def fails(kind: type[RecollectError], one: HttpEmbedder, texts: Sequence[str] = (SECRET,)) -> RecollectError:
-    with pytest.raises(RecollectError) as caught:
+def fails(kind: type[WellkeptError], one: HttpEmbedder, texts: Sequence[str] = (SECRET,)) -> WellkeptError:
+    with pytest.raises(WellkeptError) as caught:
         one.embed(texts)
     error = caught.value
     assert type(error) is kind

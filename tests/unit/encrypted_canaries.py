@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import recollect
-from recollect import NewMemory
-from recollect.types import Fact, KnowledgePointer, PointerType, Source, SourceType
+import wellkept
+from wellkept import NewMemory
+from wellkept.types import Fact, KnowledgePointer, PointerType, Source, SourceType
 
 
 def marker() -> str:
@@ -48,7 +48,7 @@ def _files(folders: tuple[Path, ...]) -> Iterator[tuple[Path, bytes]]:
                 yield path, path.read_bytes()
 
 
-def every_operation(memories: recollect.Memories, mark: str) -> None:
+def every_operation(memories: wellkept.Memories, mark: str) -> None:
     """Whatever can be done with sensitive memories, with the marker in whatever they hold."""
     view = memories.view(user="ada", agent="bot")
     one = view.add(

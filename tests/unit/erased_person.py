@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.types import Memory, RetentionPolicy, Source, SourceType
+import wellkept
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.types import Memory, RetentionPolicy, Source, SourceType
 
 PLACES = """content former title description tag metadata key reference author forgotten buried session preference agent
 archived""".split()
 MARKS = {name: f"zq{name}canary" for name in PLACES}
 
 
-def open_database(url: str | Path) -> recollect.Memories:
+def open_database(url: str | Path) -> wellkept.Memories:
     """With an embedder, so that there are vectors and images of indexes."""
-    return recollect.open(url, embedder=HashingEmbedder(32))
+    return wellkept.open(url, embedder=HashingEmbedder(32))
 
 
-def fill(memories: recollect.Memories) -> Memory:
+def fill(memories: wellkept.Memories) -> Memory:
     """Give bob memories in every layer of his, and ada one; hers."""
     bob = memories.view(user="bob")
     first = bob.add(

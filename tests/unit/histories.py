@@ -8,15 +8,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Filter, Memories, View
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import Conflict, EmbeddingFailed
-from recollect.ports import Store
-from recollect.testing.builders import START
-from recollect.types import Sort, Version
+import wellkept
 from tests.unit.converted import heads, told
 from tests.unit.stand_ins import DIMENSION, ONCE, HandClock, Named, Switched
+from wellkept import Filter, Memories, View
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import Conflict, EmbeddingFailed
+from wellkept.ports import Store
+from wellkept.testing.builders import START
+from wellkept.types import Sort, Version
 
 PEOPLE = ({"user": "ada"}, {"user": "bob", "session": "monday"}, {"team": "core"}, {"agent": "scout", "user": "ada"})
 WORDS = ("tea", "dark mode", "Straße", "tabs", "the build is slow", "{}", "Paris\nRome")
@@ -37,7 +37,7 @@ class Life:
     ids: list[tuple[int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.memories: Memories = recollect.open(store=self.store, clock=self.clock, embedder=self.embedder, retry=ONCE)
+        self.memories: Memories = wellkept.open(store=self.store, clock=self.clock, embedder=self.embedder, retry=ONCE)
 
     def view(self, person: int) -> View:
         return self.memories.view(**PEOPLE[person])  # type: ignore[arg-type]  # only ids
@@ -64,7 +64,7 @@ def _on(choice: int, what: Callable[[View, str], object]) -> Step:
     def step(life: Life) -> None:
         chosen = life.one(choice)
         if chosen is not None:
-            with suppress(recollect.errors.NotFound):
+            with suppress(wellkept.errors.NotFound):
                 what(*chosen)
 
     return step
@@ -140,7 +140,7 @@ def picture(store: Store) -> dict[str, Any]:
     }
     known = kept.get("embedder")
     embedder = None if known is None else Named() if known == Named().name else HashingEmbedder(DIMENSION)
-    memories = recollect.open(store=store, clock=lambda: END, embedder=embedder)
+    memories = wellkept.open(store=store, clock=lambda: END, embedder=embedder)
     for person in PEOPLE:
         seen[str(person)] = _answers(memories.view(**person))  # type: ignore[arg-type]  # only ids
     return seen

@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from recollect.ports import Store
-from recollect.stores.jsonl import JsonlStore
-from recollect.testing.builders import Writer, owner
-from recollect.types import Layer, Owner
+from wellkept.ports import Store
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.testing.builders import Writer, owner
+from wellkept.types import Layer, Owner
 
 ADA = owner("ada")
 MONDAY = Owner(Layer.SESSION, ("ada", "monday"))

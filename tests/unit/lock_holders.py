@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect.errors import LockTimeout
-from recollect.stores.jsonl.locks import Lock, LockSettings
+from wellkept.errors import LockTimeout
+from wellkept.stores.jsonl.locks import Lock, LockSettings
 
 AT_ONCE = LockSettings(timeout_ms=0)
 PATIENT = LockSettings(timeout_ms=120_000)  # a test that fails hangs no longer than that
@@ -20,7 +20,7 @@ MODES = ("shared", "exclusive")
 HOLD = """
 import os, sys
 from pathlib import Path
-from recollect.stores.jsonl.locks import Lock
+from wellkept.stores.jsonl.locks import Lock
 with getattr(Lock(Path(sys.argv[1])), sys.argv[2])("compact"):
     if "fork" in sys.argv:
         ready, told = os.pipe()

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from recollect import codec
-from recollect.engine.sealing import seal
-from recollect.testing.builders import START, owner
-from recollect.testing.strategies import AUTHORS, IMPORTANCES, TAGS, TRUSTS, contents, fields, moments, texts
-from recollect.types import (
+from wellkept import codec
+from wellkept.engine.sealing import seal
+from wellkept.testing.builders import START, owner
+from wellkept.testing.strategies import AUTHORS, IMPORTANCES, TAGS, TRUSTS, contents, fields, moments, texts
+from wellkept.types import (
     KnowledgePointer,
     Memory,
     MemoryType,

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.ports import Embedder
-from recollect.recall.calibration import PLAIN
-from recollect.settings import RetryPolicy
-from recollect.stores.jsonl.store import JsonlStore
-from recollect.testing.builders import START
-from recollect.types import DurabilityName
+import wellkept
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.ports import Embedder
+from wellkept.recall.calibration import PLAIN
+from wellkept.settings import RetryPolicy
+from wellkept.stores.jsonl.store import JsonlStore
+from wellkept.testing.builders import START
+from wellkept.types import DurabilityName
 
 DIMENSION = 16
 ONCE = RetryPolicy(attempts=1)
@@ -94,7 +94,7 @@ class Opener:
     def __init__(self, kind: str, folder: Path) -> None:
         self.kind = kind
         self._folder = folder
-        self._opened: list[recollect.Memories] = []
+        self._opened: list[wellkept.Memories] = []
 
     def __call__(
         self,
@@ -102,17 +102,17 @@ class Opener:
         clock: Callable[[], datetime] | None = None,
         embedder: Embedder | str | None = None,
         name: str = "memory",
-        plan: recollect.entitlements.Plan | str | None = None,
+        plan: wellkept.entitlements.Plan | str | None = None,
         settings: dict[str, Any] | None = None,
         retry: RetryPolicy | None = ONCE,
-    ) -> recollect.Memories:
+    ) -> wellkept.Memories:
         path = self._folder / f"{name}.db"
         # How durable a write is, other tests find out; these need only be fast.
         relaxed: DurabilityName | None = None if path.exists() else "relaxed"
         memories = (
-            recollect.open("ram:", clock=clock, embedder=embedder, plan=plan, settings=settings, retry=retry)
+            wellkept.open("ram:", clock=clock, embedder=embedder, plan=plan, settings=settings, retry=retry)
             if self.kind == "ram"
-            else recollect.open(
+            else wellkept.open(
                 f"{self.kind}:{path}",
                 clock=clock,
                 embedder=embedder,
@@ -133,26 +133,26 @@ class Opener:
 _NUMBERS = itertools.count()
 
 
-def somebody(memories: recollect.Memories) -> recollect.View:
+def somebody(memories: wellkept.Memories) -> wellkept.View:
     """A view that nobody used before: one database serves many examples, which is faster than one each."""
     return memories.view(user=f"user {next(_NUMBERS)}")
 
 
-def sequence(memories: recollect.Memories) -> int:
+def sequence(memories: wellkept.Memories) -> int:
     """How many versions were ever written, by all owners together: tells whether anything changed."""
     journal = memories._engine.journal
     return sum(mark.seq for mark in journal.marks(set(journal.owners())).values())
 
 
-def places(view: recollect.View) -> list[recollect.types.Position]:
+def places(view: wellkept.View) -> list[wellkept.types.Position]:
     """The positions of a view: the one before everything, and those right behind each version."""
     start = view.position(at=datetime.min.replace(tzinfo=UTC))
     return [start, *(version.position for version in view.changes() if version.position)]
 
 
-def embedders(view: recollect.View) -> dict[str, str | None]:
+def embedders(view: wellkept.View) -> dict[str, str | None]:
     """Whose vector each memory has, by content; forgotten ones too."""
-    listed = view.list(filter=recollect.Filter(include_forgotten=True))
+    listed = view.list(filter=wellkept.Filter(include_forgotten=True))
     found = view.get_many([memory.id for memory in listed], include_vector=True, include_forgotten=True)
     return {memory.content: memory.vector.embedder if memory.vector else None for memory in found.values()}
 

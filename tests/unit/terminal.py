@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.cli.app import run
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.settings import FILE, trust
+import wellkept
+from wellkept.cli.app import run
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.settings import FILE, trust
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = (sys.executable, "-m", "recollect")
+COMMAND = (sys.executable, "-m", "wellkept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Terminal:
         self.folder = folder
         self.database = folder / "memory.db"
         self._monkeypatch, self._capsys = monkeypatch, capsys
-        for name in [name for name in os.environ if name.startswith("RECOLLECT_")]:
+        for name in [name for name in os.environ if name.startswith("WELLKEPT_")]:
             monkeypatch.delenv(name)
         for name, value in environment(folder).items():
             monkeypatch.setenv(name, value)
@@ -91,7 +91,7 @@ def environment(folder: Path) -> dict[str, str]:
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder / "share"),
         "XDG_CONFIG_HOME": str(folder / "config"),
-        "RECOLLECT_DB": str(folder / "memory.db"),
+        "WELLKEPT_DB": str(folder / "memory.db"),
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
         "PYTHONIOENCODING": "utf-8",
         "TERM": "xterm",
@@ -103,7 +103,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def light_database(path: Path) -> Path:
     """An empty database whose embedder is quick to load and whose writes wait for no disk."""
-    with recollect.open(path, embedder=None, durability="relaxed") as memories:
+    with wellkept.open(path, embedder=None, durability="relaxed") as memories:
         memories.reembed(HashingEmbedder(32))
     return path
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, Memory, NewMemory, View, authorization
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.engine import arrivals
-from recollect.engine.arrivals import Arrival, Place
-from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.types import AccessPolicy, Grant, Identity, Layer, Need, Owner
+import wellkept
+from wellkept import Memories, Memory, NewMemory, View, authorization
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.engine import arrivals
+from wellkept.engine.arrivals import Arrival, Place
+from wellkept.errors import Conflict, InvalidInput, NotFound
+from wellkept.types import AccessPolicy, Grant, Identity, Layer, Need, Owner
 
 POLICIES = (None, *AccessPolicy)
 CORE, ADA = Owner(Layer.TEAM, ("core",)), Owner(Layer.USER, ("ada",))
@@ -55,7 +55,7 @@ WORDS = {
 @pytest.fixture(params=["ram", "sqlite", "jsonl"])
 def memories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memories]:
     url = {"ram": "ram:", "sqlite": str(tmp_path / "a.db"), "jsonl": f"jsonl:{tmp_path / 'folder'}"}[request.param]
-    with recollect.open(url, embedder=HashingEmbedder(16)) as opened:
+    with wellkept.open(url, embedder=HashingEmbedder(16)) as opened:
         yield opened
 
 
@@ -231,7 +231,7 @@ def test_a_session_is_exported_and_asked_as_it_may_be_read(memories: Memories) -
 def test_what_another_process_writes_is_heeded(tmp_path: Path) -> None:
     """Each has an engine and caches of its own."""
     url = str(tmp_path / "a.db")
-    with recollect.open(url, embedder=None) as one, recollect.open(url, embedder=None) as other:
+    with wellkept.open(url, embedder=None) as one, wellkept.open(url, embedder=None) as other:
         ada, bob = one.view(user="ada", team="core"), other.view(user="bob", team="core")
         memory = ada.add("plan", layer="team", author="ada")
         assert bob.count() == len(bob.search("plan", min_score=0)) == 1
@@ -257,7 +257,7 @@ NAMES = st.sampled_from(["ada", "bob", "core"])
 def test_each_policy_lets_in_whom_the_one_before_lets_in(
     layer: Layer, author: str | None, need: Need, user: str | None, holder: str | None
 ) -> None:
-    owner = Owner(layer, ("ada", "x")[: len(recollect.layers.REQUIRED_IDS[layer])])
+    owner = Owner(layer, ("ada", "x")[: len(wellkept.layers.REQUIRED_IDS[layer])])
     reader = authorization.reader_of(Grant(need=need, holder=holder), Identity(user=user, team="core"))
     allowed = [authorization.may_read(reader, owner, one, author) for one in AccessPolicy]
     assert allowed == sorted(allowed)

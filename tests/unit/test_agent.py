@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-import recollect.aio
-from recollect import Layer, Memories
-from recollect.entitlements import Plan
-from recollect.errors import Conflict, InvalidInput, ScopeDisposed
-from recollect.memories.agent import AgentMemory, AgentSnapshot
-from recollect.working import Limits
+import wellkept.aio
 from tests.unit.stand_ins import HandClock
+from wellkept import Layer, Memories
+from wellkept.entitlements import Plan
+from wellkept.errors import Conflict, InvalidInput, ScopeDisposed
+from wellkept.memories.agent import AgentMemory, AgentSnapshot
+from wellkept.working import Limits
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_oldest_newest_and_bytes_are_those_of_each_place(me: AgentMemory, clock:
 
 @pytest.mark.req("W9")
 def test_the_percentage_is_that_of_the_plan() -> None:
-    with recollect.open("ram:", embedder=None, plan=replace(Plan.TEAMS, limit_bytes=10_000)) as memories:
+    with wellkept.open("ram:", embedder=None, plan=replace(Plan.TEAMS, limit_bytes=10_000)) as memories:
         me = memories.agent("debugger")
         me.long_term.add("Tabs, not spaces")
         me.working.set("notes", "x" * 998)
@@ -342,7 +342,7 @@ def test_an_agent_that_cannot_be_made_is_not_listed(memories: Memories) -> None:
 @pytest.mark.req("W7")
 def test_async_handles_close() -> None:
     async def main() -> None:
-        async with recollect.aio.open("ram:", embedder=None) as memories:
+        async with wellkept.aio.open("ram:", embedder=None) as memories:
             async with memories.agent("debugger") as me:
                 me.working.set("step", 3)
                 assert memories.agent("debugger").working.get("step") == 3
@@ -354,5 +354,5 @@ def test_async_handles_close() -> None:
 
 
 def test_limits_of_another_type_are_refused_with_the_place_of_the_right_one(memories: Memories) -> None:
-    with pytest.raises(InvalidInput, match=r"recollect\.working\.Limits\(entries="):
+    with pytest.raises(InvalidInput, match=r"wellkept\.working\.Limits\(entries="):
         memories.agent("debugger", limits={"entries": 2})  # type: ignore[arg-type]

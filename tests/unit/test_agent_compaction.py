@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Layer, Memories, Memory, MemoryType
-from recollect.errors import Conflict, LimitReached, StoreClosed
-from recollect.events import MemoryStored
-from recollect.memories.agent import AgentMemory, AgentSnapshot
-from recollect.types import SourceType
-from recollect.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, memory_block
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_window_items import DAY, memory
+from wellkept import Layer, Memories, Memory, MemoryType
+from wellkept.errors import Conflict, LimitReached, StoreClosed
+from wellkept.events import MemoryStored
+from wellkept.memories.agent import AgentMemory, AgentSnapshot
+from wellkept.types import SourceType
+from wellkept.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, memory_block
 
 TURNS: list[tuple[RoleName, str]] = [
     ("user", "My build fails on the second runner. It says timeout."),
@@ -188,7 +188,7 @@ def test_what_came_from_a_memory_is_not_stored_again(me: AgentMemory) -> None:
 @pytest.mark.req("C3")
 def test_what_was_recalled_is_not_stored_even_from_an_old_snapshot(me: AgentMemory) -> None:
     block = memory_block.block([memory_block.entry(memory("Likes tea"))], DAY)
-    turn = ContextItem(id="1", role=recollect.window.Role.USER, content=block, tokens=1, created_at=DAY)
+    turn = ContextItem(id="1", role=wellkept.window.Role.USER, content=block, tokens=1, created_at=DAY)
     mixed = replace(turn, id="2", content=f"{block}\nTea it is.")
     me.context.restore(WindowSnapshot(max_tokens=1_000, items=(turn, mixed)))
     receipt = me.context.compact(0).receipt
@@ -228,7 +228,7 @@ def test_a_window_without_memories_says_that_it_keeps_nothing() -> None:
 
 @pytest.mark.req("C3", "L12")
 def test_a_plan_without_long_term_memory_can_make_room_and_says_what_that_costs() -> None:
-    with recollect.open("ram:", embedder=None, plan="core") as memories:
+    with wellkept.open("ram:", embedder=None, plan="core") as memories:
         me = memories.agent("debugger", user="ada")
         me.context.add("user", "We use tabs", source="known")
         say(me)
@@ -250,7 +250,7 @@ def test_a_plan_without_long_term_memory_can_make_room_and_says_what_that_costs(
     )
 )
 def test_everything_ever_said_is_in_the_window_or_in_a_memory(steps: list[tuple[Any, str | int]]) -> None:
-    with recollect.open("ram:", embedder=None) as database:
+    with wellkept.open("ram:", embedder=None) as database:
         me = database.agent("debugger", user="ada", session="s", counter=len, context_tokens=100)
         said: dict[str, str] = {}
         where: dict[str, str] = {}

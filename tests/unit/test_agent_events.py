@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from recollect import AgentMemory, Memories
-from recollect.errors import InvalidInput
-from recollect.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
 from tests.unit.stand_ins import HandClock
+from wellkept import AgentMemory, Memories
+from wellkept.errors import InvalidInput
+from wellkept.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
 
 
 @pytest.fixture

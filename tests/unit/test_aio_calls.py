@@ -13,11 +13,11 @@ from typing import Any, assert_type
 
 import pytest
 
-import recollect
-from recollect import Memory, Results, aio
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.events import MemoryStored
-from recollect.types import Changes
+import wellkept
+from wellkept import Memory, Results, aio
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.events import MemoryStored
+from wellkept.types import Changes
 
 PATIENCE_S = 60
 
@@ -68,7 +68,7 @@ def test_types_are_those_of_the_synchronous_surface() -> None:
 
 def test_a_wrong_number_of_workers_is_refused() -> None:
     async def main(workers: Any) -> None:
-        with pytest.raises(recollect.errors.InvalidInput, match="workers"):
+        with pytest.raises(wellkept.errors.InvalidInput, match="workers"):
             await aio.open("ram:", workers=workers)
 
     for workers in (0, -1, 10**6, "many", None, True):
@@ -82,10 +82,10 @@ def test_calls_run_in_threads_of_their_own_and_working_memory_does_not() -> None
             memories.on(MemoryStored, lambda event: threads.append(threading.current_thread().name))
             me = memories.agent("debugger", user="ada")
             await me.long_term.add("Likes tea")
-            stop = memories.on(recollect.events.WorkingMemorySet, lambda event: threads.append("here"))
+            stop = memories.on(wellkept.events.WorkingMemorySet, lambda event: threads.append("here"))
             me.working.set("step", 3)
             stop()
-        assert [name.partition("_")[0] for name in threads] == ["recollect-aio", "here"]
+        assert [name.partition("_")[0] for name in threads] == ["wellkept-aio", "here"]
 
     asyncio.run(main())
 
@@ -162,7 +162,7 @@ def test_leaving_the_block_waits_for_what_is_running(tmp_path: Path) -> None:
             await in_thread(gate.asked.acquire)
             asyncio.get_running_loop().call_later(0, gate.opened.set)
         assert len(await asyncio.gather(*adding)) == 5
-        with recollect.open(tmp_path / "m.db", embedder=None) as kept:
+        with wellkept.open(tmp_path / "m.db", embedder=None) as kept:
             assert kept.view(user="ada").count() == 5
 
     asyncio.run(main())
@@ -182,7 +182,7 @@ def test_what_is_asked_while_closing_meets_a_closed_store() -> None:
         gate.opened.set()
         assert (await adding).content == "In time"
         await asyncio.gather(*closing)
-        with pytest.raises(recollect.errors.StoreClosed):
+        with pytest.raises(wellkept.errors.StoreClosed):
             await late
 
     asyncio.run(main())
@@ -200,7 +200,7 @@ def test_everything_that_is_asked_while_the_database_closes_is_answered(tmp_path
             late = [asyncio.ensure_future(view.count()) for _ in range(20)]
             assert await asyncio.gather(*asked) == [0] * 20
             answers = await asyncio.gather(*late, return_exceptions=True)
-            assert all(isinstance(answer, recollect.errors.StoreClosed) for answer in answers)
+            assert all(isinstance(answer, wellkept.errors.StoreClosed) for answer in answers)
             await closing
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
@@ -219,7 +219,7 @@ def test_a_close_that_fails_says_so_and_later_calls_are_answered() -> None:
         store.close = close  # type: ignore[method-assign]
         with pytest.raises(OSError, match="no room"):
             await memories.close()
-        with pytest.raises(recollect.errors.StoreClosed):
+        with pytest.raises(wellkept.errors.StoreClosed):
             await memories.view(user="ada").count()
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
@@ -248,7 +248,7 @@ def test_a_cancelled_close_goes_on_by_itself() -> None:
         gate.opened.set()
         await adding
         await memories.close()
-        with pytest.raises(recollect.errors.StoreClosed):
+        with pytest.raises(wellkept.errors.StoreClosed):
             await memories.settings()
 
     asyncio.run(main())
@@ -278,7 +278,7 @@ def test_no_file_stays_open_with_a_database_that_was_closed(tmp_path: Path) -> N
         for _ in range(5):
             async with aio.open(tmp_path / "m.db", embedder=None) as memories:
                 await memories.view(user="ada").add("Likes tea")
-            with pytest.raises(recollect.errors.StoreClosed):
+            with pytest.raises(wellkept.errors.StoreClosed):
                 await memories.view(user="ada").count()
 
     asyncio.run(main())
@@ -291,7 +291,7 @@ def test_threads_end_with_an_opening_that_fails() -> None:
     before = set(threading.enumerate())
 
     async def main() -> set[threading.Thread]:
-        with pytest.raises(recollect.errors.ConfigurationError):
+        with pytest.raises(wellkept.errors.ConfigurationError):
             await aio.open("nosuch:store")
         return set(threading.enumerate()) - before
 
@@ -326,9 +326,9 @@ def test_an_error_is_freed_with_its_traceback() -> None:
 
 
 SCRIPT = """
-import asyncio, sys, recollect.aio
+import asyncio, sys, wellkept.aio
 async def main():
-    memories = await recollect.aio.open(sys.argv[1], embedder=None)
+    memories = await wellkept.aio.open(sys.argv[1], embedder=None)
     view = memories.view(user="ada")
     await view.add("Likes tea")
     asyncio.create_task(view.add("Nobody waits for it"))
@@ -346,12 +346,12 @@ def test_a_process_that_forgets_to_close_still_ends(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    with recollect.open(tmp_path / "m.db", embedder=None) as kept:
+    with wellkept.open(tmp_path / "m.db", embedder=None) as kept:
         assert kept.view(user="ada").count() in (1, 2)
         assert kept.doctor().healthy
 
 
-def test_recollect_imports_asyncio_only_for_aio() -> None:
-    script = "import sys, recollect; print('asyncio' in sys.modules, recollect.aio.open.__name__)"
+def test_wellkept_imports_asyncio_only_for_aio() -> None:
+    script = "import sys, wellkept; print('asyncio' in sys.modules, wellkept.aio.open.__name__)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "open"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import aio
-from recollect.embedders.hashing import HashingEmbedder
+import wellkept
 from tests.unit.test_aio_calls import Gate, in_thread
+from wellkept import aio
+from wellkept.embedders.hashing import HashingEmbedder
 
 
 class Slow(HashingEmbedder):
@@ -63,14 +63,14 @@ def test_of_cancelled_adds_each_is_there_as_a_whole_or_not_at_all(tmp_path: Path
     assert complaints == []
     found = contents(tmp_path / "m.db")
     assert all((f"first of {number}" in found) == (f"second of {number}" in found) for number in range(400))
-    with recollect.open(tmp_path / "m.db", embedder=None) as kept:
+    with wellkept.open(tmp_path / "m.db", embedder=None) as kept:
         assert kept.doctor().healthy
         versions = kept.view(user="ada").changes(limit=10_000)
         assert len(versions) == len(found)
 
 
 def contents(path: Path) -> set[str]:
-    with recollect.open(path, embedder=None) as kept:
+    with wellkept.open(path, embedder=None) as kept:
         versions = kept.view(user="ada").changes(limit=10_000)
         return {version.memory.content for version in versions if version.memory is not None}
 
@@ -128,7 +128,7 @@ def test_a_time_limit_of_the_caller_ends_a_call() -> None:
 
 def test_a_cancelled_open_closes_what_it_opened(tmp_path: Path) -> None:
     closed, asked, going_on = threading.Event(), threading.Event(), threading.Event()
-    with recollect.open("ram:", embedder=None) as held:
+    with wellkept.open("ram:", embedder=None) as held:
         store = held._engine.store
         original = store.close
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import aio
+import wellkept
+from wellkept import aio
 
 SELDOM_S = 3_600.0
 """So that only a wake-up can explain that something was noticed."""
@@ -87,7 +87,7 @@ def test_a_follower_misses_nothing_and_hears_nothing_twice(tmp_path: Path) -> No
 
 def test_a_follower_sees_what_others_write_to_the_file(tmp_path: Path) -> None:
     async def main() -> None:
-        with recollect.open(tmp_path / "m.db", embedder=None) as other:
+        with wellkept.open(tmp_path / "m.db", embedder=None) as other:
             async with aio.open(tmp_path / "m.db", embedder=None) as memories:
                 feed = aiter(memories.view(user="ada").changes(follow=True, poll_s=0.001))
                 waiting = asyncio.ensure_future(anext(feed))
@@ -116,7 +116,7 @@ def test_followers_end_when_the_database_is_closed() -> None:
         await view.count()  # by now the second one has read, too
         await memories.close()
         assert await asyncio.gather(*followers) == [[1], []]
-        with pytest.raises(recollect.errors.StoreClosed):
+        with pytest.raises(wellkept.errors.StoreClosed):
             await anext(aiter(view.changes(follow=True)))
 
     asyncio.run(main())
@@ -138,7 +138,7 @@ def test_a_follower_that_stops_is_not_told_any_more() -> None:
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             assert not memories._opened.feed._followers
-            assert not memories._sync._engine.bus.wants(recollect.events.MemoryStored)
+            assert not memories._sync._engine.bus.wants(wellkept.events.MemoryStored)
 
     asyncio.run(main())
 
@@ -153,11 +153,11 @@ def test_bad_input_is_refused() -> None:
             view = memories.view(user="ada")
             bad: list[Any] = [0, -1, "often", None, True, float("nan"), float("inf")]
             for poll_s in bad:
-                with pytest.raises(recollect.errors.InvalidInput, match="poll_s"):
+                with pytest.raises(wellkept.errors.InvalidInput, match="poll_s"):
                     view.changes(follow=True, poll_s=poll_s)
-            with pytest.raises(recollect.errors.InvalidInput, match="no end"):
+            with pytest.raises(wellkept.errors.InvalidInput, match="no end"):
                 await view.changes(follow=True)
-            with pytest.raises(recollect.errors.InvalidInput, match="after"):
+            with pytest.raises(wellkept.errors.InvalidInput, match="after"):
                 await anext(aiter(view.changes(after="-1")))
 
     asyncio.run(main())

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from recollect import aio
-from recollect.events import MemoryStored, WorkingMemorySet
+from wellkept import aio
+from wellkept.events import MemoryStored, WorkingMemorySet
 
 
 @pytest.mark.req("L13")
@@ -62,7 +62,7 @@ def test_handlers_that_fail_are_reported_whatever_their_kind(caplog: pytest.LogC
 
             memories.on(MemoryStored, coroutine)
             memories.on(MemoryStored, plain)
-            with caplog.at_level(logging.ERROR, logger="recollect.events"):
+            with caplog.at_level(logging.ERROR, logger="wellkept.events"):
                 await memories.view(user="ada").add("Likes tea")
                 while memories._handlers._running:
                     await asyncio.sleep(0)

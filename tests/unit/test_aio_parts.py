@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import aio
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.window import ContextItem
+import wellkept
 from tests.unit.stand_ins import ONCE, HandClock
+from wellkept import aio
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.window import ContextItem
 
 
 class Remote(HashingEmbedder):
@@ -79,9 +79,9 @@ def test_a_memory_is_stored_without_a_vector_while_an_async_embedder_is_down() -
                 clock.forward(minutes=1)
                 memory = await view.add(f"Said during {type(error).__name__}")
                 assert (await view.get_many([memory.id], include_vector=True))[memory.id].vector is None
-            remote.error = recollect.errors.ConfigurationError("wrong key")
+            remote.error = wellkept.errors.ConfigurationError("wrong key")
             clock.forward(minutes=1)
-            with pytest.raises(recollect.errors.ConfigurationError):
+            with pytest.raises(wellkept.errors.ConfigurationError):
                 await view.add("Refused")
             remote.error = None
             await view.add("It is back")
@@ -99,7 +99,7 @@ def test_what_is_no_embedder_is_refused_in_the_same_words() -> None:
 
     async def main() -> None:
         nameless: Any = Nameless()
-        with pytest.raises(recollect.errors.ConfigurationError, match="embedder is a Nameless"):
+        with pytest.raises(wellkept.errors.ConfigurationError, match="embedder is a Nameless"):
             await aio.open("ram:", embedder=nameless)
 
     asyncio.run(main())
@@ -224,7 +224,7 @@ def test_a_thread_that_waits_for_a_coroutine_ends_with_its_loop() -> None:
 def test_the_synchronous_engine_does_not_wait_on_the_loop_itself() -> None:
     async def main() -> None:
         async with aio.open("ram:", embedder=Remote()) as memories:
-            with pytest.raises(recollect.errors.ConfigurationError, match="event loop"):
+            with pytest.raises(wellkept.errors.ConfigurationError, match="event loop"):
                 memories._sync.view(user="ada").add("Likes tea")
 
     asyncio.run(main())

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories
-from recollect.engine import api_keys
-from recollect.errors import InvalidInput, LimitReached, NotFound, Unauthorized
-from recollect.types import Grant, Layer, Need, Owner
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories
+from wellkept.engine import api_keys
+from wellkept.errors import InvalidInput, LimitReached, NotFound, Unauthorized
+from wellkept.types import Grant, Layer, Need, Owner
 
 API = Owner(Layer.PROJECT, ("api",))
-TOKEN = re.compile(r"rk_[0-9a-f]{16}_[\w-]{43}")
+TOKEN = re.compile(r"wk_[0-9a-f]{16}_[\w-]{43}")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def memories(url: str, clock: HandClock) -> Iterator[Memories]:
-    with recollect.open(url, embedder=None, clock=clock) as opened:
+    with wellkept.open(url, embedder=None, clock=clock) as opened:
         yield opened
 
 
@@ -63,7 +63,7 @@ def test_tokens_are_never_the_same(memories: Memories) -> None:
 
 @pytest.mark.req("J12")
 def test_no_file_and_no_text_holds_the_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with recollect.open(str(tmp_path / "a.db"), embedder=None) as memories:
+    with wellkept.open(str(tmp_path / "a.db"), embedder=None) as memories:
         made = memories.keys.create("ci", owners=None)
         secret = made.token.split("_", 2)[2]
         memories.keys.grant_of(made.token)
@@ -81,7 +81,7 @@ def test_no_file_and_no_text_holds_the_token(tmp_path: Path, caplog: pytest.LogC
 def test_revocation_is_seen_at_once_by_every_process(tmp_path: Path) -> None:
     """Two databases that are open on one file share nothing else, as two processes do."""
     url = str(tmp_path / "a.db")
-    with recollect.open(url, embedder=None) as one, recollect.open(url, embedder=None) as other:
+    with wellkept.open(url, embedder=None) as one, wellkept.open(url, embedder=None) as other:
         made = one.keys.create("ci", owners=None, need="write")
         view = other.view(user="ada", grant=other.keys.grant_of(made.token))
         view.add("x")
@@ -115,7 +115,7 @@ def test_the_last_use_is_known_to_the_hour_and_written_rarely(memories: Memories
     clock.forward(minutes=10)
     memories.keys.grant_of(made.token)
     assert memories.keys.list()[0].last_used_at == clock()
-    [record] = memories._engine.records.list({recollect.types.owners.DATABASE}, "api_key")
+    [record] = memories._engine.records.list({wellkept.types.owners.DATABASE}, "api_key")
     assert record.version == 3
 
 
@@ -124,7 +124,7 @@ def test_a_use_never_undoes_a_revocation(memories: Memories, clock: HandClock, m
     made = memories.keys.create("ci", owners=None)
     check = api_keys._check_not_revoked
 
-    def revoking(key: recollect.types.ApiKey) -> None:
+    def revoking(key: wellkept.types.ApiKey) -> None:
         check(key)
         api_keys.revoke(memories._engine, key.id)
 
@@ -139,14 +139,14 @@ def test_a_use_never_undoes_a_revocation(memories: Memories, clock: HandClock, m
 TOKENS = st.text(max_size=200) | st.sampled_from(
     [
         "",
-        "rk_",
-        "rk__",
-        "rk_x_",
-        "rk_" + "0" * 16 + "_",
-        "rk_" + "0" * 16 + "_" + "A" * 43,
-        "RK_a_b",
-        "rk_é_x",
-        "rk_\x00_\x00",
+        "wk_",
+        "wk__",
+        "wk_x_",
+        "wk_" + "0" * 16 + "_",
+        "wk_" + "0" * 16 + "_" + "A" * 43,
+        "WK_a_b",
+        "wk_é_x",
+        "wk_\x00_\x00",
     ]
 )
 
@@ -154,10 +154,10 @@ TOKENS = st.text(max_size=200) | st.sampled_from(
 @pytest.mark.req("J12")
 @given(TOKENS | st.binary() | st.none() | st.integers())
 def test_anything_else_is_refused_in_the_same_words(token: object) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         made = memories.keys.create("ci", owners=None)
         told = []
-        for wrong in (token, f"rk_{made.key.id}_{'A' * 43}", made.token[:-1], made.token + "A", made.token.upper()):
+        for wrong in (token, f"wk_{made.key.id}_{'A' * 43}", made.token[:-1], made.token + "A", made.token.upper()):
             with pytest.raises(Unauthorized) as refused:
                 memories.keys.grant_of(wrong)  # type: ignore[arg-type]
             told.append((str(refused.value), refused.value.hint, dict(refused.value.details)))
@@ -216,4 +216,4 @@ def test_on_the_command_line(terminal: Terminal) -> None:
     assert json.loads(terminal("keys", "list", "--json").out)["result"]["keys"][0]["revoked_at"]
     assert terminal("keys", "create", "all").code == 2
     assert terminal("keys", "create", "all", "--for", "nothing:x").code == 2
-    assert terminal("keys", "create", "all", "--everything").out.count("rk_") == 1
+    assert terminal("keys", "create", "all", "--everything").out.count("wk_") == 1

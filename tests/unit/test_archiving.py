@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories
-from recollect.errors import InvalidInput
-from recollect.events import MemoryArchived, MemoryRestored
-from recollect.lifecycle import decay
-from recollect.types import DecayPolicy, Filter, Layer, RetentionPolicy, State, UpkeepAction
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories
+from wellkept.errors import InvalidInput
+from wellkept.events import MemoryArchived, MemoryRestored
+from wellkept.lifecycle import decay
+from wellkept.types import DecayPolicy, Filter, Layer, RetentionPolicy, State, UpkeepAction
 
 FADING = RetentionPolicy(archive_below=0.1, automatic=False)
 ARCHIVED = Filter(include_archived=True)

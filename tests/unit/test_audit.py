@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import hash_chain
-from recollect.errors import ConfigurationError, InvalidInput, NotFound
-from recollect.hash_chain import GENESIS
-from recollect.keyrings.ram import RamKeyring
+import wellkept
 from tests.unit.stand_ins import HandClock
+from wellkept import hash_chain
+from wellkept.errors import ConfigurationError, InvalidInput, NotFound
+from wellkept.hash_chain import GENESIS
+from wellkept.keyrings.ram import RamKeyring
 
 SECRET = "zqauditcanary"
 
@@ -26,18 +26,18 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "audit.jsonl"
 
 
-def opened(tmp_path: Path, clock: HandClock | None = None, **audit: object) -> recollect.Memories:
+def opened(tmp_path: Path, clock: HandClock | None = None, **audit: object) -> wellkept.Memories:
     settings = {"audit": {"file": str(tmp_path / "audit.jsonl"), **audit}}
-    return recollect.open(tmp_path / "memory.db", embedder=None, settings=settings, clock=clock)
+    return wellkept.open(tmp_path / "memory.db", embedder=None, settings=settings, clock=clock)
 
 
 @pytest.fixture
-def memories(tmp_path: Path) -> Iterator[recollect.Memories]:
+def memories(tmp_path: Path) -> Iterator[wellkept.Memories]:
     with opened(tmp_path) as memories:
         yield memories
 
 
-def test_changes_are_entered_with_who_what_and_which(memories: recollect.Memories, log: Path) -> None:
+def test_changes_are_entered_with_who_what_and_which(memories: wellkept.Memories, log: Path) -> None:
     ada = memories.view(user="ada", agent="helper")
     one = ada.add(f"{SECRET} one", tags=[SECRET], layer="user")
     ada.update(one.id, content=f"{SECRET} two")
@@ -87,7 +87,7 @@ def test_reads_are_entered_if_asked_for(tmp_path: Path) -> None:
 
 
 def test_without_the_setting_there_is_no_log(tmp_path: Path) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         memories.view(user="ada").add("x")
         with pytest.raises(ConfigurationError):
             memories.audit.verify()
@@ -168,7 +168,7 @@ def test_old_entries_are_dropped_and_the_rest_stays_chained(tmp_path: Path) -> N
 def test_threads_and_databases_share_one_log(tmp_path: Path) -> None:
     with opened(tmp_path) as one, opened(tmp_path) as two:
 
-        def work(memories: recollect.Memories) -> None:
+        def work(memories: wellkept.Memories) -> None:
             for number in range(20):
                 memories.view(user="ada").add(str(number))
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Filter, Memories, NewMemory, RecollectError, View
-from recollect.errors import (
+import wellkept
+from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, sequence
+from tests.unit.test_filters import BAD_FIELDS
+from tests.unit.test_validation import nested
+from wellkept import Filter, Memories, NewMemory, View, WellkeptError
+from wellkept.errors import (
     ContentTooLong,
     EmbedderMismatch,
     InvalidInput,
@@ -21,10 +24,7 @@ from recollect.errors import (
     MissingIdentifier,
     QueryTooLong,
 )
-from recollect.types import ChangedFields, KnowledgePointer, NewFields, Source, Vector
-from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, sequence
-from tests.unit.test_filters import BAD_FIELDS
-from tests.unit.test_validation import nested
+from wellkept.types import ChangedFields, KnowledgePointer, NewFields, Source, Vector
 
 NAIVE = datetime.now(UTC).replace(tzinfo=None)
 EARLY = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
@@ -46,7 +46,7 @@ class Case:
 
     field: str
     value: Any
-    kind: type[RecollectError] = InvalidInput
+    kind: type[WellkeptError] = InvalidInput
     told: str = ""
 
     @property
@@ -61,7 +61,7 @@ class Case:
 class Table:
     cases: list[Case] = field(default_factory=list)
 
-    def add(self, name: str, *values: Any, kind: type[RecollectError] = InvalidInput, told: str = "") -> None:
+    def add(self, name: str, *values: Any, kind: type[WellkeptError] = InvalidInput, told: str = "") -> None:
         self.cases += [Case(name, value, kind, told) for value in values]
 
 
@@ -245,7 +245,7 @@ class Judge:
         """The error is what it should be; whether nothing changed, is looked at in the end."""
         try:
             attempt()
-        except RecollectError as error:
+        except WellkeptError as error:
             told = {"kind": type(error), "operation": error.operation, "field": error.details.get("field")}
             expected = {"kind": case.kind, "operation": operation, "field": case.named}
             if case.kind is EmbedderMismatch:  # it names the two embedders
@@ -299,7 +299,7 @@ OPERATIONS = sorted({operation for operation, _, _ in calls()})
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_other_operations(ada: View, judge: Judge, operation: str) -> None:
     id = ada.list().memories[0].id
-    kinds: dict[str, type[RecollectError]] = {"layer": InvalidLayer, "team": MissingIdentifier}
+    kinds: dict[str, type[WellkeptError]] = {"layer": InvalidLayer, "team": MissingIdentifier}
     for name, arguments, told in calls():
         if name != operation:
             continue
@@ -358,7 +358,7 @@ def test_the_table_knows_every_field() -> None:
 def test_the_first_vector_decides(tmp_path: Path) -> None:
     """Without an embedder and without a vector in the store, the batch must agree with itself."""
     for url in ("ram:", tmp_path / "memory.db"):
-        with recollect.open(url, embedder=None) as memories:
+        with wellkept.open(url, embedder=None) as memories:
             view = memories.view(user="ada")
             with pytest.raises(InvalidInput) as caught:
                 view.add_many([NewMemory(content="x", vector=[1.0]), NewMemory(content="y", vector=[1.0, 2.0])])

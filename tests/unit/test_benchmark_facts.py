@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from benchmarks import facts, kinds
 from benchmarks.facts import Question
 from benchmarks.kinds import Outcome
-from recollect.recall import updates, weights
-from recollect.text import words
+from wellkept.recall import updates, weights
+from wellkept.text import words
 
 
 def outcome(found: list[str], *expected: str, kind: str = "word") -> Outcome:

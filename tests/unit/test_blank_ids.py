@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memories
-from recollect.cli.constants import IDS, variable_of
-from recollect.errors import InvalidInput
 from tests.unit.terminal import Terminal
+from wellkept import Memories
+from wellkept.cli.constants import IDS, variable_of
+from wellkept.errors import InvalidInput
 
 BLANK = ["", " ", "\u2003 "]
 
@@ -21,9 +21,9 @@ def test_a_blank_id_is_refused_wherever_it_comes_from(
     flagged = terminal("count", f"--{name}", blank)
     assert flagged.code == 2
     assert f"--{name}" in flagged.err
-    (terminal.folder / "recollect.toml").write_text(f'[identity]\n{name} = "{blank}"\n')
+    (terminal.folder / "wellkept.toml").write_text(f'[identity]\n{name} = "{blank}"\n')
     assert terminal("count").code != 0
-    (terminal.folder / "recollect.toml").unlink()
+    (terminal.folder / "wellkept.toml").unlink()
     monkeypatch.setenv(variable_of(name), blank)
     told = terminal("count")
     assert told.code != 0

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import ConfigurationError, EmbeddingFailed
-from recollect.recall.calibration import ENOUGH, LEAST_SPAN, PAIRS, PLAIN, Calibration, estimate, measure
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import ConfigurationError, EmbeddingFailed
+from wellkept.recall.calibration import ENOUGH, LEAST_SPAN, PAIRS, PLAIN, Calibration, estimate, measure
 
 COSINES = st.floats(-1.001, 1.001)
 

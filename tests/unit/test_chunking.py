@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.text import chunking
+from wellkept.text import chunking
 
 SIZES = st.integers(1, 12)
 ALPHABET = ["a", "b", "é", "e\u0301", "\n", " ", "\t", "\r\n", ". ", "! ", ".", "\u3002", "\u00a0", "😀", "\ud83d"]

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from recollect import MemoryType
-from recollect.cli import charts, graph_views
-from recollect.cli.screen import one_line, safe, screen_of
-from recollect.operations.graph import Edge, Graph, Node
+from wellkept import MemoryType
+from wellkept.cli import charts, graph_views
+from wellkept.cli.screen import one_line, safe, screen_of
+from wellkept.operations.graph import Edge, Graph, Node
 
 NUMBERS = st.floats(allow_nan=False)
 

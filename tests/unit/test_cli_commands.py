@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.cli import widgets
-from recollect.cli.renderers import RENDERERS, field_by_field, renderer
-from recollect.cli.screen import Screen, screen_of
-from recollect.operations import VERBS, Takes, parameter_of
-from recollect.operations.maintenance import Reembedded
+import wellkept
 from tests.unit.stand_ins import Named
 from tests.unit.terminal import Terminal
+from wellkept.cli import widgets
+from wellkept.cli.renderers import RENDERERS, field_by_field, renderer
+from wellkept.cli.screen import Screen, screen_of
+from wellkept.operations import VERBS, Takes, parameter_of
+from wellkept.operations.maintenance import Reembedded
 
 
 @pytest.mark.req("L1")
@@ -289,24 +289,24 @@ def test_the_database_is_looked_after(terminal: Terminal) -> None:
 
 
 def test_doctor_ends_with_one_if_something_is_wrong(terminal: Terminal) -> None:
-    with recollect.open(terminal.database, embedder=None) as memories:
+    with wellkept.open(terminal.database, embedder=None) as memories:
         memories.view(agent="other").add("No vector", layer="user")
     sick = terminal("doctor")
     assert sick.code == 1
     assert "--repair" in sick.out
-    assert ("run recollect reembed" in sick.out, "memories.reembed()" in sick.out) == (True, False)
+    assert ("run wellkept reembed" in sick.out, "memories.reembed()" in sick.out) == (True, False)
     assert terminal("doctor", "--repair").code == 0
     assert terminal("doctor").code == 0
 
 
 def test_a_database_of_an_unknown_embedder_can_be_read_and_goes_over_to_a_known_one(terminal: Terminal) -> None:
-    with recollect.open("sqlite:own.db", embedder=Named("mine", 16)) as memories:
+    with wellkept.open("sqlite:own.db", embedder=Named("mine", 16)) as memories:
         memories.view(agent="other").add("Likes tea", layer="user")
     own = ("--db", "own.db")
     assert terminal.json("search", "tea", *own)["semantic"] is False
     refused = terminal("add", "Likes coffee", *own)
     assert refused.code == 6
-    assert "recollect reembed --embedder" in refused.err
+    assert "wellkept reembed --embedder" in refused.err
     terminal.json("reembed", "--embedder", "hashing-32", *own)
     terminal.json("add", "Likes coffee", *own)
     assert terminal.json("search", "tea", *own)["semantic"] is True
@@ -359,7 +359,7 @@ def test_what_nobody_foresaw_is_one_line_too(terminal: Terminal, monkeypatch: py
     nested = '{"a":' * 100_000
     done = terminal("add", "x", "--pointer", nested)
     assert done.code == 2
-    monkeypatch.setattr(os, "environ", {**os.environ, "RECOLLECT_DB": "a\0b"})
+    monkeypatch.setattr(os, "environ", {**os.environ, "WELLKEPT_DB": "a\0b"})
     odd = terminal("list")
     assert odd.code in (6, 70)
     assert odd.err.count("\n") == 1
@@ -371,7 +371,7 @@ def test_alone_it_shows_what_it_can(terminal: Terminal) -> None:
     assert all(name in alone.out for name in VERBS if "." not in name)
     assert alone.out == terminal("--help").out
     assert terminal("--version").out == terminal("version").out
-    assert terminal.json("version")["recollect"] == recollect.__version__
+    assert terminal.json("version")["wellkept"] == wellkept.__version__
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -382,7 +382,7 @@ def test_shells_get_a_script(shell: str, terminal: Terminal, require_tool: Calla
     told = terminal.json("completion", shell)
     assert (told["shell"], told["script"]) == (shell, done.out.removesuffix("\n"))
     assert done.code == 0
-    assert "_RECOLLECT_COMPLETE" in done.out
+    assert "_WELLKEPT_COMPLETE" in done.out
 
 
 def test_a_pipe_gets_lines_with_tabs_and_nothing_cut(terminal: Terminal) -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Identity
-from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
-from recollect.cli.discovery import Found, settle
-from recollect.errors import ConfigurationError, InvalidInput
-from recollect.settings import FILE, load, nearest_file
-from recollect.settings.folders import user_folder
 from tests.unit.terminal import Terminal
+from wellkept import Identity
+from wellkept.cli.constants import DATABASE_VARIABLE, IDS, variable_of
+from wellkept.cli.discovery import Found, settle
+from wellkept.errors import ConfigurationError, InvalidInput
+from wellkept.settings import FILE, load, nearest_file
+from wellkept.settings.folders import user_folder
 
 NAMES = st.none() | st.sampled_from(["ada", "bob", "a/b", "ünï"])
 
@@ -66,13 +66,13 @@ def test_the_default_user_cannot_be_named(terminal: Terminal) -> None:
     done = terminal("count", "--user", "default")
     assert (done.code, "--user 'default' is reserved" in done.err) == (2, True)
     with pytest.raises(ConfigurationError):
-        load(environment={"RECOLLECT_USER": "default"})
+        load(environment={"WELLKEPT_USER": "default"})
     assert terminal.json("count")["count"] == 1
 
 
 def test_a_blank_id_in_the_environment_is_called_blank() -> None:
     with pytest.raises(ConfigurationError, match="not blank text"):
-        load(environment={"RECOLLECT_USER": " "})
+        load(environment={"WELLKEPT_USER": " "})
 
 
 @pytest.mark.parametrize("name", [*IDS, "database"])
@@ -119,12 +119,12 @@ def test_files_are_told_from_urls(url: str, path: str | None) -> None:
 @pytest.mark.parametrize(
     ("platform", "environment", "folder"),
     [
-        ("linux", {}, "home/.local/share/recollect"),
-        ("linux", {"XDG_DATA_HOME": "/x"}, "/x/recollect"),
-        ("linux", {"XDG_DATA_HOME": "relative"}, "home/.local/share/recollect"),
-        ("darwin", {"XDG_DATA_HOME": "/x"}, "home/Library/Application Support/recollect"),
-        ("win32", {}, "home/AppData/Local/recollect"),
-        ("win32", {"LOCALAPPDATA": "L"}, "L/recollect"),
+        ("linux", {}, "home/.local/share/wellkept"),
+        ("linux", {"XDG_DATA_HOME": "/x"}, "/x/wellkept"),
+        ("linux", {"XDG_DATA_HOME": "relative"}, "home/.local/share/wellkept"),
+        ("darwin", {"XDG_DATA_HOME": "/x"}, "home/Library/Application Support/wellkept"),
+        ("win32", {}, "home/AppData/Local/wellkept"),
+        ("win32", {"LOCALAPPDATA": "L"}, "L/wellkept"),
     ],
 )
 def test_every_system_has_its_own_folder(platform: str, environment: dict[str, str], folder: str) -> None:
@@ -164,12 +164,12 @@ def test_a_wrong_file_is_named_by_every_command_that_reads_it(text: str, termina
 
 def test_where_tells_what_is_used_and_why(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal.configure('[identity]\nuser = "ada"\nproject = "api"\n')
-    monkeypatch.setenv("RECOLLECT_PROJECT", "web")
+    monkeypatch.setenv("WELLKEPT_PROJECT", "web")
     told = terminal.json("--team", "core", "where")
     assert told["identity"] == {"user": "ada", "project": "web", "team": "core"}
-    assert told["origins"]["project"] == "RECOLLECT_PROJECT"
+    assert told["origins"]["project"] == "WELLKEPT_PROJECT"
     assert told["origins"]["team"] == "--team"
-    assert told["origins"]["database"] == "RECOLLECT_DB"
+    assert told["origins"]["database"] == "WELLKEPT_DB"
     assert "ada" in terminal("where").out
 
 
@@ -180,12 +180,12 @@ def test_options_stand_before_the_command_or_behind_it(terminal: Terminal) -> No
 
 
 def test_without_any_name_the_database_is_the_users_own(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RECOLLECT_DB")
+    monkeypatch.delenv("WELLKEPT_DB")
     own = Path(terminal.json("where")["database"])
     missing = terminal("list")
     assert (missing.code, own.exists()) == (6, False)
     assert str(own) in missing.err
-    assert "recollect add" in missing.err
+    assert "wellkept add" in missing.err
     terminal.add("Likes tea")
     assert own.exists()
     assert own.parent.stat().st_mode & 0o777 == 0o700
@@ -206,6 +206,6 @@ def test_what_a_database_is_opened_with_is_said_in_the_file_or_the_environment(t
 
 
 def test_the_environment_can_say_that_words_must_do(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("WELLKEPT_EMBEDDER", "none")
     terminal.json("add", "Likes tea", "--db", "new.db")
     assert terminal.json("search", "tea", "--db", "new.db")["semantic"] is False

@@ -12,8 +12,8 @@ SECRET = ("add", "The door code is blue", "--sensitive")
 
 @pytest.mark.req("L10")
 def test_keys_are_made_where_everything_is_to_be_encrypted(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_ENCRYPT", "all")
-    assert "recollect keys init" in terminal("add", "Likes tea").err
+    monkeypatch.setenv("WELLKEPT_ENCRYPT", "all")
+    assert "wellkept keys init" in terminal("add", "Likes tea").err
     assert terminal("keys", "init").code == 0
     terminal.add("Likes tea")
     assert b"Likes tea" not in terminal.database.read_bytes()
@@ -25,9 +25,9 @@ def test_keys_are_made_where_everything_is_to_be_encrypted(terminal: Terminal, m
 @pytest.mark.req("L10")
 def test_keys_are_made_where_the_settings_say(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     named = terminal.folder / "safe.keys"
-    monkeypatch.setenv("RECOLLECT_KEYRING", str(named))
-    monkeypatch.setenv("RECOLLECT_AUDIT_FILE", str(terminal.folder / "audit.jsonl"))
-    assert "recollect keys init" in terminal(*SECRET).err
+    monkeypatch.setenv("WELLKEPT_KEYRING", str(named))
+    monkeypatch.setenv("WELLKEPT_AUDIT_FILE", str(terminal.folder / "audit.jsonl"))
+    assert "wellkept keys init" in terminal(*SECRET).err
     assert terminal.json("keys", "init")["keyring"] == str(named)
     assert terminal(*SECRET).code == 0
     assert terminal.json("keys", "check")["encrypted"] == 1
@@ -44,5 +44,5 @@ def test_a_database_that_lost_its_keyring_gets_no_other(terminal: Terminal, monk
     assert (told.code, beside.exists()) == (_REFUSED, False)
     assert "put its file back" in told.err
     assert terminal.json("show", plain)["content"] == "Likes tea"
-    monkeypatch.setenv("RECOLLECT_KEYRING", str(beside))
+    monkeypatch.setenv("WELLKEPT_KEYRING", str(beside))
     assert (terminal("keys", "init").code, beside.exists()) == (_REFUSED, False)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.cli.converters import moment
-from recollect.cli.parameters import Kind, kind_of, lines_of, read_text
-from recollect.errors import InvalidInput
 from tests.unit.terminal import Terminal
+from wellkept.cli.converters import moment
+from wellkept.cli.parameters import Kind, kind_of, lines_of, read_text
+from wellkept.errors import InvalidInput
 
 NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.unit.terminal import COMMAND, at_terminal, environment, light_database, started
 
 pytestmark = pytest.mark.slow  # each test starts processes
@@ -21,7 +21,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # An embedder as another package brings it. It presses Ctrl-C in the middle of its work, if it is told to.
 INTERRUPTING = """
 import os, signal
-from recollect.embedders.hashing import HashingEmbedder
+from wellkept.embedders.hashing import HashingEmbedder
 
 class Interrupting(HashingEmbedder):
     lexicon = None
@@ -46,9 +46,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def remember(folder: Path, *contents: str, **fields: object) -> list[str]:
-    with recollect.open(folder / "memory.db") as memories:
+    with wellkept.open(folder / "memory.db") as memories:
         view = memories.view(agent="other")
-        news = [recollect.NewMemory(content=content, layer="user", **fields) for content in contents]  # type: ignore[arg-type]
+        news = [wellkept.NewMemory(content=content, layer="user", **fields) for content in contents]  # type: ignore[arg-type]
         return [memory.id for memory in view.add_many(news)]
 
 
@@ -60,14 +60,14 @@ def test_a_new_database_is_made_by_the_first_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [["convert", "memory.db", "jsonl:notes"], ["migrate", "memory.db"], ["config", "check", "recollect.toml"]],
+    [["convert", "memory.db", "jsonl:notes"], ["migrate", "memory.db"], ["config", "check", "wellkept.toml"]],
     ids=lambda line: line[0],
 )
 def test_commands_that_need_no_keys_work_without_the_extra_for_encryption(folder: Path, line: list[str]) -> None:
     hidden = folder / "hidden" / "cryptography.py"  # as in an installation without extras
     hidden.parent.mkdir()
     hidden.write_text("raise ModuleNotFoundError(name=__name__)\n")
-    (folder / "recollect.toml").touch()
+    (folder / "wellkept.toml").touch()
     done = started(folder, *line, PYTHONPATH=str(hidden.parent))
     assert (done.code, done.err) == (0, "")
 
@@ -91,28 +91,28 @@ def test_a_reader_that_stops_reading_ends_it_quietly(folder: Path) -> None:
 
 def test_it_starts_without_streams(folder: Path) -> None:
     known = {**os.environ, **environment(folder), "PY": sys.executable}
-    for line, code in (('"$PY" -m recollect list >&- 2>&-', 0), ('"$PY" -m recollect add - <&- 2>&-', 2)):
+    for line, code in (('"$PY" -m wellkept list >&- 2>&-', 0), ('"$PY" -m wellkept add - <&- 2>&-', 2)):
         assert subprocess.run(["sh", "-c", line], env=known, cwd=folder, check=False).returncode == code
 
 
 def test_help_and_add_load_nothing_that_they_do_not_need(folder: Path) -> None:
-    script = "import sys; from recollect.cli.app import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    script = "import sys; from wellkept.cli.app import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
 
     def loaded(*args: str) -> set[str]:
         known = {**os.environ, **environment(folder)}
         done = subprocess.run([sys.executable, "-c", script, *args], env=known, capture_output=True, check=True)
         return set(done.stderr.decode().split())
 
-    assert loaded("--help") & {"apsw", "numpy", "rich", "recollect.memories", "recollect.operations.add"} == set()
-    assert loaded("add", "--help") & {"apsw", "numpy", "rich", "recollect.operations.search"} == set()
+    assert loaded("--help") & {"apsw", "numpy", "rich", "wellkept.memories", "wellkept.operations.add"} == set()
+    assert loaded("add", "--help") & {"apsw", "numpy", "rich", "wellkept.operations.search"} == set()
     assert loaded("add", "Likes tea", "--db", "new.db") & {"numpy"} == set()
-    assert loaded("add", "Likes tea") & {"rich", "recollect.engine.search"} == set()
+    assert loaded("add", "Likes tea") & {"rich", "wellkept.engine.search"} == set()
 
 
 def test_the_engine_does_not_load_the_command_line(folder: Path) -> None:
-    script = "import sys, recollect; recollect.open('ram:').view(user='a').add('x'); print(*sys.modules)"
+    script = "import sys, wellkept; wellkept.open('ram:').view(user='a').add('x'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert set(done.stdout.decode().split()) & {"click", "rich", "recollect.cli", "recollect.operations"} == set()
+    assert set(done.stdout.decode().split()) & {"click", "rich", "wellkept.cli", "wellkept.operations"} == set()
 
 
 @pytest.mark.parametrize(("typed", "erased", "code"), [(b"y\n", True, 0), (b"n\n", False, 130), (b"\x04", False, 130)])
@@ -121,7 +121,7 @@ def test_at_a_terminal_it_asks_before_it_erases(folder: Path, typed: bytes, eras
     done = at_terminal(folder, "forget", id, "--permanent", typed=("[y/N]", typed))
     assert "Likes tea" in done.out[: done.out.index("for good")]
     assert done.code == code
-    with recollect.open(folder / "memory.db") as memories:
+    with wellkept.open(folder / "memory.db") as memories:
         assert (memories.view(agent="other").get(id) is None) is erased
 
 
@@ -241,7 +241,7 @@ def test_stopping_a_reembedding_loses_nothing_and_it_is_taken_up_again(folder: P
     (package / "interrupting.py").write_text(INTERRUPTING, encoding="utf-8")
     (described / "METADATA").write_text("Metadata-Version: 2.1\nName: interrupting\nVersion: 1.0\n", encoding="utf-8")
     (described / "entry_points.txt").write_text(
-        "[recollect.embedders]\ninterrupting = interrupting:Interrupting\n", encoding="utf-8"
+        "[wellkept.embedders]\ninterrupting = interrupting:Interrupting\n", encoding="utf-8"
     )
     path = os.pathsep.join([environment(folder)["PYTHONPATH"], str(package)])
     remember(folder, *(f"Fact {number}" for number in range(600)))
@@ -287,7 +287,7 @@ def test_a_database_is_converted_at_a_terminal_and_taken_up_again(folder: Path) 
 def test_what_cannot_be_converted_is_left_as_it_is(folder: Path, source: str, target: str, code: int) -> None:
     remember(folder, "Likes tea")
     light_database(folder / "other.db")
-    with recollect.open(folder / "other.db") as memories:
+    with wellkept.open(folder / "other.db") as memories:
         memories.view(user="bob").add("Something else")
     done = started(folder, "convert", source, target)
     assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
@@ -324,20 +324,20 @@ def test_at_a_terminal_watching_is_a_live_view(folder: Path) -> None:
 def test_shells_complete_commands_options_and_values(folder: Path) -> None:
     def completed(words: str) -> str:
         count = str(len(words.split(" ")) - 1)
-        return started(folder, _RECOLLECT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count).out
+        return started(folder, _WELLKEPT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count).out
 
-    assert "plain,search" in completed("recollect sea")
-    assert "plain,--explain" in completed("recollect search --ex")
-    assert "plain,preference" in completed("recollect add --type pre")
+    assert "plain,search" in completed("wellkept sea")
+    assert "plain,--explain" in completed("wellkept search --ex")
+    assert "plain,preference" in completed("wellkept add --type pre")
     before = set(folder.iterdir())
-    assert completed("recollect --db missing.db show 0") == "\n"
+    assert completed("wellkept --db missing.db show 0") == "\n"
     assert set(folder.iterdir()) == before
 
 
 def test_shells_complete_ids_tags_and_sessions(folder: Path) -> None:
     [id, gone] = remember(folder, "Likes tea", "Lives in Rome", tags=["drinks.hot"])
-    with recollect.open(folder / "memory.db") as memories:
-        view = memories._view(recollect.Identity(user="default"))
+    with wellkept.open(folder / "memory.db") as memories:
+        view = memories._view(wellkept.Identity(user="default"))
         view.forget(gone)
         view.sessions.create("monday")
         view.sessions.create("tuesday")
@@ -345,15 +345,15 @@ def test_shells_complete_ids_tags_and_sessions(folder: Path) -> None:
 
     def completed(words: str, shell: str = "bash") -> str:
         count = str(len(words.split(" ")) - 1)
-        return started(folder, _RECOLLECT_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=count).out
+        return started(folder, _WELLKEPT_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=count).out
 
-    assert completed("recollect show ") == f"plain,{id[:23]}\n"
-    assert completed("recollect forget " + id[:9]) == f"plain,{id[:23]}\n"
-    assert completed("recollect restore ") == f"plain,{gone[:23]}\n"
-    assert completed("recollect show x") == "\n"
-    assert "Likes tea" in completed("recollect show ", "zsh")
-    assert completed("recollect list --tag dr") == "plain,drinks.hot\n"
-    assert completed("recollect list --session ") == "plain,monday\n"
-    assert completed("recollect sessions show m") == "plain,monday\n"
-    assert completed("recollect sessions restore ") == "plain,tuesday\n"
-    assert completed("recollect --user eve show ") == "\n"
+    assert completed("wellkept show ") == f"plain,{id[:23]}\n"
+    assert completed("wellkept forget " + id[:9]) == f"plain,{id[:23]}\n"
+    assert completed("wellkept restore ") == f"plain,{gone[:23]}\n"
+    assert completed("wellkept show x") == "\n"
+    assert "Likes tea" in completed("wellkept show ", "zsh")
+    assert completed("wellkept list --tag dr") == "plain,drinks.hot\n"
+    assert completed("wellkept list --session ") == "plain,monday\n"
+    assert completed("wellkept sessions show m") == "plain,monday\n"
+    assert completed("wellkept sessions restore ") == "plain,tuesday\n"
+    assert completed("wellkept --user eve show ") == "\n"

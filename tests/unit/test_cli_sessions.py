@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import wellkept
 from tests.unit.terminal import Terminal, at_terminal, light_database, started
 
 
@@ -146,7 +146,7 @@ def test_an_exported_file_is_private_and_never_overwritten_by_accident(terminal:
 
 @pytest.mark.parametrize(("typed", "gone"), [(b"y\n", True), (b"n\n", False)])
 def test_at_a_terminal_deleting_asks_with_the_number(tmp_path: Path, typed: bytes, gone: bool) -> None:
-    with recollect.open(light_database(tmp_path / "memory.db")) as memories:
+    with wellkept.open(light_database(tmp_path / "memory.db")) as memories:
         session = memories.view(agent="other").sessions.create("monday")
         session.view.add_many(["Use OAuth2", "Rotate tokens"])
     done = at_terminal(tmp_path, "sessions", "delete", "monday", typed=("[y/N]", typed))
@@ -157,7 +157,7 @@ def test_at_a_terminal_deleting_asks_with_the_number(tmp_path: Path, typed: byte
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_every_view_of_sessions_fits_its_terminal(tmp_path: Path, columns: int) -> None:
-    with recollect.open(light_database(tmp_path / "memory.db")) as memories:
+    with wellkept.open(light_database(tmp_path / "memory.db")) as memories:
         sessions = memories.view(agent="other").sessions
         assert "No sessions" in at_terminal(tmp_path, "sessions", columns=columns).out
         session = sessions.create("sess_20260110_5f0c1234", preferences={"language": "en", "notes": "word " * 40})
@@ -187,7 +187,7 @@ def test_a_session_is_purged_after_asking(terminal: Terminal) -> None:
 
 
 def test_before_and_after_are_bars(tmp_path: Path) -> None:
-    with recollect.open(light_database(tmp_path / "memory.db")) as memories:
+    with wellkept.open(light_database(tmp_path / "memory.db")) as memories:
         session = memories.view(agent="other").sessions.create("monday", config={"limit_bytes": 10_000})
         ids = [memory.id for memory in session.view.add_many([f"Fact {number}" for number in range(6)])]
         session.view.forget(ids[0])

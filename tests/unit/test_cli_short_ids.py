@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Identity
-from recollect.cli.short_ids import SHORTEST, short
+import wellkept
 from tests.unit.terminal import Terminal
+from wellkept import Identity
+from wellkept.cli.short_ids import SHORTEST, short
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_short_or_unknown_beginning_is_an_unknown_id(terminal: Terminal, ids: 
 
 
 def test_ids_of_others_do_not_count(terminal: Terminal) -> None:
-    with recollect.open(terminal.database, embedder=None) as memories:
+    with wellkept.open(terminal.database, embedder=None) as memories:
         own, other = (memories._view(Identity(user=user)).add("Likes tea").id for user in ("default", "eve"))
     assert terminal.json("show", unique([own, other])[0])["id"] == own
     assert terminal("show", short(other)).code == 3

@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-import recollect
-from recollect.cli import decay_views, renderers
-from recollect.cli.screen import Screen
-from recollect.operations import VERBS, call
-from recollect.operations.decay import Curves
-from recollect.operations.verb import Caller
-from recollect.types import Grant, Identity, Need, RetentionPolicy, UpkeepJob
+import wellkept
 from tests.unit.terminal import Terminal
+from wellkept.cli import decay_views, renderers
+from wellkept.cli.screen import Screen
+from wellkept.operations import VERBS, call
+from wellkept.operations.decay import Curves
+from wellkept.operations.verb import Caller
+from wellkept.types import Grant, Identity, Need, RetentionPolicy, UpkeepJob
 
 AGO = timedelta(days=400)
 
@@ -26,7 +26,7 @@ def aged(terminal: Terminal, count: int = 2) -> None:
     """Memories that were recorded more than a year ago."""
     then = datetime.now(UTC) - AGO
     file = terminal.folder / "memory.db"
-    with recollect.open(file, embedder=None, clock=lambda: then) as memories:
+    with wellkept.open(file, embedder=None, clock=lambda: then) as memories:
         memories.view(user="ada").add_many([f"Old fact {number}" for number in range(count)])
 
 
@@ -76,7 +76,7 @@ def test_merges_and_policies_are_shown_to_people(capsys: pytest.CaptureFixture[s
         renderers.render(screen, name, answer, None)
         return capsys.readouterr().out
 
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         memories.view(user="ada").add_many(["Prefers dark mode", "Prefers the dark mode"])
         caller = Caller(memories, Identity(user="ada"))
         assert "nothing is merged" in shown("consolidation")
@@ -144,14 +144,14 @@ def test_a_hold_refuses_an_erasure_until_it_is_released(terminal: Terminal) -> N
 )
 def test_upkeep_is_for_administrators(name: str) -> None:
     payload = {"id": "x"} if name == "hold.release" else {}
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         caller = Caller(memories, Identity(user="ada"), grant=Grant(need=Need.ERASE))
-        with pytest.raises(recollect.errors.Unauthorized):
+        with pytest.raises(wellkept.errors.Unauthorized):
             call(name, caller, payload)
 
 
 def curves(days: int = 90) -> Curves:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         verb = VERBS["decay"]
         found: Curves = verb.run(Caller(memories, Identity(user="ada")), verb.input(days=days))
     return found
@@ -162,7 +162,7 @@ def test_the_curves_are_those_of_the_types() -> None:
     answer = curves(14)
     assert [one.half_life_hours for one in answer.curves] == [168, 336, 720, None]
     by_type = {kind.value: one.factors for one in answer.curves for kind in one.types}
-    assert len(by_type) == len(recollect.MemoryType)
+    assert len(by_type) == len(wellkept.MemoryType)
     assert (by_type["conversation"][0], by_type["conversation"][7], by_type["conversation"][14]) == (1, 0.5, 0.25)
     assert set(by_type["preference"]) == {1.0}
     assert by_type["finding"][14] == 0.5
@@ -197,7 +197,7 @@ def test_restore_says_that_a_policy_erased_a_memory(terminal: Terminal) -> None:
     terminal.json("upkeep", "run", "--yes")
     file = terminal.folder / "memory.db"
     later = datetime.now(UTC) + timedelta(days=1)
-    with recollect.open(file, embedder=None, clock=lambda: later) as memories:
+    with wellkept.open(file, embedder=None, clock=lambda: later) as memories:
         assert memories.upkeep.run().erased == 1
     done = terminal("restore", id, "--user", "ada", "--json")
     assert done.code == 1
@@ -221,7 +221,7 @@ def test_closing_a_session_says_what_became_of_it(terminal: Terminal) -> None:
     told = terminal("sessions", "close", "monday").out
     assert "1 forgotten, 1 promoted" in told
     [run] = terminal.json("upkeep", "runs")["runs"]
-    assert f"recollect upkeep undo {run['id']}" in told
+    assert f"wellkept upkeep undo {run['id']}" in told
     terminal.add("Talked about rain", "--session", "monday", "--layer", "session")
     assert terminal.json("sessions", "close", "monday")["run"]["forgotten"] == 1
 
@@ -229,7 +229,7 @@ def test_closing_a_session_says_what_became_of_it(terminal: Terminal) -> None:
 @pytest.mark.req("P4")
 def test_a_doubtful_clock_names_the_flag(terminal: Terminal) -> None:
     later = datetime.now(UTC) + timedelta(days=100)
-    with recollect.open(terminal.folder / "memory.db", embedder=None, clock=lambda: later) as memories:
+    with wellkept.open(terminal.folder / "memory.db", embedder=None, clock=lambda: later) as memories:
         memories.view(user="ada").add("Likes tea")
     terminal.json("retention", "set", "--default", "--manual")
     refused = terminal("upkeep", "run", "--yes")
@@ -255,7 +255,7 @@ def test_pipes_get_cells_with_tabs(terminal: Terminal) -> None:
 def test_people_are_told_why_an_owner_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     screen = Screen(out=sys.stdout, terminal=True, colour=False, width=120, plain=True)
     times = [datetime(2026, 1, 7, tzinfo=UTC)]
-    with recollect.open("ram:", embedder=None, clock=lambda: times[-1]) as memories:
+    with wellkept.open("ram:", embedder=None, clock=lambda: times[-1]) as memories:
         memories.view(user="ada").add_many([f"Fact {number}" for number in range(20)])
         memories.upkeep.set_retention(RetentionPolicy(long_term_age="10d"))
         times.append(times[0] + timedelta(days=20))

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.cli import renderers
-from recollect.cli.screen import Screen
-from recollect.cli.show_memories import live_table
-from recollect.operations import VERBS
-from recollect.operations.verb import Caller
-from recollect.types import Identity, Operation, RetentionPolicy
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories
+from wellkept.cli import renderers
+from wellkept.cli.screen import Screen
+from wellkept.cli.show_memories import live_table
+from wellkept.operations import VERBS
+from wellkept.operations.verb import Caller
+from wellkept.types import Identity, Operation, RetentionPolicy
 
 IDENTITY = Identity(user="ada", project="api", company="acme")
 Shown = Callable[..., str]
@@ -26,7 +26,7 @@ Shown = Callable[..., str]
 
 @pytest.fixture
 def memories(clock: HandClock) -> Iterator[Memories]:
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         yield memories
 
 

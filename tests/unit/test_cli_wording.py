@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.cli.wording import in_commands
 from tests.unit.terminal import Terminal
+from wellkept.cli.wording import in_commands
 
 PYTHON = re.compile(r"\w+=|\w\(|\bNone\b|\bTrue\b|\bview\b|page\.|[a-z]_[a-z]")
 
@@ -27,7 +27,7 @@ WRITTEN = (
     [
         (["add", "Likes tea", "--layer", "project"], "--project ID"),
         (["context", "tea", "--budget", "0"], "--budget"),
-        (["sessions", "show", "x"], "recollect sessions create ID"),
+        (["sessions", "show", "x"], "wellkept sessions create ID"),
         (["list", "--cursor", "x"], "cursor as it was printed"),
         (["watch", "--once", "--after", "x"], "watch --json"),
         (["reembed", "--embedder", "nope"], "static"),
@@ -38,16 +38,16 @@ WRITTEN = (
         (["endings", "set", "--layer", "project", "--project", "p", "--delete-after", "1d"], "for the whole database"),
         (["endings", "set", "--layer", "agent"], "the agent layer needs an agent id"),
         (["retention", "set", "--layer", "org"], "the org layer needs an org id"),
-        (["upkeep", "plan", "--job", "compaction"], "recollect compact ID --dry-run"),
-        (["upkeep", "run", "--job", "quarantine", "--yes"], "recollect quarantine plan"),
+        (["upkeep", "plan", "--job", "compaction"], "wellkept compact ID --dry-run"),
+        (["upkeep", "run", "--job", "quarantine", "--yes"], "wellkept quarantine plan"),
         (["hold", "--tag", "legal"], "--reason is empty; say why"),
         (["hold", "--tag", "legal", "--everything", "--reason", "case"], "--everything"),
-        (["hold", "release", "x"], "recollect hold list"),
+        (["hold", "release", "x"], "wellkept hold list"),
         (["quarantine", "--yes"], "give a source, a reference, an author"),
         (["quarantine", "--id", "not-there", "--yes"], "no memory 'not-there' is visible here"),
         (["quarantine", "--since", "2026-02-01", "--until", "2026-01-01", "--yes"], "--until"),
-        (["keys", "check"], "make one with 'recollect keys init', or set RECOLLECT_KEYRING"),
-        (["encrypt"], "make one with 'recollect keys init', or set RECOLLECT_KEYRING"),
+        (["keys", "check"], "make one with 'wellkept keys init', or set WELLKEPT_KEYRING"),
+        (["encrypt"], "make one with 'wellkept keys init', or set WELLKEPT_KEYRING"),
         (["messages", '{"role": "user", "content": "Hi", "at": "soon"}'], "at of a message is not a time"),
         (["messages", '{"role": "user", "content": "Hi", "mood": "good"}'], "a message has no 'mood'"),
         (["messages", '{"role": "user"}'], "a message has no content"),
@@ -65,12 +65,12 @@ def test_errors_name_what_can_be_typed(args: list[str], says: str, terminal: Ter
 @pytest.mark.parametrize(
     ("python", "typed"),
     [
-        ("run doctor with repair=True: it counts again", "run recollect doctor --repair: it counts again"),
-        ("erase something (forget with permanent=True)", "erase something (recollect forget --permanent)"),
+        ("run doctor with repair=True: it counts again", "run wellkept doctor --repair: it counts again"),
+        ("erase something (forget with permanent=True)", "erase something (wellkept forget --permanent)"),
         ("delete the session with permanent=True", "delete the session with --permanent"),
-        ("keys.list() has their ids", "recollect keys lists their ids"),
-        ("run memories.reembed() with the other one", "run recollect reembed with the other one"),
-        ("pass one, such as memories.reembed('static')", "pass one, such as recollect reembed --embedder static"),
+        ("keys.list() has their ids", "wellkept keys lists their ids"),
+        ("run memories.reembed() with the other one", "run wellkept reembed with the other one"),
+        ("pass one, such as memories.reembed('static')", "pass one, such as wellkept reembed --embedder static"),
         ("to let nothing fade, use enabled=False", "to let nothing fade, use --no-decay"),
         ("pass user= as well: a session belongs to a user", "pass --user as well: a session belongs to a user"),
     ],
@@ -102,7 +102,7 @@ def test_a_misspelt_folder_makes_no_folders(terminal: Terminal, tmp_path: Path) 
     for url in (f"jsonl:{tmp_path}/no/such", f"{tmp_path}/no/such.db"):
         listed, added = terminal("list", "--db", url), terminal("add", "Likes tea", "--db", url)
         assert (listed.code, added.code) == (6, 9)
-        assert "recollect add" in listed.err
+        assert "wellkept add" in listed.err
         assert "check that the folder exists" in added.err
     assert terminal("list", "--db", f"jsonl:{tmp_path}/new").code == 6
     assert set(tmp_path.rglob("*")) == before

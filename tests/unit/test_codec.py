@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Filter, Layer, codec
-from recollect.errors import InvalidInput
-from recollect.testing import strategies
-from recollect.testing.builders import START
-from recollect.types import Owner
 from tests.unit.test_validation import JSON, refused
+from wellkept import Filter, Layer, codec
+from wellkept.errors import InvalidInput
+from wellkept.testing import strategies
+from wellkept.testing.builders import START
+from wellkept.types import Owner
 
 
 @pytest.mark.req("H6")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from recollect.recall.conflicts import conflicting, read
 from tests.unit.conflicting_pairs import CONFLICTS, HELD_OUT_CONFLICTS, HELD_OUT_LOOK_ALIKES, LOOK_ALIKES
+from wellkept.recall.conflicts import conflicting, read
 
 Pairs = tuple[tuple[str, str], ...]
 EVERY = (*CONFLICTS, *LOOK_ALIKES, *HELD_OUT_CONFLICTS, *HELD_OUT_LOOK_ALIKES)

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, View
-from recollect.errors import Conflict, InvalidInput, PlanRestriction, UpkeepRefused
-from recollect.events import MemoriesMerged
-from recollect.recall import neighbours, quantized
-from recollect.types import (
+import wellkept
+from tests.unit.same_pairs import LOOK_ALIKES
+from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories, View
+from wellkept.errors import Conflict, InvalidInput, PlanRestriction, UpkeepRefused
+from wellkept.events import MemoriesMerged
+from wellkept.recall import neighbours, quantized
+from wellkept.types import (
     ConsolidationPolicy,
     Filter,
     Layer,
@@ -28,9 +30,7 @@ from recollect.types import (
     UpkeepJob,
     UpkeepPlan,
 )
-from recollect.upkeep import runs
-from tests.unit.same_pairs import LOOK_ALIKES
-from tests.unit.stand_ins import HandClock, Opener
+from wellkept.upkeep import runs
 
 POLICY = ConsolidationPolicy(trigger=2, automatic=False)
 JOB = UpkeepJob.CONSOLIDATION
@@ -313,7 +313,7 @@ def test_a_bad_answer_means_the_built_in_choice_and_a_report(memories: Memories,
 def test_an_automatic_policy_is_applied_by_itself_and_beside_retention(opener: Opener, clock: HandClock) -> None:
     memories = opener(clock=clock)
     memories.upkeep.set_consolidation(ConsolidationPolicy(trigger=2))
-    memories.upkeep.set_retention(recollect.types.RetentionPolicy(long_term_age="10y"))
+    memories.upkeep.set_retention(wellkept.types.RetentionPolicy(long_term_age="10y"))
     view = memories.view(user="ada")
     for text in ("Uses vim", "Uses vim."):
         view.add(text)
@@ -367,7 +367,7 @@ def test_bad_input_is_refused(memories: Memories) -> None:
             memories.upkeep.plan(**wrong)
         assert error.value.details["field"] in wrong
     with pytest.raises(InvalidInput):
-        memories.upkeep.set_consolidation(recollect.types.RetentionPolicy())  # type: ignore[arg-type]
+        memories.upkeep.set_consolidation(wellkept.types.RetentionPolicy())  # type: ignore[arg-type]
 
 
 def test_a_plan_without_policies_refuses_to_set_one(opener: Opener) -> None:

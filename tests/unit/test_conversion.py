@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-import recollect
-from recollect import codec
-from recollect.errors import Conflict, NotACopy, StoreCorrupt
-from recollect.ports import Store
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import START, START_US, Writer, put, vector
-from recollect.testing.subject import GENERATED
-from recollect.transfer import comparison
-from recollect.transfer.conversion import CONVERSION
-from recollect.types import Access, Embedded, Operation, Vector
+import wellkept
 from tests.unit.converted import ADA, BOB, KINDS, fill, record, seen, store_of, told
 from tests.unit.histories import Life, Step, picture, steps
+from wellkept import codec
+from wellkept.errors import Conflict, NotACopy, StoreCorrupt
+from wellkept.ports import Store
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import START, START_US, Writer, put, vector
+from wellkept.testing.subject import GENERATED
+from wellkept.transfer import comparison
+from wellkept.transfer.conversion import CONVERSION
+from wellkept.types import Access, Embedded, Operation, Vector
 
 pytestmark = pytest.mark.req("P3")
 LATER = START + timedelta(days=2)
@@ -42,8 +42,8 @@ def test_any_history_is_the_same_there_and_back(kind: str, steps: list[Step]) ->
         step(life)
     with tempfile.TemporaryDirectory() as folder, closing(store_of(kind, Path(folder), "there")) as there:
         back = RamStore()
-        first = recollect.convert(life.store, there)
-        second = recollect.convert(there, back)
+        first = wellkept.convert(life.store, there)
+        second = wellkept.convert(there, back)
         assert first == second
         assert there.check().healthy
         known = picture(life.store)
@@ -60,36 +60,36 @@ def test_what_happens_after_a_conversion_is_followed(kind: str, before: list[Ste
         life = Life(RamStore())
         for step in before:
             step(life)
-        recollect.convert(life.store, copy)
+        wellkept.convert(life.store, copy)
         for step in after:
             step(life)
         journal = life.store.journal
         lacking = journal.count_unembedded(journal.settings().get("embedder", "none"))
         if lacking:  # it may have gone over to another embedder, which the copy then cannot follow
             with suppress(NotACopy):
-                recollect.convert(life.store, copy)
+                wellkept.convert(life.store, copy)
             assert told(copy.journal) == told(journal)
         else:
-            recollect.convert(life.store, copy)
+            wellkept.convert(life.store, copy)
             assert picture(copy) == picture(life.store)
 
 
 def test_everything_arrives(source: Store, target: Store) -> None:
-    report = recollect.convert(source, target)
+    report = wellkept.convert(source, target)
     assert seen(target) == seen(source)
     assert (report.copied, report.versions, report.memories, report.owners) == (13, 13, 5, 2)
 
 
 def test_batches_need_not_end_where_memories_do(source: Store, target: Store, small_batches: None) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
 
 def test_a_key_is_taken_in_the_copy_as_well(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "one.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "one.db", embedder=None) as memories:
         tea = memories.view(user="ada").add("Likes tea", key="drink")
-    recollect.convert(tmp_path / "one.db", f"sqlite:{tmp_path / 'two.db'}")
-    with recollect.open(tmp_path / "two.db", embedder=None) as memories:
+    wellkept.convert(tmp_path / "one.db", f"sqlite:{tmp_path / 'two.db'}")
+    with wellkept.open(tmp_path / "two.db", embedder=None) as memories:
         view = memories.view(user="ada")
         assert view.add("Likes tea", key="drink").id == tea.id
         with pytest.raises(Conflict):
@@ -97,14 +97,14 @@ def test_a_key_is_taken_in_the_copy_as_well(tmp_path: Path) -> None:
 
 
 def test_an_erased_id_stays_used(source: Store, target: Store) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     [mark] = [version for version in target.journal.feed() if version.operation is Operation.ERASED]
     with pytest.raises(Conflict):
         put(target, Writer().add(mark.owner, "again", id=mark.id))
 
 
 def test_every_version_keeps_its_stamp_and_the_one_it_replaced(source: Store, target: Store) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     stamps = [{one.stamp: one.replaced for one in store.journal.feed()} for store in (source, target)]
     assert stamps[0] == stamps[1]
     assert len(stamps[0]) == 13
@@ -112,7 +112,7 @@ def test_every_version_keeps_its_stamp_and_the_one_it_replaced(source: Store, ta
 
 def test_a_store_keeps_its_own_origin_and_epoch(source: Store, target: Store) -> None:
     before = target.journal.settings()
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     kept, theirs = target.journal.settings(), source.journal.settings()
     for name in ("origin", "epoch"):
         assert kept[name] == before[name] != theirs[name]
@@ -122,16 +122,16 @@ def test_a_store_keeps_its_own_origin_and_epoch(source: Store, target: Store) ->
 def test_how_durable_the_target_is_stays_its_own(kind: str, tmp_path: Path) -> None:
     with closing(store_of(kind, tmp_path, "relaxed")) as source:
         fill(source)
-        recollect.convert(source, f"{kind}:{tmp_path / 'full.db'}")
+        wellkept.convert(source, f"{kind}:{tmp_path / 'full.db'}")
         assert source.journal.settings()["durability"] == "relaxed"
-    with recollect.open(f"{kind}:{tmp_path / 'full.db'}", embedder=None) as memories:
+    with wellkept.open(f"{kind}:{tmp_path / 'full.db'}", embedder=None) as memories:
         assert memories.settings()["durability"] == "full"
 
 
 def test_an_empty_database_can_be_converted(tmp_path: Path) -> None:
-    recollect.open(tmp_path / "empty.db").close()
+    wellkept.open(tmp_path / "empty.db").close()
     told: list[tuple[int, int]] = []
-    report = recollect.convert(tmp_path / "empty.db", tmp_path / "copy.db", progress=lambda *done: told.append(done))
+    report = wellkept.convert(tmp_path / "empty.db", tmp_path / "copy.db", progress=lambda *done: told.append(done))
     assert (report.copied, report.versions, report.owners) == (0, 0, 0)
     assert told == [(0, 0)]
 
@@ -141,9 +141,9 @@ def test_a_source_with_damage_is_named_and_not_copied(source: Store, target: Sto
     damaged = FaultyStore(source)
     damaged.fail("feed", StoreCorrupt("version 2 cannot be read", details={"version": 2}, hint="run doctor"))
     with pytest.raises(StoreCorrupt) as caught:
-        recollect.convert(damaged, target)
+        wellkept.convert(damaged, target)
     assert (caught.value.details["version"], caught.value.operation) == (2, "convert")
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
 
@@ -151,7 +151,7 @@ def test_a_source_with_damage_is_named_and_not_copied(source: Store, target: Sto
 def test_versions_set_aside_as_damaged_leave_the_same_gap_in_the_copy(source: Store, target: Store) -> None:
     """What a repair takes out of a journal is missing there for good: the copy takes the versions that are left."""
     one = source.journal.versions({ADA}).items[0]
-    recollect.convert(Gapped(source, one.id, 2), target)
+    wellkept.convert(Gapped(source, one.id, 2), target)
     assert [version.version for version in target.journal.history(ADA, one.id)] == [1, 3, 4]
     whole, gapped = told(source.journal), told(target.journal)
     lost = {owner: [version for version in whole[owner] if version not in gapped[owner]] for owner in whole}
@@ -200,7 +200,7 @@ def test_the_owners_of_a_copy_may_come_in_another_order() -> None:
     writes = [make.add(owner, f"number {number}") for number in range(5) for owner in (ADA, BOB)]
     put(source, *writes)
     put(turned, *sorted(writes, key=lambda write: write.owner == ADA))
-    there, back = (recollect.convert(store, RamStore()) for store in (source, turned))
+    there, back = (wellkept.convert(store, RamStore()) for store in (source, turned))
     assert there == back
     same = comparison.compare(source.journal, turned.journal, None, lambda: None)
     assert (same.versions, same.owners, same.checksum) == (10, 2, there.checksum)
@@ -217,13 +217,13 @@ def test_records_are_followed(source: Store, target: Store) -> None:
     for version in (1, 2, 3):
         source.records.put(record("monday", BOB, version=version))
     source.records.put(record("gone"))
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert _records(target) == _records(source)
     source.records.drop(ADA, "session", "gone")
     source.records.drop(BOB, "session", "monday")
     source.records.put(record("monday", BOB, b'{"begun":"anew"}'))
     source.records.put(record("tuesday"))
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert _records(target) == _records(source)
 
 
@@ -233,7 +233,7 @@ def test_a_record_begun_anew_is_followed_whatever_its_version(source: Store, tar
         source.records.drop(BOB, "session", "monday")
         for version in (1, 2):
             source.records.put(record("monday", BOB, body, version))
-        recollect.convert(source, target)
+        wellkept.convert(source, target)
         assert _records(target) == _records(source)
         [kept] = target.records.list(None)
         assert (kept.body, kept.version) == (body, 2)
@@ -258,17 +258,17 @@ def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp
     for call in range(1, 100):
         with closing(store_of(kind, tmp_path, f"target {call}")) as target:
             if method == "embed":  # else the versions bring their vectors
-                recollect.convert(source, target)
+                wellkept.convert(source, target)
                 _embed(source, "no vector", vector(0.5, call))
             if method == "records.drop":
-                recollect.convert(source, target)
+                wellkept.convert(source, target)
                 _renew_records(source, call)
             faulty = FaultyStore(target)
             faulty.fail(method, KeyboardInterrupt(), call=call, after=after)
             stopped = interrupted(source, faulty)
-            recollect.convert(source, target)
+            wellkept.convert(source, target)
             assert seen(target) == seen(source)
-            assert recollect.convert(source, target).copied == 0
+            assert wellkept.convert(source, target).copied == 0
         if not stopped:
             break
     least = {"append": 7, "set_settings": 9, "count_accesses": 1, "adopt": 2}
@@ -291,7 +291,7 @@ def _begin(source: Store, target: Store) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        recollect.convert(source, target, progress=stop)
+        wellkept.convert(source, target, progress=stop)
 
 
 def _embed(store: Store, text: str, found: Vector) -> None:
@@ -301,7 +301,7 @@ def _embed(store: Store, text: str, found: Vector) -> None:
 
 def interrupted(source: Store, target: Store) -> bool:
     try:
-        recollect.convert(source, target)
+        wellkept.convert(source, target)
     except KeyboardInterrupt:
         return True
     return False
@@ -311,14 +311,14 @@ def test_interrupted_by_its_own_progress(source: Store, target: Store, small_bat
     _begin(source, target)
     assert len(target.journal.feed()) == 2
     assert codec.decode_json(target.journal.settings()[CONVERSION])["finished"] is False
-    assert recollect.convert(source, target).copied == 11
+    assert wellkept.convert(source, target).copied == 11
     assert codec.decode_json(target.journal.settings()[CONVERSION])["finished"] is True
     assert seen(target) == seen(source)
 
 
 def test_progress_rises_to_its_end(source: Store, target: Store, small_batches: None) -> None:
     told: list[tuple[int, int]] = []
-    recollect.convert(source, target, progress=lambda done, total: told.append((done, total)))
+    wellkept.convert(source, target, progress=lambda done, total: told.append((done, total)))
     assert told == sorted(told)
     assert len(told) > 7
     assert {total for _, total in told} == {2 * length(source)}
@@ -331,19 +331,19 @@ def length(store: Store) -> int:
 
 
 def test_again_is_nothing_new_and_then_only_what_is_new(source: Store, target: Store) -> None:
-    first = recollect.convert(source, target)
-    again = recollect.convert(source, target)
+    first = wellkept.convert(source, target)
+    again = wellkept.convert(source, target)
     assert again == replace(first, copied=0)
     make = Writer(LATER)
     lost, kept = make.add(ADA, "lost"), make.add(BOB, "kept")
     put(source, lost, kept)
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     # Changed and then erased: the version in between is gone before it could be copied.
     changed = make.update(lost, "changed")
     put(source, changed, make.update(kept, "changed"))
     put(source, make.erase(changed))
     source.journal.count_accesses([Access(BOB, kept.id, 1, START_US)])
-    assert recollect.convert(source, target).copied == 2
+    assert wellkept.convert(source, target).copied == 2
     assert seen(target) == seen(source)
 
 
@@ -351,9 +351,9 @@ def test_a_source_erased_behind_the_last_copied_version_is_known_again(target: S
     source, make = RamStore(), Writer()
     last = make.add(ADA, "last")
     put(source, make.add(ADA, "first"), last)
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     put(source, make.erase(last))
-    assert recollect.convert(source, target).copied == 1
+    assert wellkept.convert(source, target).copied == 1
     assert seen(target) == seen(source)
 
 
@@ -361,17 +361,17 @@ def test_a_key_that_an_erasure_freed_is_taken_in_the_copy(target: Store) -> None
     source, make = RamStore(), Writer()
     first = make.add(ADA, "first", key="k")
     put(source, first)
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     second = make.add(ADA, "second", key="k")
     put(source, make.erase(first), second)
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert target.journal.keyed(ADA, ["k"]) == {"k": second.id}
     assert seen(target) == seen(source)
 
 
 def test_accesses_are_not_counted_twice(source: Store, target: Store) -> None:
     for _ in range(3):
-        recollect.convert(source, target)
+        wellkept.convert(source, target)
     counts = [stored.access_count for stored in target.journal.scan({ADA})]
     assert counts == [3, 0, 0]
 
@@ -386,10 +386,10 @@ def test_how_far_a_copy_is_lasts_when_it_is_closed(kind: str, tmp_path: Path, sm
         before = target.journal.settings()
     with closing(store_of(kind, tmp_path, "target")) as target:
         assert target.journal.settings() == before
-        assert recollect.convert(source, target).copied == 11
+        assert wellkept.convert(source, target).copied == 11
     put(source, make.add(BOB, "more"))
     with closing(store_of(kind, tmp_path, "target")) as target:
-        assert recollect.convert(source, target).copied == 1
+        assert wellkept.convert(source, target).copied == 1
         assert seen(target) == seen(source)
 
 
@@ -397,9 +397,9 @@ def test_how_far_a_copy_is_lasts_when_it_is_closed(kind: str, tmp_path: Path, sm
 
 
 def test_vectors_that_came_later_are_followed(source: Store, target: Store) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     _embed(source, "no vector", vector(0.5, 0.5))
-    assert recollect.convert(source, target).copied == 0
+    assert wellkept.convert(source, target).copied == 0
     assert seen(target) == seen(source)
 
 
@@ -407,14 +407,14 @@ def test_the_vectors_of_passages_arrive_whole(source: Store, target: Store) -> N
     parts = Vector.joined([vector(1, 0), vector(0, 1)], [(0, 4), (5, 9)])
     for found in (replace(parts, pieces=b"\1\2\3\4"), parts):
         _embed(source, "no vector", found)
-        recollect.convert(source, target)
+        wellkept.convert(source, target)
         [copy] = [one for one in target.journal.scan({ADA}, vectors=True) if one.facets["text"] == "no vector"]
         assert copy.vector == found
         assert seen(target) == seen(source)
 
 
 def test_another_embedder_is_followed_if_no_memory_lacks_its_vector(source: Store, target: Store) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     everything = list(source.journal.scan({ADA, BOB}))
     source.journal.embed(
         [
@@ -423,10 +423,10 @@ def test_another_embedder_is_followed_if_no_memory_lacks_its_vector(source: Stor
         ]
     )
     assert source.journal.adopt("other", 3)
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert target.journal.settings()["embedder"] == "other"
     put(source, Writer(LATER).add(ADA, "embedded", write={"vector": Vector.of("other", [0, 0, 1])}))
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
     assert "calibration" not in target.journal.settings()
 
@@ -436,25 +436,25 @@ def test_another_embedder_that_some_memories_lack_is_told_with_what_to_do(target
     source, make = RamStore(), Writer()
     first = make.add(ADA, "first", write={"vector": vector(1, 0)})
     put(source, first)
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     source.journal.embed([Embedded(ADA, first.id, 1, vector(1, 0, 0, embedder="other"))])
     assert source.journal.adopt("other", 3)
     put(source, make.add(ADA, "without"))
     with pytest.raises(NotACopy) as caught:
-        recollect.convert(source, target)
+        wellkept.convert(source, target)
     assert "reembed" in caught.value.hint
     assert target.journal.settings()["embedder"] == "kit"
     _embed(source, "without", vector(0, 1, 0, embedder="other"))
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
 
 @pytest.mark.req("J4", "N1")
 def test_what_a_folder_cannot_read_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
-    with recollect.open(f"jsonl:{folder}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
         memories.view(project="api").add_many(["One", "Two", "Three"])
     [file] = folder.glob("projects/*/memory.jsonl")
     file.write_text("{{" + file.read_text())
-    report = recollect.convert(f"jsonl:{folder}", tmp_path / "copy.db")
+    report = wellkept.convert(f"jsonl:{folder}", tmp_path / "copy.db")
     assert (report.memories, report.damaged) == (2, 1)

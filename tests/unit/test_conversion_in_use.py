@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.ports import Store
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import Writer, put
+import wellkept
 from tests.unit.converted import ADA, BOB, seen
 from tests.unit.test_conversion import LATER, interrupted, length
+from wellkept.ports import Store
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import Writer, put
 
 pytestmark = pytest.mark.req("P3")
 
@@ -41,10 +41,10 @@ def test_what_others_add_while_the_two_are_compared_is_late_and_no_difference(
 ) -> None:
     make, before = Writer(LATER), len(source.journal.feed())
     busy = Busy(source, lambda number: put(source, make.add((ADA, BOB)[number % 2])), 60, method)
-    report = recollect.convert(busy, target)
+    report = wellkept.convert(busy, target)
     assert busy.done > 8
     assert before <= report.versions < len(source.journal.feed())
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
 
@@ -58,8 +58,8 @@ def test_what_others_write_meanwhile_is_followed(source: Store, target: Store, t
         changed = chosen.choice(list(source.journal.scan({ADA, BOB})))
         put(source, chosen.choice([make.update, make.erase, make.forget])(changed))
 
-    recollect.convert(Busy(source, write, times), target)
-    assert recollect.convert(source, target).versions == len(source.journal.feed())
+    wellkept.convert(Busy(source, write, times), target)
+    assert wellkept.convert(source, target).versions == len(source.journal.feed())
     assert seen(target) == seen(source)
 
 
@@ -70,9 +70,9 @@ def test_a_source_that_never_rests_is_not_followed_for_ever(source: Store, targe
     def write(done: int, total: int) -> None:
         put(source, make.add(ADA, "meanwhile"))
 
-    report = recollect.convert(source, target, progress=write)
+    report = wellkept.convert(source, target, progress=write)
     assert before <= report.versions < len(source.journal.feed())
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
 
@@ -85,7 +85,7 @@ def test_what_is_erased_while_the_two_are_compared_is_erased_in_the_copy(source:
         if done >= last and ends:
             put(source, make.erase(ends.pop()))
 
-    assert recollect.convert(source, target, progress=write).versions == before
+    assert wellkept.convert(source, target, progress=write).versions == before
     assert not ends
     assert seen(target) == seen(source)
 
@@ -99,5 +99,5 @@ def test_what_was_erased_since_a_kill_is_erased_in_the_copy(target: Store) -> No
     faulty.fail("set_settings", KeyboardInterrupt(), call=2)
     assert interrupted(source, faulty)
     put(source, make.erase(one))
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)

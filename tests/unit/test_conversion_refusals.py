@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import codec
-from recollect.errors import ConfigurationError, NotACopy, StoreFull
-from recollect.ports import Store
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import Writer, put
-from recollect.transfer import comparison
-from recollect.transfer.conversion import CONVERSION
+import wellkept
 from tests.unit.converted import ADA, BOB, fill, record, seen
+from wellkept import codec
+from wellkept.errors import ConfigurationError, NotACopy, StoreFull
+from wellkept.ports import Store
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import Writer, put
+from wellkept.transfer import comparison
+from wellkept.transfer.conversion import CONVERSION
 
 
-def refused(source: Any, target: Any, kind: type[recollect.RecollectError]) -> recollect.RecollectError:
+def refused(source: Any, target: Any, kind: type[wellkept.WellkeptError]) -> wellkept.WellkeptError:
     with pytest.raises(kind) as caught:
-        recollect.convert(source, target)
+        wellkept.convert(source, target)
     assert caught.value.operation == "convert"
     assert caught.value.hint
     return caught.value
@@ -38,7 +38,7 @@ def test_a_target_with_something_in_it_is_refused_and_left_alone(source: Store, 
 def test_a_copy_of_another_source_is_refused(source: Store, target: Store) -> None:
     other = RamStore()
     fill(other)
-    recollect.convert(other, target)
+    wellkept.convert(other, target)
     before = seen(target)
     assert "another source" in refused(source, target, NotACopy).message
     assert seen(target) == before
@@ -46,7 +46,7 @@ def test_a_copy_of_another_source_is_refused(source: Store, target: Store) -> No
 
 @pytest.mark.parametrize("many", [1, comparison.BATCH + 5])
 def test_a_copy_that_others_wrote_to_is_refused(source: Store, target: Store, many: int) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     make = Writer()
     put(target, *(make.add(ADA, "mine") for _ in range(many)))
     put(source, make.add(ADA, "new"))
@@ -62,12 +62,12 @@ def test_a_copy_that_others_write_to_meanwhile_is_refused(source: Store, target:
         put(target, *mine)
 
     with pytest.raises(NotACopy) as caught:
-        recollect.convert(source, target, progress=write)
+        wellkept.convert(source, target, progress=write)
     assert caught.value.details["memory_id"]
 
 
 def test_a_copy_whose_memory_others_changed_is_refused_and_keeps_the_change(source: Store, target: Store) -> None:
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     first = next(iter(source.journal.scan({ADA})))
     theirs = Writer().update(first, "theirs")
     put(target, theirs)
@@ -79,14 +79,14 @@ def test_a_copy_whose_memory_others_changed_is_refused_and_keeps_the_change(sour
 
 def test_a_copy_in_which_others_keep_records_is_refused_and_keeps_them(source: Store, target: Store) -> None:
     source.records.put(record("monday"))
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     target.records.put(record("mine", BOB))
     before = seen(target)
     assert "by others" in refused(source, target, NotACopy).message
     assert seen(target) == before
     target.records.drop(BOB, "session", "mine")
     target.records.put(record("monday", version=2))  # as loading a session does
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
 
@@ -113,7 +113,7 @@ def test_a_setting_that_cannot_be_read_is_refused(source: Store, target: Store) 
 @pytest.mark.parametrize("field", ["after", "reached"])
 def test_a_place_that_is_none_is_refused(source: Store, target: Store, field: str) -> None:
     """As if somebody had edited the setting: no position at all, and one of another store."""
-    recollect.convert(source, target)
+    wellkept.convert(source, target)
     other = RamStore()
     put(other, Writer().add(ADA))
     for text in ("nonsense", other.journal.feed().next):
@@ -127,7 +127,7 @@ def test_what_was_restored_from_an_older_copy_is_refused(which: str) -> None:
     """Neither side is behind what the note says unless somebody put an older state in its place."""
     stores = {"source": RamStore(), "target": RamStore()}
     fill(stores["source"])
-    recollect.convert(stores["source"], stores["target"])
+    wellkept.convert(stores["source"], stores["target"])
     stores[which].journal.set_settings({"epoch": "another"})
     put(stores["source"], Writer().add(ADA, "new"))
     before = seen(stores["target"])
@@ -139,7 +139,7 @@ def test_errors_of_the_target_leave_it_to_be_continued(source: Store, target: St
     full = FaultyStore(target)
     full.fail("append", StoreFull("no space left", hint="free space"), call=3)
     refused(source, full, StoreFull)
-    assert recollect.convert(source, full).copied == 9
+    assert wellkept.convert(source, full).copied == 9
     assert seen(target) == seen(source)
 
 
@@ -166,7 +166,7 @@ def test_what_cannot_be_converted(
     source: Any, target: Any, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    recollect.open("source.db").close()
+    wellkept.open("source.db").close()
     Path("link.db").symlink_to("source.db")
     there = set(tmp_path.iterdir())
     target = target.format(folder=tmp_path.name) if isinstance(target, str) else target
@@ -179,18 +179,18 @@ def test_one_store_is_not_two(source: Store) -> None:
 
 
 def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
-    recollect.open(tmp_path / "source.db").close()
+    wellkept.open(tmp_path / "source.db").close()
     (tmp_path / "notes.txt").write_text("not a database")
     assert "cellar" in refused(tmp_path / "source.db", "cellar:x", ConfigurationError).message
-    refused(tmp_path / "source.db", tmp_path / "notes.txt", recollect.errors.NotAStore)
+    refused(tmp_path / "source.db", tmp_path / "notes.txt", wellkept.errors.NotAStore)
     for nowhere in (tmp_path / "no" / "folder.db", f"jsonl:{tmp_path}/no/deep/folder"):
-        refused(tmp_path / "source.db", nowhere, recollect.errors.StoreReadOnly)
+        refused(tmp_path / "source.db", nowhere, wellkept.errors.StoreReadOnly)
         assert not (tmp_path / "no").exists()
-    recollect.open(tmp_path / "newer.db").close()
+    wellkept.open(tmp_path / "newer.db").close()
     with closing(sqlite3.connect(tmp_path / "newer.db")) as newer:
         newer.execute("PRAGMA user_version = 999")
-    refused(tmp_path / "source.db", tmp_path / "newer.db", recollect.errors.SchemaTooNew)
-    refused(tmp_path / "newer.db", tmp_path / "target.db", recollect.errors.SchemaTooNew)
+    refused(tmp_path / "source.db", tmp_path / "newer.db", wellkept.errors.SchemaTooNew)
+    refused(tmp_path / "newer.db", tmp_path / "target.db", wellkept.errors.SchemaTooNew)
 
 
 @pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/target", "jsonl:{0}/configured"])
@@ -201,33 +201,33 @@ def test_a_conversion_that_copied_nothing_leaves_nothing_behind(source: Store, t
     failing = FaultyStore(source)
     failing.fail("feed", StoreFull("no space left", hint="free some"))
     with pytest.raises(StoreFull):
-        recollect.convert(failing, url.format(tmp_path))
+        wellkept.convert(failing, url.format(tmp_path))
     assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/target"])
 def test_a_target_that_was_there_or_holds_something_stays(source: Store, tmp_path: Path, url: str) -> None:
     place = url.format(tmp_path)
-    recollect.open(place, embedder=None).close()
+    wellkept.open(place, embedder=None).close()
     failing = FaultyStore(source)
     failing.fail("feed", StoreFull("no space left", hint="free some"))
     with pytest.raises(StoreFull):
-        recollect.convert(failing, place)
-    with recollect.open(place, embedder=None) as memories:
+        wellkept.convert(failing, place)
+    with wellkept.open(place, embedder=None) as memories:
         assert memories.sizes() == {}
     elsewhere = f"{place}.2"
     stopped = FaultyStore(source)
     stopped.fail("scan", StoreFull("no space left", hint="free some"))  # after the journals were copied
     with pytest.raises(StoreFull):
-        recollect.convert(stopped, elsewhere)
-    with recollect.open(elsewhere, embedder=None) as memories:
+        wellkept.convert(stopped, elsewhere)
+    with wellkept.open(elsewhere, embedder=None) as memories:
         assert memories.sizes()
-    assert recollect.convert(source, elsewhere).copied == 0  # it goes on where it was
+    assert wellkept.convert(source, elsewhere).copied == 0  # it goes on where it was
 
 
 def test_the_source_is_only_read(source: Store, target: Store) -> None:
     """It is asked nothing that could write, not even by the way."""
     asked = FaultyStore(source)
-    recollect.convert(asked, target)
+    wellkept.convert(asked, target)
     reads = {"feed", "versions", "history", "owners", "marks", "scan", "get", "settings"}
     assert set(asked.calls) <= reads | {"records.list", "store.damaged"}

@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.errors import ConfigurationError, MissingIdentifier, StoreClosed, StoreFull
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
+import wellkept
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
+from wellkept import Memories
+from wellkept.errors import ConfigurationError, MissingIdentifier, StoreClosed, StoreFull
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
 
 
 def test_the_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_DB", str(tmp_path / "named.db"))
-    with recollect.open() as memories:
+    monkeypatch.setenv("WELLKEPT_DB", str(tmp_path / "named.db"))
+    with wellkept.open() as memories:
         memories.view(user="ada").add("tea")
-    with recollect.open(tmp_path / "named.db") as memories:
+    with wellkept.open(tmp_path / "named.db") as memories:
         assert memories.view(user="ada").count() == 1
-    with recollect.open("ram:") as memories:
+    with wellkept.open("ram:") as memories:
         assert memories.view(user="ada").count() == 0
 
 
@@ -40,10 +40,10 @@ def test_the_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.
 def test_what_cannot_be_opened(
     arguments: dict[str, Any], field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("RECOLLECT_DB", raising=False)
+    monkeypatch.delenv("WELLKEPT_DB", raising=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigurationError) as caught:
-        recollect.open(**arguments)
+        wellkept.open(**arguments)
     assert (caught.value.details["field"], caught.value.operation) == (field, "open")
     assert caught.value.hint
     assert list(tmp_path.iterdir()) == []
@@ -51,15 +51,15 @@ def test_what_cannot_be_opened(
 
 def test_errors_of_opening_name_the_operation(tmp_path: Path) -> None:
     for url in ("nope:x", tmp_path / "missing" / "memory.db", tmp_path):
-        with pytest.raises(recollect.RecollectError) as caught:
-            recollect.open(url)
+        with pytest.raises(wellkept.WellkeptError) as caught:
+            wellkept.open(url)
         assert caught.value.operation == "open"
         assert caught.value.hint
 
 
 def test_a_store_of_ones_own() -> None:
     store = RamStore()
-    with recollect.open(store=store) as memories:
+    with wellkept.open(store=store) as memories:
         memories.view(user="ada").add("tea")
         assert len(store.journal.feed()) == 1
     with pytest.raises(StoreClosed):
@@ -70,7 +70,7 @@ def test_a_store_is_closed_if_it_cannot_be_used() -> None:
     store = FaultyStore(RamStore())
     store.fail("settings", StoreFull("no space left"))
     with pytest.raises(StoreFull):
-        recollect.open(store=store, embedder=CountingEmbedder())
+        wellkept.open(store=store, embedder=CountingEmbedder())
     with pytest.raises(StoreClosed):
         store.journal.feed()
 
@@ -105,7 +105,7 @@ def test_durability_is_kept_in_the_file(file_opener: Opener, tmp_path: Path) -> 
         assert (caught.value.details["field"], caught.value.operation) == ("durability", "configure")
     memories.close()
     with pytest.raises(ConfigurationError):
-        recollect.open(tmp_path / "memory.db", durability="relaxed")
+        wellkept.open(tmp_path / "memory.db", durability="relaxed")
 
 
 @pytest.mark.req("J11")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text import dates, words
-from recollect.text.dates import DateRange
+from wellkept.text import dates, words
+from wellkept.text.dates import DateRange
 
 DAY = 86_400.0
 FIRST = datetime(2022, 1, 20, tzinfo=UTC)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.lifecycle import decay
-from recollect.testing.builders import START, owner
-from recollect.types import DecayPolicy, MemoryType
 from tests.unit.samples import memory
 from tests.unit.test_sealing import sealed
+from wellkept.errors import InvalidInput
+from wellkept.lifecycle import decay
+from wellkept.testing.builders import START, owner
+from wellkept.types import DecayPolicy, MemoryType
 
 AGES = st.timedeltas(timedelta(0), timedelta(days=400))
 TYPES = st.sampled_from(MemoryType)

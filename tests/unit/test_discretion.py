@@ -13,15 +13,15 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-import recollect
-from recollect import Filter, Memories, NewMemory, View, events, types, window, working
-from recollect import memories as surface
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import RecollectError
-from recollect.events import Event
-from recollect.keyrings.ram import RamKeyring
-from recollect.telemetry import instrument
-from recollect.types import Fact, KnowledgePointer, PointerType, Source, SourceType, Vector
+import wellkept
+from wellkept import Filter, Memories, NewMemory, View, events, types, window, working
+from wellkept import memories as surface
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import WellkeptError
+from wellkept.events import Event
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.telemetry import instrument
+from wellkept.types import Fact, KnowledgePointer, PointerType, Source, SourceType, Vector
 
 CANARY = "zq7canary"
 VECTOR = [0.123456789] * 16
@@ -79,7 +79,7 @@ def _agent(memories: Memories) -> Iterator[object]:
 
 @pytest.fixture
 def memories() -> Iterator[Memories]:
-    with recollect.open("ram:", embedder=HashingEmbedder(16)) as opened:
+    with wellkept.open("ram:", embedder=HashingEmbedder(16)) as opened:
         yield opened
 
 
@@ -100,7 +100,7 @@ WRITTEN |= {"facets", "data", "pairs", "content_contains"}
     "kind",
     [
         kind
-        for module in (types, events, recollect, window, working, surface)
+        for module in (types, events, wellkept, window, working, surface)
         for name in module.__all__
         if isinstance(kind := getattr(module, name), type) and (is_dataclass(kind) or hasattr(kind, "_fields"))
     ],
@@ -134,12 +134,12 @@ WRONG: tuple[Callable[[View], object], ...] = (
 @pytest.mark.req("J12", "W5")
 def test_metrics_hold_neither_content_nor_keys_nor_vectors() -> None:
     reader, ring = InMemoryMetricReader(), RamKeyring()
-    with recollect.open("ram:", embedder=HashingEmbedder(16), keyring=ring, encrypt="all") as memories:
+    with wellkept.open("ram:", embedder=HashingEmbedder(16), keyring=ring, encrypt="all") as memories:
         stop = instrument(memories, meter_provider=MeterProvider([reader]))
         for _ in everything(memories):
             pass
         for wrong in WRONG:
-            with pytest.raises(RecollectError):
+            with pytest.raises(WellkeptError):
                 wrong(memories.view(user="ada"))
         ids = [one.id for owner in memories._engine.journal.owners() for one in memories._engine.journal.scan({owner})]
         secrets = [part for owner in ring.owners() if (key := ring.key(owner)) for part in (key.secret, key.blind)]
@@ -176,7 +176,7 @@ def test_events_and_logs_and_watchers_are_told_nothing(
         for _ in everything(memories):
             pass
         for wrong in WRONG:
-            with pytest.raises(RecollectError) as refused:
+            with pytest.raises(WellkeptError) as refused:
                 wrong(memories.view(user="ada"))
             error = refused.value
             heard.append(f"{error} {error!r} {error.hint} {error.operation} {dict(error.details)}")

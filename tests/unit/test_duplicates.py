@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall import duplicates
-from recollect.recall.duplicates import Found, Said
-from recollect.testing import builders
-from recollect.testing.strategies import contents
-from recollect.text import words
-from recollect.types import Layer
 from tests.unit.samples import memory as memory_of
+from wellkept.recall import duplicates
+from wellkept.recall.duplicates import Found, Said
+from wellkept.testing import builders
+from wellkept.testing.strategies import contents
+from wellkept.text import words
+from wellkept.types import Layer
 
 # Few and alike, so that they often meet.
 TEXTS = st.sampled_from(

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import recollect
-from recollect.embedders.callable import CallableEmbedder
-from recollect.errors import ConfigurationError, EmbeddingFailed
-from recollect.ports import Embedder
+import wellkept
+from wellkept.embedders.callable import CallableEmbedder
+from wellkept.errors import ConfigurationError, EmbeddingFailed
+from wellkept.ports import Embedder
 
 
 def lengths(texts: list[str]) -> list[list[float]]:
@@ -31,7 +31,7 @@ def test_rows_come_in_any_form(function: Callable[[list[str]], Any]) -> None:
     assert isinstance(embedder, Embedder)
     assert [list(row) for row in embedder.embed(("a", "abc"))] == [[1, 1], [3, 1]]
     assert list(embedder.embed([])) == []
-    with recollect.open("ram:", embedder=embedder) as memories:
+    with wellkept.open("ram:", embedder=embedder) as memories:
         view = memories.view(user="ada")
         memory = view.get(view.add("abc").id, include_vector=True)
     assert memory is not None

@@ -13,11 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-import recollect
-from recollect.embedders import http
-from recollect.embedders.http import HttpEmbedder
-from recollect.errors import ConfigurationError, EmbeddingFailed, RateLimited, RecollectError
-from recollect.ports import Embedder
+import wellkept
 from tests.unit.embedding_server import (
     KEY,
     NOW,
@@ -34,6 +30,10 @@ from tests.unit.embedding_server import (
     status,
     vector,
 )
+from wellkept.embedders import http
+from wellkept.embedders.http import HttpEmbedder
+from wellkept.errors import ConfigurationError, EmbeddingFailed, RateLimited, WellkeptError
+from wellkept.ports import Embedder
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_texts_become_vectors(server: Server) -> None:
 
 @pytest.mark.req("L1", "L2")
 def test_a_database_with_a_remote_embedder(server: Server) -> None:
-    with recollect.open("ram:", embedder=embedder(server)) as memories:
+    with wellkept.open("ram:", embedder=embedder(server)) as memories:
         view = memories.view(user="ada")
         stored = view.add_many(["one", "three"])
         found = view.get_many([memory.id for memory in stored], include_vector=True)
@@ -91,7 +91,7 @@ def test_connections_are_kept_alive_and_closed_with_the_embedder(server: Server)
 
 FORKED = """
 import os, sys
-from recollect.embedders.http import HttpEmbedder
+from wellkept.embedders.http import HttpEmbedder
 one = HttpEmbedder(sys.argv[1], "some-model")
 one.embed(["before"])
 child = os.fork()
@@ -111,13 +111,13 @@ def test_processes_do_not_share_a_connection(server: Server) -> None:
 def test_without_httpx_the_error_says_what_to_install(server: Server) -> None:
     script = (
         "import sys; sys.modules['httpx'] = None\n"
-        "from recollect.embedders.http import HttpEmbedder\n"
-        "from recollect.errors import ConfigurationError\n"
+        "from wellkept.embedders.http import HttpEmbedder\n"
+        "from wellkept.errors import ConfigurationError\n"
         "try: HttpEmbedder(sys.argv[1], 'some-model').embed(['a'])\n"
         "except ConfigurationError as error: print(error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", script, server.url], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "pip install 'recollect[http]'"
+    assert done.stdout.strip() == "pip install 'wellkept[http]'"
 
 
 def test_the_dimension_is_asked_for_given_or_learned(server: Server) -> None:
@@ -215,7 +215,7 @@ def test_each_batch_has_its_own_attempts_and_chance_shortens_the_pauses(server: 
     ("code", "kind"),
     [*((code, ConfigurationError) for code in (400, 401, 403, 404, 413, 422))],
 )
-def test_refusals_are_not_tried_again(server: Server, code: int, kind: type[RecollectError]) -> None:
+def test_refusals_are_not_tried_again(server: Server, code: int, kind: type[WellkeptError]) -> None:
     pauses = Pauses()
     server.script = [status(code)]
     error = fails(kind, embedder(server, sleep=pauses))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from recollect.embedders.http import HttpEmbedder
-from recollect.errors import ConfigurationError
 from tests.unit.embedding_server import KEY, Pauses, Server, embedder, fails, running, status
+from wellkept.embedders.http import HttpEmbedder
+from wellkept.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_allowed_hosts(url: str, settings: dict[str, Any]) -> None:
         ("attempts", True),
         *(("timeout_s", timeout_s) for timeout_s in (0, float("inf"), "10")),
         *(("key", key) for key in ("", f"{KEY}\r\nX-Other: y", f"{KEY}\u00e4")),
-        ("key_variable", "RECOLLECT_TEST_NO_SUCH_VARIABLE"),
+        ("key_variable", "WELLKEPT_TEST_NO_SUCH_VARIABLE"),
     ],
 )
 def test_settings_are_checked(field: str, value: Any) -> None:
@@ -126,9 +126,9 @@ def test_settings_are_checked(field: str, value: Any) -> None:
 
 
 def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_TEST_KEY", f"{KEY}\n")
-    embedder(server, key=None, key_variable="RECOLLECT_TEST_KEY").embed(["a"])
-    embedder(server, key="given", key_variable="RECOLLECT_TEST_KEY").embed(["a"])
+    monkeypatch.setenv("WELLKEPT_TEST_KEY", f"{KEY}\n")
+    embedder(server, key=None, key_variable="WELLKEPT_TEST_KEY").embed(["a"])
+    embedder(server, key="given", key_variable="WELLKEPT_TEST_KEY").embed(["a"])
     embedder(server, key=None).embed(["a"])
     sent = [headers.get("Authorization") for _, headers, _ in server.requests]
     assert sent == [f"Bearer {KEY}", "Bearer given", None]

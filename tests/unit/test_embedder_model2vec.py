@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import open
-from recollect.embedders.model2vec import Model2VecEmbedder
-from recollect.errors import ConfigurationError, EmbedderMismatch
-from recollect.plugins import open_embedder
+from wellkept import open
+from wellkept.embedders.model2vec import Model2VecEmbedder
+from wellkept.errors import ConfigurationError, EmbedderMismatch
+from wellkept.plugins import open_embedder
 
 pytest.importorskip("tokenizers")
 

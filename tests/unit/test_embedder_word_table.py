@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.embedders import word_table
-from recollect.embedders.word_table import Vocabulary, WordTableEmbedder
-from recollect.ports import Embedder, Lexicon
+import wellkept
+from wellkept.embedders import word_table
+from wellkept.embedders.word_table import Vocabulary, WordTableEmbedder
+from wellkept.ports import Embedder, Lexicon
 
 SENTENCES = ("I like tea", "She enjoys coffee", "The build is broken")
 LARGEST = 10_000_000
@@ -128,8 +128,8 @@ def test_without_numpy_the_numbers_are_the_same(texts: list[str]) -> None:
 
 def test_a_memory_is_stored_without_loading_numpy_and_many_with_it() -> None:
     script = (
-        "import sys, recollect\n"
-        "with recollect.open('ram:') as memories:\n"
+        "import sys, wellkept\n"
+        "with wellkept.open('ram:') as memories:\n"
         "    view = memories.view(user='ada')\n"
         "    first = view.get(view.add('Likes tea').id, include_vector=True)\n"
         "    print('numpy' in sys.modules)\n"
@@ -219,7 +219,7 @@ def test_threads_may_share_it() -> None:
 
 @pytest.mark.req("L1")
 def test_a_new_file_is_filled_with_it(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db") as memories:
+    with wellkept.open(tmp_path / "memory.db") as memories:
         memories.view(user="ada").add("Likes tea")
         kept = memories.settings()
     assert (kept["embedder"], kept["dimension"]) == (WordTableEmbedder.name, "160")

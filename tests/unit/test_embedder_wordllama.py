@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.embedders.wordllama import WordllamaEmbedder
-from recollect.errors import ConfigurationError
-from recollect.ports import Embedder, Lexicon
+import wellkept
+from wellkept.embedders.wordllama import WordllamaEmbedder
+from wellkept.errors import ConfigurationError
+from wellkept.ports import Embedder, Lexicon
 
 SENTENCES = ("I like tea", "She enjoys coffee", "The build is broken")
 # Special pieces are read as text here, as nobody means them; the other differences are about space.
@@ -233,8 +233,8 @@ def test_threads_may_share_it() -> None:
 def test_without_the_package_there_is_a_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError) as caught:
-        recollect.open(tmp_path / "memory.db", embedder="wordllama")
+        wellkept.open(tmp_path / "memory.db", embedder="wordllama")
     assert caught.value.operation == "open"
     assert caught.value.details == {"field": "embedder"}
-    assert "recollect[wordllama]" in caught.value.hint
+    assert "wellkept[wordllama]" in caught.value.hint
     assert "wordllama" not in sys.modules

@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import NewMemory
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.engine.circuit_breaker import LONGEST_PAUSE_S
-from recollect.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
-from recollect.recall.calibration import PAIRS
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
+import wellkept
 from tests.unit.stand_ins import (
     DIMENSION,
     BrokenEmbedder,
@@ -26,6 +19,13 @@ from tests.unit.stand_ins import (
     embedders,
     sequence,
 )
+from wellkept import NewMemory
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.engine.circuit_breaker import LONGEST_PAUSE_S
+from wellkept.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
+from wellkept.recall.calibration import PAIRS
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
 
 
 class Undeclared:
@@ -168,10 +168,10 @@ def test_whoever_opens_the_file_next_catches_up(file_opener: Opener) -> None:
 
 SCRIPT = """
 import sys
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
+import wellkept
+from wellkept.embedders.hashing import HashingEmbedder
 
-with recollect.open(sys.argv[1], embedder=HashingEmbedder(16)) as memories:
+with wellkept.open(sys.argv[1], embedder=HashingEmbedder(16)) as memories:
     memories.view(user="ada").add("two")
     print(len(memories.doctor().findings))
 """
@@ -333,7 +333,7 @@ def test_the_scale_is_not_taken_from_the_memories_of_others(opener: Opener) -> N
 
 def test_while_too_little_is_stored_a_scale_is_looked_for_ever_more_rarely() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=Undeclared()) as memories:
+    with wellkept.open(store=store, embedder=Undeclared()) as memories:
         view = memories.view(user="ada")
         view.add("Likes tea")
         assert all(view.search("tea").semantic for _ in range(20))

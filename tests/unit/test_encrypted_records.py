@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import KeyUnavailable, Tampered
-from recollect.keyrings.ram import RamKeyring
-from recollect.stores.ram import RamStore
-from recollect.types import Layer, Owner, RetentionPolicy
+import wellkept
 from tests.unit.encrypted_canaries import leaks, marker
+from wellkept.errors import KeyUnavailable, Tampered
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.stores.ram import RamStore
+from wellkept.types import Layer, Owner, RetentionPolicy
 
 ADA = Owner(Layer.USER, ("ada",))
 MONDAY = Owner(Layer.SESSION, ("ada", "monday"))
-Opened = Callable[..., recollect.Memories]
+Opened = Callable[..., wellkept.Memories]
 
 
 @pytest.fixture(params=["sqlite", "jsonl"])
@@ -28,14 +28,14 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     (tmp_path / "kept").mkdir()
     keyring = RamKeyring()
 
-    def made(**options: object) -> recollect.Memories:
+    def made(**options: object) -> wellkept.Memories:
         given = {"embedder": None, "keyring": keyring, "encrypt": "all", **options}
-        return recollect.open(f"{request.param}:{tmp_path / 'kept' / 'memory'}", **given)  # type: ignore[arg-type]
+        return wellkept.open(f"{request.param}:{tmp_path / 'kept' / 'memory'}", **given)  # type: ignore[arg-type]
 
     return made
 
 
-def fill(memories: recollect.Memories, mark: str) -> None:
+def fill(memories: wellkept.Memories, mark: str) -> None:
     """The marker in every record that takes a text."""
     sessions = memories.view(user="ada").sessions
     sessions.create("monday", preferences={f"{mark} name": mark}, metadata={mark: mark})
@@ -47,7 +47,7 @@ def fill(memories: recollect.Memories, mark: str) -> None:
     memories.upkeep.set_retention(RetentionPolicy(long_term_age="9d", exempt_tags=(mark,), automatic=False), owner=ADA)
 
 
-def check(memories: recollect.Memories, mark: str) -> None:
+def check(memories: wellkept.Memories, mark: str) -> None:
     """It reads as it was written."""
     session = memories.view(user="ada").sessions.load("monday")
     assert (session.preferences.language, session.preferences.all()[f"{mark} name"]) == (mark, mark)
@@ -122,7 +122,7 @@ def test_an_erased_person_is_gone_from_records_of_older_backups(opened: Opened, 
 @pytest.mark.req("L10")
 def test_an_altered_or_moved_record_does_not_open() -> None:
     store, keyring = RamStore(), RamKeyring()
-    with recollect.open(store=store, embedder=None, keyring=keyring, encrypt="all") as memories:
+    with wellkept.open(store=store, embedder=None, keyring=keyring, encrypt="all") as memories:
         sessions = memories.view(user="ada").sessions
         for id in ("monday", "tuesday"):
             sessions.create(id, metadata={"about": "tea"})

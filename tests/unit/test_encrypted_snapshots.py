@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput, KeyUnavailable, RecollectError, Tampered
-from recollect.events import Event
-from recollect.keyrings.ram import RamKeyring
-from recollect.memories import AgentMemory, AgentSnapshot
-from recollect.settings.schema import SENSITIVE_KINDS
-from recollect.types import Layer, Owner
-from recollect.validation import CONTENT_BYTES
-from recollect.window import ContextWindow, WindowSnapshot
-from recollect.working import WorkingMemory, WorkingSnapshot
+import wellkept
 from tests.unit.encrypted_canaries import forms, marker
+from wellkept.errors import InvalidInput, KeyUnavailable, Tampered, WellkeptError
+from wellkept.events import Event
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.memories import AgentMemory, AgentSnapshot
+from wellkept.settings.schema import SENSITIVE_KINDS
+from wellkept.types import Layer, Owner
+from wellkept.validation import CONTENT_BYTES
+from wellkept.window import ContextWindow, WindowSnapshot
+from wellkept.working import WorkingMemory, WorkingSnapshot
 
 BOT = Owner(Layer.AGENT, ("ada", "bot"))
 MARK = "\x1fencrypted:"
@@ -38,8 +38,8 @@ def me(keyring: RamKeyring) -> Iterator[AgentMemory]:
         yield memories.agent("bot", user="ada")
 
 
-def opened(keyring: RamKeyring | None, **options: Any) -> recollect.Memories:
-    return recollect.open("ram:", embedder=None, keyring=keyring, **options)
+def opened(keyring: RamKeyring | None, **options: Any) -> wellkept.Memories:
+    return wellkept.open("ram:", embedder=None, keyring=keyring, **options)
 
 
 def fill(me: AgentMemory, word: str, *, sensitive: bool | None = True) -> None:
@@ -165,13 +165,13 @@ def test_what_is_marked_is_refused_without_a_key_and_changes_nothing() -> None:
         def never() -> str:
             raise AssertionError("the factory ran")
 
-        with pytest.raises(KeyUnavailable, match="recollect keys init"):
+        with pytest.raises(KeyUnavailable, match="wellkept keys init"):
             me.working.set("pin", "4711", sensitive=True)
-        with pytest.raises(KeyUnavailable, match="recollect keys init"):
+        with pytest.raises(KeyUnavailable, match="wellkept keys init"):
             scope.set("pin", "4711", metadata={"sensitive": True})
-        with pytest.raises(KeyUnavailable, match="recollect keys init"):
+        with pytest.raises(KeyUnavailable, match="wellkept keys init"):
             scope.get_or_set("pin", never, sensitive=True)
-        with pytest.raises(KeyUnavailable, match="recollect keys init"):
+        with pytest.raises(KeyUnavailable, match="wellkept keys init"):
             me.context.add("user", "4711", sensitive=True)
         assert me.stats().working_entries == me.stats().context_items == 0
     with opened(None, settings={"encryption": {"sensitive": "plain"}}) as memories:
@@ -190,9 +190,9 @@ def test_what_is_marked_is_refused_without_a_key_and_changes_nothing() -> None:
 def test_parts_of_no_database_have_no_keys() -> None:
     now = datetime(2026, 1, 7, tzinfo=UTC)
     working, window = WorkingMemory("bot", clock=lambda: now), ContextWindow(100, clock=lambda: now)
-    with pytest.raises(KeyUnavailable, match="recollect keys init"):
+    with pytest.raises(KeyUnavailable, match="wellkept keys init"):
         working.set("pin", "4711", sensitive=True)
-    with pytest.raises(KeyUnavailable, match="recollect keys init"):
+    with pytest.raises(KeyUnavailable, match="wellkept keys init"):
         window.add("user", "4711", sensitive=True)
 
 
@@ -316,7 +316,7 @@ def test_a_flipped_bit_is_an_error_and_never_other_data(me: AgentMemory) -> None
     start = entry.content.index(":", len(MARK)) + 1
     for at in range(len(MARK), len(entry.content.rstrip("=")) - 1):  # the last digit may have bits that say nothing
         wrong = replace(entry, content=_flipped(entry.content, at))
-        with pytest.raises(Tampered if at >= start else RecollectError):
+        with pytest.raises(Tampered if at >= start else WellkeptError):
             me.restore(replace(saved, working=replace(saved.working, entries=(wrong,))))
     for at in range(start, len(item.content.rstrip("=")) - 1, 7):
         changed = replace(item, content=_flipped(item.content, at))

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-import recollect
-from recollect.engine.encrypted_versions import is_encrypted_vector
-from recollect.errors import Tampered
-from recollect.keyrings.ram import RamKeyring
-from recollect.stores.ram import RamStore
-from recollect.types import Layer, Owner
+import wellkept
+from wellkept.engine.encrypted_versions import is_encrypted_vector
+from wellkept.errors import Tampered
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.stores.ram import RamStore
+from wellkept.types import Layer, Owner
 
 ADA = Owner(Layer.USER, ("ada",))
 
@@ -33,8 +33,8 @@ def test_a_vector_that_comes_while_its_memory_is_encrypted_is_encrypted(
 ) -> None:
     """Either call happens between what the other one read and what it writes."""
     store, keyring = RamStore(), RamKeyring()
-    one = recollect.open(store=store, embedder=None, keyring=keyring).view(user="ada").add("Likes tea")
-    with recollect.open(store=store, embedder="hashing-64", keyring=keyring) as memories:
+    one = wellkept.open(store=store, embedder=None, keyring=keyring).view(user="ada").add("Likes tea")
+    with wellkept.open(store=store, embedder="hashing-64", keyring=keyring) as memories:
 
         def encrypt() -> object:
             return memories.encryption.encrypt(everything=True)
@@ -52,7 +52,7 @@ def test_a_vector_that_comes_while_its_memory_is_encrypted_is_encrypted(
 @pytest.mark.req("L10")
 def test_a_plain_vector_of_an_encrypted_memory_is_told_and_made_anew() -> None:
     store, keyring = RamStore(), RamKeyring()
-    with recollect.open(store=store, embedder="hashing-64", keyring=keyring) as memories:
+    with wellkept.open(store=store, embedder="hashing-64", keyring=keyring) as memories:
         view = memories.view(user="ada")
         one, other = view.add("Likes tea", sensitive=True), view.add("Likes tea a lot")
         [shown] = store.journal.get({ADA}, [other.id], vectors=True)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.engine.encrypted_versions import ENCRYPTED
-from recollect.errors import ConfigurationError, KeyUnavailable, Tampered
-from recollect.keyrings.file import FileKeyring
-from recollect.keyrings.master_key import FileMasterKeys
-from recollect.keyrings.ram import RamKeyring
-from recollect.stores.ram import RamStore
-from recollect.types import Layer, Owner, Stored
+import wellkept
 from tests.unit.encrypted_canaries import every_operation, leaks, marker
 from tools.postgres_server import PostgresServer
+from wellkept.engine.encrypted_versions import ENCRYPTED
+from wellkept.errors import ConfigurationError, KeyUnavailable, Tampered
+from wellkept.keyrings.file import FileKeyring
+from wellkept.keyrings.master_key import FileMasterKeys
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.stores.ram import RamStore
+from wellkept.types import Layer, Owner, Stored
 
 ADA = Owner(Layer.USER, ("ada",))
 EMBEDDER = "hashing-64"
@@ -33,8 +33,8 @@ class Place:
         masters.create()
         self.keyring = FileKeyring.create_file(keys / "memory.keys", masters)
 
-    def open(self, **options: object) -> recollect.Memories:
-        return recollect.open(self.url, embedder=EMBEDDER, **{"keyring": self.keyring, **options})  # type: ignore[arg-type]
+    def open(self, **options: object) -> wellkept.Memories:
+        return wellkept.open(self.url, embedder=EMBEDDER, **{"keyring": self.keyring, **options})  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=["sqlite", "jsonl", "postgres"])
@@ -87,31 +87,31 @@ def test_nothing_of_what_was_plain_is_left_after_encrypting_in_place(place: Plac
 
 
 def test_a_plain_database_keeps_recognised_content_as_any_other() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         memory = memories.view(user="ada").add("Bob's mail is bob@example.org")
         assert memory.sensitive is None
 
 
 @pytest.mark.req("L10")
 def test_what_is_marked_is_refused_without_a_key_and_says_how_to_make_one() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         view = memories.view(user="ada")
         for fields in ({"sensitive": True}, {"metadata": {"sensitive": True}}):
-            with pytest.raises(KeyUnavailable, match="recollect keys init"):
+            with pytest.raises(KeyUnavailable, match="wellkept keys init"):
                 view.add("My secret", **fields)
         assert view.count() == 0
         one = view.add("My diary")
         with pytest.raises(KeyUnavailable):
             view.update(one.id, sensitive=True)
     plain = {"encryption": {"sensitive": "plain"}}
-    with recollect.open("ram:", embedder=None, settings=plain) as memories:
+    with wellkept.open("ram:", embedder=None, settings=plain) as memories:
         assert memories.view(user="ada").add("My secret", sensitive=True).sensitive is True
 
 
 @pytest.mark.req("L10")
 def test_recognised_content_is_encrypted_unless_the_caller_says_otherwise() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         found = view.add("Card 4111 1111 1111 1111")
         other = view.add("Card 4111 1111 1111 1111", sensitive=False)
@@ -126,7 +126,7 @@ def test_recognised_content_is_encrypted_unless_the_caller_says_otherwise() -> N
 
 def test_recognition_is_configured_by_kind() -> None:
     settings = {"encryption": {"recognize": ["card"]}}
-    with recollect.open("ram:", embedder=None, keyring=RamKeyring(), settings=settings) as memories:
+    with wellkept.open("ram:", embedder=None, keyring=RamKeyring(), settings=settings) as memories:
         view = memories.view(user="ada")
         assert view.add("ada@example.org").sensitive is None
         assert view.add("4111 1111 1111 1111").sensitive is True
@@ -135,7 +135,7 @@ def test_recognition_is_configured_by_kind() -> None:
 @pytest.mark.req("L10")
 def test_everything_is_encrypted_where_that_is_asked_for() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=EMBEDDER, keyring=RamKeyring(), encrypt="all") as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER, keyring=RamKeyring(), encrypt="all") as memories:
         view = memories.view(user="ada")
         view.add("Likes tea", tags=["food"])
         assert view.search("tea").hits[0].memory.tags == ("food",)
@@ -144,15 +144,15 @@ def test_everything_is_encrypted_where_that_is_asked_for() -> None:
         assert "text" not in kept.facets
         assert b"tea" not in kept.payload
     with pytest.raises(KeyUnavailable, match="keyring"):
-        recollect.open("ram:", encrypt="all")
+        wellkept.open("ram:", encrypt="all")
     with pytest.raises(ConfigurationError, match="encrypt"):
-        recollect.open("ram:", keyring=RamKeyring(), encrypt="some")  # type: ignore[arg-type]
+        wellkept.open("ram:", keyring=RamKeyring(), encrypt="some")  # type: ignore[arg-type]
 
 
 @pytest.mark.req("L10")
 def test_the_stored_vector_is_a_stand_in_of_the_same_length() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         one = view.add("A secret about tea", sensitive=True)
         two = view.add("A secret about tea", sensitive=False)
@@ -178,7 +178,7 @@ def _altered(value: bytes) -> Iterator[bytes]:
 @pytest.mark.req("L10")
 def test_a_flipped_bit_of_anything_encrypted_is_an_error_never_other_data() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         one = view.add("A secret", sensitive=True, title="hidden")
         view.forget(view.add("other").id, permanent=True, reason="a reason")
@@ -199,7 +199,7 @@ def test_a_flipped_bit_of_anything_encrypted_is_an_error_never_other_data() -> N
                     call()
         store.journal.rewrite([kept])
         for pieces in _altered(kept.vector.pieces):
-            vector = recollect.types.Vector(kept.vector.embedder, kept.vector.data, pieces=pieces)
+            vector = wellkept.types.Vector(kept.vector.embedder, kept.vector.data, pieces=pieces)
             store.journal.rewrite([kept._replace(vector=vector)])
             with pytest.raises((Tampered, KeyUnavailable)):
                 view.get(one.id, include_vector=True)
@@ -210,7 +210,7 @@ def test_a_flipped_bit_of_anything_encrypted_is_an_error_never_other_data() -> N
 @pytest.mark.req("L10")
 def test_what_is_moved_to_another_memory_version_or_owner_does_not_open() -> None:
     store, keyring = RamStore(), RamKeyring()
-    with recollect.open(store=store, embedder=None, keyring=keyring) as memories:
+    with wellkept.open(store=store, embedder=None, keyring=keyring) as memories:
         ada, bob = memories.view(user="ada"), memories.view(user="bob")
         one, two = (ada.add(text, sensitive=True) for text in ("One", "Two"))
         ada.update(one.id, content="One again")
@@ -229,11 +229,11 @@ def test_what_is_moved_to_another_memory_version_or_owner_does_not_open() -> Non
 @pytest.mark.req("L10")
 def test_without_the_keyring_everything_encrypted_is_an_error_and_nothing_is_written() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         one, plain = view.add("A secret", sensitive=True, tags=["a"], key="k"), view.add("Likes tea")
         store.close = lambda: None  # type: ignore[method-assign]  # opened again below
-    with recollect.open(store=store, embedder=EMBEDDER) as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER) as memories:
         view = memories.view(user="ada")
         assert view.get(plain.id) is not None
         calls: list[Callable[[], object]] = [
@@ -252,13 +252,13 @@ def test_without_the_keyring_everything_encrypted_is_an_error_and_nothing_is_wri
         assert view.forget(one.id, permanent=True)
         assert view.list().total == 1
     with pytest.raises(KeyUnavailable, match="not by"):
-        recollect.open(store=store, keyring=RamKeyring())
+        wellkept.open(store=store, keyring=RamKeyring())
 
 
 @pytest.mark.req("N7")
 def test_a_destroyed_key_makes_every_copy_unreadable() -> None:
     store, keyring = RamStore(), RamKeyring()
-    with recollect.open(store=store, embedder=None, keyring=keyring) as memories:
+    with wellkept.open(store=store, embedder=None, keyring=keyring) as memories:
         ada, bob = memories.view(user="ada"), memories.view(user="bob")
         one, other = ada.add("A secret", sensitive=True), bob.add("Another", sensitive=True)
         copy: list[Stored] = list(store.journal.history(ADA, one.id))
@@ -274,7 +274,7 @@ def test_a_destroyed_key_makes_every_copy_unreadable() -> None:
 
 def test_marking_and_unmarking_moves_the_vector_with_the_memory() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         one = view.add("About tea")
         before = view.get(one.id, include_vector=True)
@@ -309,13 +309,13 @@ def test_marking_a_memory_encrypts_its_former_versions(place: Place) -> None:
 
 
 def test_a_key_of_a_memory_is_unique_among_plain_and_encrypted_ones() -> None:
-    with recollect.open("ram:", embedder=None, keyring=RamKeyring()) as memories:
+    with wellkept.open("ram:", embedder=None, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         view.add("Plain", key="a")
         view.add("Secret", key="b", sensitive=True)
         for key in ("a", "b"):
             for sensitive in (True, False):
-                with pytest.raises(recollect.errors.Conflict):
+                with pytest.raises(wellkept.errors.Conflict):
                     view.add("Other", key=key, sensitive=sensitive)
         assert view.put("a", "Plain again").version == 2
         assert view.put("b", "Secret again").version == 2
@@ -327,26 +327,26 @@ def test_an_index_kept_in_the_file_tells_nothing(tmp_path: Path) -> None:
     mark = marker()
     keyring = RamKeyring()
     url = tmp_path / "memory.db"
-    with recollect.open(url, embedder=EMBEDDER, keyring=keyring) as memories:
+    with wellkept.open(url, embedder=EMBEDDER, keyring=keyring) as memories:
         view = memories.view(user="ada")
-        view.add_many([recollect.NewMemory(content=f"{mark} {number}", sensitive=True) for number in range(2_100)])
+        view.add_many([wellkept.NewMemory(content=f"{mark} {number}", sensitive=True) for number in range(2_100)])
         assert len(view.search(mark).hits) > 0
     kept = url.read_bytes()
     assert b"encrypted terms" in kept or b"encrypted " in kept, "an image was written"
     assert leaks(mark, tmp_path) == []
-    with recollect.open(url, embedder=EMBEDDER, keyring=keyring) as memories:
+    with wellkept.open(url, embedder=EMBEDDER, keyring=keyring) as memories:
         assert len(memories.view(user="ada").search(mark).hits) > 0
 
 
 _WRITER = """
-import sys, recollect
+import sys, wellkept
 from pathlib import Path
-from recollect.keyrings.file import FileKeyring
-from recollect.keyrings.master_key import FileMasterKeys
+from wellkept.keyrings.file import FileKeyring
+from wellkept.keyrings.master_key import FileMasterKeys
 
 url, keys, mark = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 ring = FileKeyring(keys / "memory.keys", FileMasterKeys(keys / "master.key"))
-with recollect.open(url, embedder="hashing-64", keyring=ring) as memories:
+with wellkept.open(url, embedder="hashing-64", keyring=ring) as memories:
     view = memories.view(user="ada")
     for number in range(100_000):
         one = view.add(f"{mark} {number}", sensitive=True, tags=[mark], key=f"{mark} {number}", title=mark)
@@ -401,22 +401,22 @@ def test_new_data_keys_and_retired_ones(place: Place) -> None:
 
 
 def test_keys_are_made_beside_the_database_and_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_MASTER_KEY_FILE", str(tmp_path / "safe" / "master.key"))
+    monkeypatch.setenv("WELLKEPT_MASTER_KEY_FILE", str(tmp_path / "safe" / "master.key"))
     url = tmp_path / "memory.db"
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         made = memories.encryption.init()
         assert made.keyring == f"{url}.keys"
         one = memories.view(user="ada").add("A secret", sensitive=True)
         with pytest.raises(ConfigurationError, match="already"):
             memories.encryption.init()
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         assert memories.view(user="ada").get(one.id) is not None
         assert memories.encryption.check(recovery_code=made.recovery_code.lower()).recovery is True
         again = memories.encryption.rotate()
         assert again.recovery_code not in (None, made.recovery_code)
         assert memories.encryption.check(recovery_code=made.recovery_code).fits is False
     (tmp_path / "safe" / "master.key").unlink()
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         with pytest.raises(KeyUnavailable):
             memories.view(user="ada").get(one.id)
         memories.encryption.init(recover=again.recovery_code)
@@ -425,7 +425,7 @@ def test_keys_are_made_beside_the_database_and_found_there(tmp_path: Path, monke
 
 def test_vectors_that_come_later_are_encrypted_too() -> None:
     store, keyring = RamStore(), RamKeyring()
-    with recollect.open(store=store, embedder=EMBEDDER, keyring=keyring) as memories:
+    with wellkept.open(store=store, embedder=EMBEDDER, keyring=keyring) as memories:
         view = memories.view(user="ada")
         one = view.add("A secret about tea", sensitive=True)
         assert memories.reembed("hashing-32") == 1
@@ -437,10 +437,10 @@ def test_vectors_that_come_later_are_encrypted_too() -> None:
 
 
 _ENCRYPTER = """
-import os, sys, recollect
+import os, sys, wellkept
 from pathlib import Path
-from recollect.keyrings.file import FileKeyring
-from recollect.keyrings.master_key import FileMasterKeys
+from wellkept.keyrings.file import FileKeyring
+from wellkept.keyrings.master_key import FileMasterKeys
 
 url, keys = sys.argv[1], Path(sys.argv[2])
 ring = FileKeyring(keys / "memory.keys", FileMasterKeys(keys / "master.key"))
@@ -449,7 +449,7 @@ def killed(done, total):
     if done >= 64:
         os.kill(os.getpid(), 9)
 
-with recollect.open(url, embedder="hashing-64", keyring=ring) as memories:
+with wellkept.open(url, embedder="hashing-64", keyring=ring) as memories:
     memories.encryption.encrypt(everything=True, progress=killed)
 """
 
@@ -481,11 +481,11 @@ def test_a_converted_database_stays_encrypted_and_opens_with_the_same_keyring(pl
         one = memories.view(user="ada").add(f"The {mark}", sensitive=True, tags=[mark], key=mark)
         memories.view(user="ada").update(one.id, content=f"Another {mark}")
     target = f"{'sqlite' if place.url.startswith('jsonl') else 'jsonl'}:{folder / 'memory'}"
-    recollect.convert(place.url, target)
+    wellkept.convert(place.url, target)
     assert leaks(mark, folder) == []
-    with recollect.open(target, embedder=EMBEDDER, keyring=place.keyring) as memories:
+    with wellkept.open(target, embedder=EMBEDDER, keyring=place.keyring) as memories:
         view = memories.view(user="ada")
         assert view.search(mark).hits[0].memory.id == one.id
         assert len(view.history(one.id)) == 2
-    with recollect.open(target, embedder=EMBEDDER) as memories, pytest.raises(KeyUnavailable):
+    with wellkept.open(target, embedder=EMBEDDER) as memories, pytest.raises(KeyUnavailable):
         memories.view(user="ada").get(one.id)

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-import recollect
-from recollect import Memories, NewMemory, View
-from recollect.engine.core import ATTEMPTS
-from recollect.errors import Conflict, StoreBusy, StoreFull
-from recollect.events import Event
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
+import wellkept
 from tests.unit.stand_ins import HandClock, sequence
+from wellkept import Memories, NewMemory, View
+from wellkept.engine.core import ATTEMPTS
+from wellkept.errors import Conflict, StoreBusy, StoreFull
+from wellkept.events import Event
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def store() -> FaultyStore:
 
 @pytest.fixture
 def faulty(store: FaultyStore) -> Memories:
-    return recollect.open(store=store, clock=HandClock(), embedder=None)
+    return wellkept.open(store=store, clock=HandClock(), embedder=None)
 
 
 @pytest.fixture

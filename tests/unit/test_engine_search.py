@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-import recollect
-from recollect import View
-from recollect.filters import Where, matches
-from recollect.recall import owner_index
-from recollect.stores.ram import RamStore
-from recollect.testing.builders import START, Writer, owner
-from recollect.types import Layer, Results, Stored
+import wellkept
+from wellkept import View
+from wellkept.filters import Where, matches
+from wellkept.recall import owner_index
+from wellkept.stores.ram import RamStore
+from wellkept.testing.builders import START, Writer, owner
+from wellkept.types import Layer, Results, Stored
 
 
 def contents(results: Results) -> list[str]:
@@ -23,7 +23,7 @@ def test_a_phrase_is_that_of_the_owner_whose_memory_has_the_id() -> None:
     store, writer = RamStore(), Writer()
     ada, api = owner("ada"), owner("api", layer=Layer.PROJECT)
     store.journal.append([writer.add(ada, "prefers dark mode", id="1"), writer.add(api, "mode: dark tea", id="1")])
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         view = memories.view(user="ada", project="api")
         assert [bool(hit.reasons.get("phrase")) for hit in view.search('"dark mode"', explain=True)] == [True, False]
         assert contents(view.search('"dark mode"'))[0] == "prefers dark mode"
@@ -58,7 +58,7 @@ def test_similarity_is_exact_however_many_vectors_there_are(monkeypatch: pytest.
     texts = [f"{colour} {thing}" for colour in ("red", "green", "blue") for thing in ("car", "house", "fish", "tree")]
 
     def scores() -> dict[str, float]:
-        with recollect.open("ram:") as memories:
+        with wellkept.open("ram:") as memories:
             view = memories.view(user="ada")
             view.add_many(texts)
             return {hit.memory.content: hit.score for hit in view.search("a blue fish", ranking="similarity")}

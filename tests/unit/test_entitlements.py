@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import AgentMemory, View
-from recollect.entitlements import Feature, FeatureName, Plan
-from recollect.errors import ConfigurationError, PlanRestriction, QuotaExceeded
-from recollect.events import Event, QuotaWarning
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.window import ContextWindow
+import wellkept
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, Switched, sequence
+from wellkept import AgentMemory, View
+from wellkept.entitlements import Feature, FeatureName, Plan
+from wellkept.errors import ConfigurationError, PlanRestriction, QuotaExceeded
+from wellkept.events import Event, QuotaWarning
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.window import ContextWindow
 
 LIMIT = 1_000
 
@@ -26,7 +26,7 @@ def small(limit_bytes: int | None = LIMIT, *features: FeatureName) -> Plan:
 
 def text(view: View, bytes_left: int) -> str:
     """A content that, added as it is, leaves so many bytes of the limit."""
-    with recollect.open("ram:", embedder=None) as other:
+    with wellkept.open("ram:", embedder=None) as other:
         bare = other.view(user="ada")
         bare.add("x")
         overhead = bare.stats().bytes_used - 1
@@ -77,7 +77,7 @@ def test_every_verb_of_a_view_is_in_the_list() -> None:
 @pytest.mark.parametrize("verb", USES)
 def test_core_has_no_long_term_memory(verb: str) -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, plan="core") as memories:
+    with wellkept.open(store=store, plan="core") as memories:
         view = memories.view(user="ada")
         before = dict(store.calls)
         with pytest.raises(PlanRestriction) as raised:
@@ -171,7 +171,7 @@ async def _awaited(*_: object) -> str:
 @pytest.mark.parametrize("plan", ["core", "writerpro"])
 @pytest.mark.parametrize("how", SUMMING)
 def test_compaction_by_summary_is_refused_below_teams(plan: str, how: str) -> None:
-    with recollect.open("ram:", embedder=None, plan=plan) as memories:
+    with wellkept.open("ram:", embedder=None, plan=plan) as memories:
         window = filled(memories.agent("debugger"))
         before = window.items
         with pytest.raises(PlanRestriction) as raised:
@@ -188,7 +188,7 @@ def test_compaction_by_summary_is_refused_below_teams(plan: str, how: str) -> No
 @pytest.mark.parametrize("plan", ["teams", "enterprise", None])
 @pytest.mark.parametrize("how", SUMMING)
 def test_compaction_by_summary_works_from_teams_up(plan: str | None, how: str) -> None:
-    with recollect.open("ram:", embedder=None, plan=plan) as memories:
+    with wellkept.open("ram:", embedder=None, plan=plan) as memories:
         window = filled(memories.agent("debugger"))
         assert SUMMING[how](window).receipt.summarised
 
@@ -413,7 +413,7 @@ def test_a_plan_can_be_given_by_name_or_as_a_value(opener: Opener) -> None:
 def test_a_bad_plan_opens_nothing(tmp_path: Any, plan: Any) -> None:
     path = tmp_path / "memory.db"
     with pytest.raises(ConfigurationError) as raised:
-        recollect.open(path, plan=plan)
+        wellkept.open(path, plan=plan)
     assert raised.value.details == {"field": "plan"}
     assert raised.value.operation == "open"
     assert not path.exists()

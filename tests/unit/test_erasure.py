@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import recollect
-from recollect.errors import Held, InvalidInput, KeyUnavailable, NotFound
-from recollect.keyrings.ram import RamKeyring
-from recollect.types import ErasureScope, Filter, Layer, Owner, Source, SourceType
+import wellkept
 from tests.unit.erased_person import MARKS, fill, found, open_database
 from tests.unit.stand_ins import HandClock
 from tools.postgres_server import PostgresServer
+from wellkept.errors import Held, InvalidInput, KeyUnavailable, NotFound
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.types import ErasureScope, Filter, Layer, Owner, Source, SourceType
 
 BOB = Owner(Layer.USER, ("bob",))
 
@@ -142,17 +142,17 @@ def test_a_conversion_does_not_bring_an_erased_person_back(url: str, tmp_path: P
     source, copy, new = url, url.replace("memory", "copy").replace("notes", "copy"), tmp_path / "new.db"
     with open_database(source) as memories:
         hers = fill(memories)
-    recollect.convert(source, copy)
+    wellkept.convert(source, copy)
     with open_database(copy) as memories:
         memories.privacy.erase(user="bob")
         memories.privacy.export_ledger(tmp_path / "ledger.jsonl")
     with open_database(source) as memories:
         memories.view(user="bob").update(memories.view(user="bob").list().memories[0].id, importance=0.9)
         more = memories.view(user="ada").add("Ada likes coffee")
-    recollect.convert(source, copy)  # what came since, and nothing of bob
+    wellkept.convert(source, copy)  # what came since, and nothing of bob
     with open_database(new) as memories:
         memories.privacy.replay(tmp_path / "ledger.jsonl")
-    recollect.convert(source, new)
+    wellkept.convert(source, new)
     shutil.rmtree(tmp_path / "notes", ignore_errors=True)
     (tmp_path / "memory.db").unlink(missing_ok=True)
     assert found(tmp_path) == []
@@ -168,11 +168,11 @@ def test_an_erasure_in_the_source_reaches_its_copy(url: str, tmp_path: Path) -> 
     copy = tmp_path / "copy.db"
     with open_database(url) as memories:
         fill(memories)
-    recollect.convert(url, copy)
+    wellkept.convert(url, copy)
     with open_database(url) as memories:
         receipt = memories.privacy.erase(user="bob")
-    recollect.convert(url, copy)
-    recollect.convert(url, copy)
+    wellkept.convert(url, copy)
+    wellkept.convert(url, copy)
     assert found(tmp_path) == []
     with open_database(copy) as memories:
         assert memories.privacy.verify(receipt).valid
@@ -180,23 +180,23 @@ def test_an_erasure_in_the_source_reaches_its_copy(url: str, tmp_path: Path) -> 
 
 
 def test_a_ledger_that_others_can_write_is_not_replayed_by_itself(tmp_path: Path) -> None:
-    with recollect.open("ram:", embedder=None) as other:
+    with wellkept.open("ram:", embedder=None) as other:
         other.privacy.erase(user="bob")
         other.privacy.export_ledger(tmp_path / "memory.db.erasures.jsonl")
     (tmp_path / "memory.db.erasures.jsonl").chmod(0o666)
     clock = HandClock()
-    with recollect.open(tmp_path / "memory.db", embedder=None, clock=clock) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None, clock=clock) as memories:
         bob = memories.view(user="bob").add("x")
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         assert memories.view(user="bob").get(bob.id) == bob
     (tmp_path / "memory.db.erasures.jsonl").chmod(0o600)
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         assert memories.view(user="bob").get(bob.id) is None
 
 
 def test_a_ledger_that_was_altered_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "ledger.jsonl"
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         memories.privacy.erase(user="bob")
         memories.privacy.erase(user="eve")
         memories.privacy.export_ledger(file)
@@ -212,8 +212,8 @@ def test_a_ledger_that_was_altered_is_refused(tmp_path: Path) -> None:
 def test_an_encrypted_person_is_unreadable_in_every_old_copy(tmp_path: Path) -> None:
     here, backup, keyring = tmp_path / "memory.db", tmp_path / "backup.db", RamKeyring()
 
-    def opened(path: Path) -> recollect.Memories:
-        return recollect.open(path, embedder=None, keyring=keyring, encrypt="all")
+    def opened(path: Path) -> wellkept.Memories:
+        return wellkept.open(path, embedder=None, keyring=keyring, encrypt="all")
 
     with opened(here) as memories:
         bob = memories.view(user="bob").add("a house", derived_from=[])
@@ -239,8 +239,8 @@ def test_a_restored_hold_keeps_what_can_be_read_and_nothing_else_from_being_eras
 ) -> None:
     here, backup, keyring = tmp_path / "memory.db", tmp_path / "backup.db", RamKeyring()
 
-    def opened() -> recollect.Memories:
-        return recollect.open(here, embedder=None, keyring=keyring, encrypt=encrypt)
+    def opened() -> wellkept.Memories:
+        return wellkept.open(here, embedder=None, keyring=keyring, encrypt=encrypt)
 
     with opened() as memories:
         held = memories.view(user="bob").add("held", tags=["legal"])
@@ -271,16 +271,16 @@ def test_a_restored_hold_keeps_what_can_be_read_and_nothing_else_from_being_eras
 @pytest.mark.req("N7")
 def test_without_the_keyring_an_erasure_that_may_be_held_is_left_to_whoever_has_it(tmp_path: Path) -> None:
     here, backup, keyring = tmp_path / "memory.db", tmp_path / "backup.db", RamKeyring()
-    with recollect.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
+    with wellkept.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
         memories.view(user="bob").add("a house")
         memories.upkeep.hold({"tags": ["legal"]}, reason="case 17")
     shutil.copy(here, backup)
-    with recollect.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
+    with wellkept.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
         memories.privacy.erase(user="bob")
     restored(backup, here)
-    with recollect.open(here, embedder=None) as memories, pytest.raises(KeyUnavailable):
+    with wellkept.open(here, embedder=None) as memories, pytest.raises(KeyUnavailable):
         memories.privacy.replay(f"{here}.erasures.jsonl")
-    with recollect.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
+    with wellkept.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
         assert list(memories._engine.stored_journal.scan({BOB}, payload=False)) == []
 
 
@@ -288,13 +288,13 @@ def test_without_the_keyring_an_erasure_that_may_be_held_is_left_to_whoever_has_
 
 
 @pytest.fixture
-def memories() -> Iterator[recollect.Memories]:
-    with recollect.open("ram:", embedder=None, clock=HandClock()) as opened:
+def memories() -> Iterator[wellkept.Memories]:
+    with wellkept.open("ram:", embedder=None, clock=HandClock()) as opened:
         yield opened
 
 
 @pytest.mark.req("J8", "N7")
-def test_single_memories_topics_and_times_are_erased(memories: recollect.Memories) -> None:
+def test_single_memories_topics_and_times_are_erased(memories: wellkept.Memories) -> None:
     clock = memories._engine.clock
     assert isinstance(clock, HandClock)
     core = memories.view(team="core")
@@ -316,7 +316,7 @@ def test_single_memories_topics_and_times_are_erased(memories: recollect.Memorie
 
 
 @pytest.mark.req("N7")
-def test_what_came_from_a_source_and_what_was_made_of_it_is_erased(memories: recollect.Memories) -> None:
+def test_what_came_from_a_source_and_what_was_made_of_it_is_erased(memories: wellkept.Memories) -> None:
     core = memories.view(team="core")
     told = core.add("told", source=Source(type=SourceType.CONVERSATION, reference="msg-7"))
     core.add("other", source=Source(type=SourceType.CONVERSATION, reference="msg-77"))
@@ -329,7 +329,7 @@ def test_what_came_from_a_source_and_what_was_made_of_it_is_erased(memories: rec
 
 
 @pytest.mark.req("N7")
-def test_what_superseded_an_erased_memory_goes_with_it(memories: recollect.Memories) -> None:
+def test_what_superseded_an_erased_memory_goes_with_it(memories: wellkept.Memories) -> None:
     view = memories.view(user="bob", team="core")
     rome = view.add("Bob lives in Rome", layer="user")
     berlin = view.add("Bob lives in Berlin", layer="team", supersedes=[rome.id])
@@ -343,7 +343,7 @@ def test_what_superseded_an_erased_memory_goes_with_it(memories: recollect.Memor
 
 
 @pytest.mark.req("N7")
-def test_a_hold_refuses_the_whole_erasure(memories: recollect.Memories) -> None:
+def test_a_hold_refuses_the_whole_erasure(memories: wellkept.Memories) -> None:
     bob = memories.view(user="bob")
     bob.add("held", tags=["legal"])
     bob.add("free")
@@ -360,7 +360,7 @@ def test_a_hold_refuses_the_whole_erasure(memories: recollect.Memories) -> None:
 
 @pytest.mark.req("N7")
 def test_an_erasure_among_writers_takes_all_that_was_there_before(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         bob = memories.view(user="bob")
         before = {memory.id for memory in bob.add_many(map(str, range(50)))}
         ended = threading.Event()
@@ -385,7 +385,7 @@ def test_an_erasure_among_writers_takes_all_that_was_there_before(tmp_path: Path
         assert memories.doctor().healthy
 
 
-def test_nothing_is_erased_unasked(memories: recollect.Memories) -> None:
+def test_nothing_is_erased_unasked(memories: wellkept.Memories) -> None:
     memories.view(user="bob", project="api").add("x")
     for wrong in ({}, {"user": "bob", "project": "api"}, {"ids": ["x"], "filter": {}}, {"user": ""}, {"ids": "x y"}):
         with pytest.raises(InvalidInput):
@@ -400,11 +400,11 @@ def test_nothing_is_erased_unasked(memories: recollect.Memories) -> None:
 
 def test_a_receipt_names_the_copies_that_a_migration_left(tmp_path: Path) -> None:
     (tmp_path / "memory.db.schema-5.bak").write_text("an old copy")
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         assert any("schema-5.bak" in line for line in memories.privacy.erase(user="bob").remains)
 
 
-def test_working_memory_and_context_of_an_erased_person_are_emptied(memories: recollect.Memories) -> None:
+def test_working_memory_and_context_of_an_erased_person_are_emptied(memories: wellkept.Memories) -> None:
     mine, hers = memories.agent("helper", user="bob"), memories.agent("helper", user="ada")
     for agent in (mine, hers):
         agent.working.set("step", 3)
@@ -417,7 +417,7 @@ def test_working_memory_and_context_of_an_erased_person_are_emptied(memories: re
 
 
 @pytest.mark.req("N7")
-def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found(memories: recollect.Memories) -> None:
+def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found(memories: wellkept.Memories) -> None:
     memories._engine.keyring = keyring = RamKeyring()
     keyring.create(BOB)
     memories.view(user="bob").add("x")
@@ -442,7 +442,7 @@ def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found(memories: re
     assert memories.privacy.verify(receipt).problems == ("the signature is by another keyring than this database's",)
 
 
-def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: recollect.Memories) -> None:
+def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: wellkept.Memories) -> None:
     receipt = memories.privacy.erase(user="bob")
     assert receipt.signature is None
     assert "without a keyring" in receipt.signed_by
@@ -452,7 +452,7 @@ def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: recollec
 
 
 @pytest.mark.req("N7")
-def test_the_record_of_a_session_is_counted_once(memories: recollect.Memories) -> None:
+def test_the_record_of_a_session_is_counted_once(memories: wellkept.Memories) -> None:
     view = memories.view(user="bob", session="monday")
     view.sessions.create("monday")
     view.add("Asked about an invoice", layer="session")
@@ -460,7 +460,7 @@ def test_the_record_of_a_session_is_counted_once(memories: recollect.Memories) -
     assert memories.privacy.erase(user="bob").counts.records == 1
 
 
-def test_a_ledger_that_lost_an_entry_does_not_verify(memories: recollect.Memories) -> None:
+def test_a_ledger_that_lost_an_entry_does_not_verify(memories: wellkept.Memories) -> None:
     records = memories._engine.store.records
     first, second = memories.privacy.erase(user="bob"), memories.privacy.erase(user="eve")
     [one, _] = [record for record in records.list(None) if record.kind == "erasures"]

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.engine import ledger
-from recollect.engine.encrypted_versions import ENCRYPTED
-from recollect.errors import Tampered
-from recollect.keyrings.ram import RamKeyring
-from recollect.stores.ram import RamStore
-from recollect.testing.builders import START
-from recollect.types import ErasureCounts, ErasureScope, Layer, LedgerEntry, Owner, Stored
+import wellkept
 from tests.unit.encrypted_canaries import marker
 from tests.unit.erased_person import open_database
 from tests.unit.test_erasure import place, restored, saved
+from wellkept.engine import ledger
+from wellkept.engine.encrypted_versions import ENCRYPTED
+from wellkept.errors import Tampered
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.stores.ram import RamStore
+from wellkept.testing.builders import START
+from wellkept.types import ErasureCounts, ErasureScope, Layer, LedgerEntry, Owner, Stored
 
 ADA = Owner(Layer.USER, ("ada",))
 
@@ -43,7 +43,7 @@ def test_an_older_erasure_that_is_taken_over_later_takes_nothing_back() -> None:
 @pytest.mark.req("N7")
 def test_a_damaged_memory_does_not_hide_what_was_made_from_an_erased_one() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
         told = memories.view(team="core").add("Told by Bob")
         ada = memories.view(user="ada", team="core")
         damaged = ada.add("Damaged", layer="user", sensitive=True)
@@ -95,7 +95,7 @@ def test_killed_while_a_memory_is_marked_leaves_nothing_plain_behind_the_mark(mo
     def killed(versions: Sequence[Stored]) -> None:
         raise Killed
 
-    with recollect.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         one = view.add("A secret, as will be seen")
         with monkeypatch.context() as patched:
@@ -111,7 +111,7 @@ def test_killed_while_a_memory_is_marked_leaves_nothing_plain_behind_the_mark(mo
 @pytest.mark.req("L10")
 def test_a_damaged_reason_is_told_as_such() -> None:
     store = RamStore()
-    with recollect.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
+    with wellkept.open(store=store, embedder=None, keyring=RamKeyring()) as memories:
         view = memories.view(user="ada")
         one = view.add("A secret", sensitive=True)
         view.forget(one.id, permanent=True, reason="Nobody needs it")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Filter, Memories, NewMemory, RecollectError, View, errors
-from recollect.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 from tests.unit.stand_ins import BrokenEmbedder, HandClock, Opener
+from wellkept import Filter, Memories, NewMemory, View, WellkeptError, errors
+from wellkept.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 
 LINE = re.compile(
     r" {4}(?P<bars>[│├└─ ]*)(?P<name>\w+)( \((?P<builtin>\w+)\))?( +(?P<code>[A-Z_]+))?( +(?P<again>retryable))?"
@@ -39,7 +39,7 @@ def drawn() -> list[Drawn]:
     path: list[str] = []
     for text in (errors.__doc__ or "").splitlines():
         match = LINE.fullmatch(text)
-        if match and (match["bars"] or match["name"] == "RecollectError"):
+        if match and (match["bars"] or match["name"] == "WellkeptError"):
             depth = len(match["bars"]) // 4
             path[depth:] = [match["name"]]
             parent = path[depth - 1] if depth else ""
@@ -48,7 +48,7 @@ def drawn() -> list[Drawn]:
     return found
 
 
-def kinds(root: type[RecollectError] = RecollectError) -> list[type[RecollectError]]:
+def kinds(root: type[WellkeptError] = WellkeptError) -> list[type[WellkeptError]]:
     ours = [kind for kind in root.__subclasses__() if kind.__module__ == errors.__name__]
     return [root, *(kind for below in ours for kind in kinds(below))]
 
@@ -58,7 +58,7 @@ def test_the_tree_is_the_one_that_the_docstring_draws() -> None:
     found = [
         Drawn(
             kind.__name__,
-            kind.__bases__[0].__name__ if kind is not RecollectError else "",
+            kind.__bases__[0].__name__ if kind is not WellkeptError else "",
             kind.__bases__[1].__name__ if len(kind.__bases__) > 1 else "",
             kind.code,
             kind.retryable,
@@ -83,7 +83,7 @@ def test_codes_name_their_errors() -> None:
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("carry", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickle", "copy"])
-def test_errors_travel_between_processes(kind: type[RecollectError], carry: Callable[[Any], Any]) -> None:
+def test_errors_travel_between_processes(kind: type[WellkeptError], carry: Callable[[Any], Any]) -> None:
     error = kind("it broke", operation="add", details={"field": "title", "n": [1]}, hint="mend it")
     again = carry(error)
     assert type(again) is kind
@@ -101,7 +101,7 @@ def test_errors_travel_between_processes(kind: type[RecollectError], carry: Call
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
-def test_errors_say_what_happened_and_what_to_do(kind: type[RecollectError]) -> None:
+def test_errors_say_what_happened_and_what_to_do(kind: type[WellkeptError]) -> None:
     assert str(kind("it broke", hint="mend it")) == "it broke (mend it)"
     assert str(kind("it broke")) == "it broke"
     assert kind("it broke").operation == ""
@@ -230,7 +230,7 @@ ATTEMPTS = attempts()
 
 
 def told(error: BaseException) -> str:
-    assert isinstance(error, RecollectError)
+    assert isinstance(error, WellkeptError)
     return f"{error} {error.args} {error.message} {error.hint} {error.details!r} {error.operation}"
 
 
@@ -243,7 +243,7 @@ def test_errors_and_logs_never_hold_content(opener: Opener, clock: HandClock, ca
     leaks: list[str] = []
     with caplog.at_level(logging.DEBUG):
         for name, attempt in ATTEMPTS.items():
-            with pytest.raises(RecollectError) as caught:
+            with pytest.raises(WellkeptError) as caught:
                 attempt(view, memory.id)
             if CANARY in told(caught.value):
                 leaks.append(f"{name}: {caught.value}")
@@ -265,7 +265,7 @@ def test_errors_of_embedders_do_not_hold_what_they_embed(
 ) -> None:
     view = opener(embedder=BrokenEmbedder(answer)).view(user="ada")
     for attempt in (lambda: view.add(CANARY), lambda: view.search(CANARY), lambda: view.add_many([CANARY])):
-        with caplog.at_level(logging.DEBUG), pytest.raises(RecollectError) as caught:
+        with caplog.at_level(logging.DEBUG), pytest.raises(WellkeptError) as caught:
             attempt()
         assert CANARY not in told(caught.value)
     assert CANARY not in caplog.text
@@ -283,7 +283,7 @@ def test_an_embedder_that_is_down_tells_nothing_of_what_it_should_embed(
     with caplog.at_level(logging.DEBUG):
         view.add(CANARY)
         assert [hit.memory.content for hit in view.search(CANARY)] == [CANARY]
-        with pytest.raises(RecollectError) as caught:
+        with pytest.raises(WellkeptError) as caught:
             memories.reembed()
         findings = memories.doctor().findings
     assert CANARY not in told(caught.value)

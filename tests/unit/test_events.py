@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories, NewMemory, View, events
-from recollect.errors import InvalidInput, NotFound
-from recollect.events import (
+from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
+from wellkept import Memories, NewMemory, View, events
+from wellkept.errors import InvalidInput, NotFound
+from wellkept.events import (
     Event,
     EventBus,
     MemoryForgotten,
@@ -21,9 +22,8 @@ from recollect.events import (
     QuotaWarning,
     SearchCompleted,
 )
-from recollect.testing.builders import START
-from recollect.types import Layer, MemoryType, Owner
-from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
+from wellkept.testing.builders import START
+from wellkept.types import Layer, MemoryType, Owner
 
 ADA = Owner(Layer.USER, ("ada",))
 RESTORED = MemoryRestored(at=START, memory_id="x", owner=ADA)
@@ -122,7 +122,7 @@ def test_a_failing_handler_is_logged_and_fails_nothing(
 
     memories.on(Event, fail)
     memories.on(Event, after.append)
-    with caplog.at_level(logging.ERROR, logger="recollect.events"):
+    with caplog.at_level(logging.ERROR, logger="wellkept.events"):
         memory = ada.add("Likes tea")
         assert ada.update(memory.id, title="Tea").version == 2
         assert ada.get(memory.id) is not None
@@ -131,7 +131,7 @@ def test_a_failing_handler_is_logged_and_fails_nothing(
         assert ada.restore(memory.id)
     kinds = [MemoryStored, MemoryUpdated, MemoryRetrieved, SearchCompleted, MemoryForgotten, MemoryRestored]
     assert [type(event) for event in after] == kinds
-    assert [record.name for record in caplog.records] == ["recollect.events"] * 6
+    assert [record.name for record in caplog.records] == ["wellkept.events"] * 6
     assert [record.getMessage() for record in caplog.records] == [
         f"handler failed for {kind.__name__}" for kind in kinds
     ]

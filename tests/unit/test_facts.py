@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, Memory, NewMemory, View
-from recollect.engine import revisions
-from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.types import Fact, Filter, Operation, State
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories, Memory, NewMemory, View
+from wellkept.engine import revisions
+from wellkept.errors import Conflict, InvalidInput, NotFound
+from wellkept.types import Fact, Filter, Operation, State
 
 
 def year(number: int) -> datetime:
@@ -199,7 +199,7 @@ def test_many_writers_leave_one_object(view: View) -> None:
 @given(said=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), max_size=8))
 def test_the_last_statement_holds(said: list[tuple[str, str]]) -> None:
     clock = HandClock()
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         view = memories.view(user="ada")
         holds: dict[str, str] = {}
         for subject, thing in said:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from recollect.errors import ConfigurationError, StoreBusy, StoreFull
-from recollect.ports import Journal, Records
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import Writer, owner
+from wellkept.errors import ConfigurationError, StoreBusy, StoreFull
+from wellkept.ports import Journal, Records
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import Writer, owner
 
 FULL = StoreFull("no space left")
 ADA = owner("ada")

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import fields
-from recollect.errors import InvalidInput
-from recollect.fields import MEMORY, MemoryField
-from recollect.operations import VERBS, parameter_of
-from recollect.operations.memory_fields import OptionalFields
-from recollect.types import ChangedFields, Memory, NewFields, NewMemory
+import wellkept
+from wellkept import fields
+from wellkept.errors import InvalidInput
+from wellkept.fields import MEMORY, MemoryField
+from wellkept.operations import VERBS, parameter_of
+from wellkept.operations.memory_fields import OptionalFields
+from wellkept.types import ChangedFields, Memory, NewFields, NewMemory
 
 every_settable = pytest.mark.parametrize("one", [MEMORY[name] for name in fields.SETTABLE], ids=lambda one: one.name)
 # What `add` of a view names itself, so that it is not among the fields that it passes through.
@@ -102,7 +102,7 @@ def test_a_check_refuses_what_is_out_of_bounds_and_names_the_field(one: MemoryFi
 @every_settable
 def test_the_engine_makes_the_checks_of_the_table(one: MemoryField) -> None:
     wrong: dict[str, Any] = {one.name: out_of_bounds(one)}
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         view = memories.view(user="ada")
         memory = view.add("Likes tea")
         with pytest.raises(InvalidInput) as refused:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect import Filter, Memory, MemoryType, filters
-from recollect.errors import InvalidInput
-from recollect.filters import Where
-from recollect.testing import strategies
-from recollect.testing.builders import START
-from recollect.text import words
-from recollect.types import Sort, SourceType, State
 from tests.unit.samples import drafts, memory
 from tests.unit.test_sealing import sealed
 from tests.unit.test_validation import JSON, refused
+from wellkept import Filter, Memory, MemoryType, filters
+from wellkept.errors import InvalidInput
+from wellkept.filters import Where
+from wellkept.testing import strategies
+from wellkept.testing.builders import START
+from wellkept.text import words
+from wellkept.types import Sort, SourceType, State
 
 TAGS = st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=4).map(".".join)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from recollect import View
-from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import View
+from wellkept.testing.builders import START
 
 MEMORIES: list[tuple[str, dict[str, Any]]] = [
     ("Maya's sister is called Inês and plays the harp", {"days": 200}),

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories, View
-from recollect.errors import InvalidInput
-from recollect.events import MemoryForgotten
 from tests.unit.terminal import Terminal
+from wellkept import Memories, View
+from wellkept.errors import InvalidInput
+from wellkept.events import MemoryForgotten
 
 
 @pytest.mark.req("H5", "H3")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import plugins
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.embedders.word_table import WordTableEmbedder
-from recollect.embedders.wordllama import WordllamaEmbedder
-from recollect.ports import Lexicon
-from recollect.types import Status
+import wellkept
+from wellkept import plugins
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.embedders.word_table import WordTableEmbedder
+from wellkept.embedders.wordllama import WordllamaEmbedder
+from wellkept.ports import Lexicon
+from wellkept.types import Status
 
 FORMER = plugins.FORMER_DEFAULT
 
@@ -32,7 +32,7 @@ class Foreign:
 def file(tmp_path: Path) -> Path:
     """A file of two memories with vectors of the former embedder."""
     path = tmp_path / "memory.db"
-    with recollect.open(path, embedder="wordllama") as memories:
+    with wellkept.open(path, embedder="wordllama") as memories:
         memories.view(user="ada").add_many(["Prefers the dark theme", "Lives in Rome"])
         assert memories.settings()["embedder"] == FORMER
     return path
@@ -52,7 +52,7 @@ def removed(file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.req("L1")
 def test_with_its_package_nothing_changes(file: Path) -> None:
-    with recollect.open(file) as memories:
+    with wellkept.open(file) as memories:
         view = memories.view(user="ada")
         view.add("Drinks tea")
         assert memories.settings()["embedder"] == FORMER
@@ -64,7 +64,7 @@ def test_with_its_package_nothing_changes(file: Path) -> None:
 
 @pytest.mark.req("L1", "H10")
 def test_without_its_package_the_file_opens_and_goes_by_words(removed: Path) -> None:
-    with recollect.open(removed) as memories:
+    with wellkept.open(removed) as memories:
         view = memories.view(user="ada")
         view.add("Drinks tea")
         assert [hit.memory.content for hit in view.search("Rome")] == ["Lives in Rome"]
@@ -80,7 +80,7 @@ def test_without_its_package_the_file_opens_and_goes_by_words(removed: Path) -> 
 @pytest.mark.req("L4", "L6")
 @pytest.mark.parametrize("way", ["reembed", "doctor"])
 def test_reembed_goes_over_to_the_built_in_one(removed: Path, way: str) -> None:
-    with recollect.open(removed) as memories:
+    with wellkept.open(removed) as memories:
         view = memories.view(user="ada")
         view.add("Drinks tea")
         if way == "reembed":
@@ -89,7 +89,7 @@ def test_reembed_goes_over_to_the_built_in_one(removed: Path, way: str) -> None:
             assert memories.doctor(repair=True).findings[0].repaired
         assert memories.health().status is Status.HEALTHY
         assert memories.doctor().findings == ()
-    with recollect.open(removed) as memories:
+    with wellkept.open(removed) as memories:
         assert memories.settings()["embedder"] == WordTableEmbedder.name
         [hit] = memories.view(user="ada").search("Prefers the dark theme", ranking="similarity", limit=1)
         assert hit.score == pytest.approx(1, abs=0.02)
@@ -97,13 +97,13 @@ def test_reembed_goes_over_to_the_built_in_one(removed: Path, way: str) -> None:
 
 @pytest.mark.req("H10")
 def test_who_asks_for_it_by_name_is_told_what_to_install(removed: Path) -> None:
-    with pytest.raises(recollect.errors.ConfigurationError) as caught:
-        recollect.open(removed, embedder="wordllama")
-    assert "recollect[wordllama]" in caught.value.hint
+    with pytest.raises(wellkept.errors.ConfigurationError) as caught:
+        wellkept.open(removed, embedder="wordllama")
+    assert "wellkept[wordllama]" in caught.value.hint
 
 
 def test_without_any_embedder_nothing_is_amiss(removed: Path) -> None:
-    with recollect.open(removed, embedder=None) as memories:
+    with wellkept.open(removed, embedder=None) as memories:
         assert memories.health().status is Status.HEALTHY
         assert memories.doctor().findings == ()
 
@@ -116,7 +116,7 @@ def test_words_are_read_by_the_lexicon_that_wrote_them(tmp_path: Path, monkeypat
     assert isinstance(plugins.lexicon_of(other, filled), WordllamaEmbedder)
     assert isinstance(plugins.lexicon_of(other, {**filled, "lexicon": WordTableEmbedder.name}), WordTableEmbedder)
     assert isinstance(plugins.lexicon_of(other, {"embedder": FORMER}), WordTableEmbedder)
-    with recollect.open(tmp_path / "memory.db", embedder=other) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=other) as memories:
         memories.view(user="ada").add("Likes tea")
         assert memories.settings()["lexicon"] == WordTableEmbedder.name
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
@@ -128,7 +128,7 @@ def test_words_are_read_by_the_lexicon_that_wrote_them(tmp_path: Path, monkeypat
 
 @pytest.mark.req("L4")
 def test_going_over_to_another_embedder_names_the_lexicon(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder="wordllama") as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder="wordllama") as memories:
         memories.view(user="ada").add("Likes tea")
         assert "lexicon" not in memories.settings()
         memories.reembed(Foreign())

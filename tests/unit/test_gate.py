@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.recall import gate, weights
-from recollect.recall.gate import Evidence, Gate
+import wellkept
+from wellkept.recall import gate, weights
+from wellkept.recall.gate import Evidence, Gate
 
 GATES = [one.gate for one in weights.known().values()]
 USUAL = weights.of("any").gate
@@ -89,7 +89,7 @@ def test_words_that_nobody_says_make_an_answer_no_likelier(judge: Gate) -> None:
 @pytest.mark.req("N8")
 def test_a_question_of_which_every_word_is_heard_is_likelier_known() -> None:
     """The same best memory: what else the question speaks of is what tells the two apart."""
-    with recollect.open("ram:") as database:
+    with wellkept.open("ram:") as database:
         ada = database.view(user="ada")
         ada.add_many(["The spare key is under the flower pot", "The kitchen tap drips", "Tom plays the cello"])
         own = ada.search("Where is the spare key of the kitchen?").known
@@ -101,7 +101,7 @@ def test_a_question_of_which_every_word_is_heard_is_likelier_known() -> None:
 
 @pytest.mark.req("N8")
 def test_a_store_smaller_than_any_that_was_fitted_is_judged_as_the_smallest() -> None:
-    judge = weights.of("recollect-words-1").gate
+    judge = weights.of("wellkept-words-1").gate
     assert gate.known((seen(memories=1), None), judge) == gate.known((seen(memories=judge.fewest), None), judge)
 
 
@@ -109,7 +109,7 @@ def test_a_store_smaller_than_any_that_was_fitted_is_judged_as_the_smallest() ->
 @pytest.mark.parametrize("nothing", ["   .", "\x00\x01\x02", "zebra"])
 @pytest.mark.parametrize("count", [1, 7, 20])
 def test_a_question_without_a_word_for_anything_stored_returns_nothing(nothing: str, count: int) -> None:
-    with recollect.open("ram:") as database:
+    with wellkept.open("ram:") as database:
         ada = database.view(user="ada")
         ada.add_many([f"The {place} user prefers dark mode" for place in range(count)])
         assert ada.search(nothing).hits == ()

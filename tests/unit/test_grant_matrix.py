@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.errors import RecollectError, Unauthorized
-from recollect.operations import VERBS, Caller, call
-from recollect.operations.payloads import decoded
-from recollect.types import Grant, Identity, Layer, Need, Owner
+import wellkept
 from tests.parity.test_scenario import STEPS
+from wellkept import Memories
+from wellkept.errors import Unauthorized, WellkeptError
+from wellkept.operations import VERBS, Caller, call
+from wellkept.operations.payloads import decoded
+from wellkept.types import Grant, Identity, Layer, Need, Owner
 
 CANARY = "zq7canary"
 NOW = datetime(2030, 1, 7, tzinfo=UTC)
@@ -32,7 +32,7 @@ NEEDS = tuple(Need)
 
 @pytest.fixture
 def memories() -> Iterator[Memories]:
-    with recollect.open("ram:", embedder=None, clock=lambda: NOW) as opened:
+    with wellkept.open("ram:", embedder=None, clock=lambda: NOW) as opened:
         ada = opened.view(user="ada", agent="debugger", project="api")
         for layer in (Layer.AGENT, Layer.USER, Layer.PROJECT):
             ada.add(
@@ -84,7 +84,7 @@ def asked(caller: Caller, name: str, fields: dict[str, Any]) -> str:
     """All that a caller learns."""
     try:
         return repr(call(name, caller, fields))
-    except RecollectError as error:
+    except WellkeptError as error:
         return repr((type(error).__name__, str(error), error.hint, dict(error.details)))
 
 
@@ -92,7 +92,7 @@ def fits(memories: Memories, name: str, fields: dict[str, Any]) -> Need | None:
     """What a call needs; nothing if its input is refused before anybody asks."""
     try:
         return VERBS[name].needed(decoded(VERBS[name], fields))
-    except RecollectError:
+    except WellkeptError:
         return None
 
 
@@ -199,7 +199,7 @@ def test_the_library_holds_to_the_grant_without_the_dispatcher(memories: Memorie
 def _run(verb: Any, caller: Caller, given: Any) -> Any:
     try:
         return verb.run(caller, given)
-    except RecollectError as error:
+    except WellkeptError as error:
         return str(error)
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import AgentMemory, Memories, NewMemory, View, authorization
-from recollect.errors import InvalidInput, InvalidLayer, NotFound, Unauthorized
-from recollect.memories.facts import Facts
-from recollect.memories.session import Session, SessionPreferences
-from recollect.memories.sessions import Sessions
-from recollect.types import Grant, Identity, Layer, Need, Owner, State
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_grant_matrix import state
+from wellkept import AgentMemory, Memories, NewMemory, View, authorization
+from wellkept.errors import InvalidInput, InvalidLayer, NotFound, Unauthorized
+from wellkept.memories.facts import Facts
+from wellkept.memories.session import Session, SessionPreferences
+from wellkept.memories.sessions import Sessions
+from wellkept.types import Grant, Identity, Layer, Need, Owner, State
 
 ADA = Owner(Layer.USER, ("ada",))
 WHO: dict[str, Any] = {"user": "ada", "agent": "debugger"}
@@ -30,7 +30,7 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def memories(clock: HandClock) -> Iterator[Memories]:
-    with recollect.open("ram:", embedder=None, clock=clock) as opened:
+    with wellkept.open("ram:", embedder=None, clock=clock) as opened:
         view = opened.view(**WHO)
         first = view.add("Likes tea", layer="user", key="drink", tags=["food"])
         view.update(first.id, title="Drinks")
@@ -251,7 +251,7 @@ IDS = st.sampled_from(["ada", "ada ", "ad", "adam", "Ada", "*", "a*", "**", "?"]
 @pytest.mark.req("L11")
 @given(st.sampled_from(Layer), st.lists(IDS, min_size=2, max_size=2), st.lists(IDS, min_size=2, max_size=2))
 def test_ids_are_compared_exactly_or_not_at_all(layer: Layer, granted: list[str], asked: list[str]) -> None:
-    count = len(recollect.layers.REQUIRED_IDS[layer])
+    count = len(wellkept.layers.REQUIRED_IDS[layer])
     one, other = Owner(layer, tuple(granted[:count])), Owner(layer, tuple(asked[:count]))
     expected = all(want in ("*", have) for want, have in zip(one.ids, other.ids, strict=True))
     assert authorization.covers([one], other) == expected
@@ -279,8 +279,8 @@ def test_a_grant_that_cannot_be_meant_is_refused(memories: Memories, grant: Any)
 
 
 def test_no_grant_covers_the_records_of_the_whole_database() -> None:
-    anything = [Owner(layer, ("*",) * len(ids)) for layer, ids in recollect.layers.REQUIRED_IDS.items()]
-    assert not authorization.covers(anything, recollect.types.owners.DATABASE)
+    anything = [Owner(layer, ("*",) * len(ids)) for layer, ids in wellkept.layers.REQUIRED_IDS.items()]
+    assert not authorization.covers(anything, wellkept.types.owners.DATABASE)
 
 
 def test_a_refusal_names_no_owner_and_no_content(memories: Memories) -> None:
@@ -321,7 +321,7 @@ def test_what_is_written_under_a_grant_is_trusted_no_more_than_it_says(memories:
     view = memories.view(user="ada", grant=Grant(need=Need.WRITE, owners=(ADA,), max_trust=0.4))
     plain = view.add("x")
     said = view.add("x", role="user", trust=1.0)
-    web = view.add("from the web", source=recollect.types.Source(type=recollect.types.SourceType.WEB))
+    web = view.add("from the web", source=wellkept.types.Source(type=wellkept.types.SourceType.WEB))
     put = view.put("k", "x", trust=0.9)
     fact = view.facts.add("Ada", "likes", "tea")
     assert [one.trust for one in (plain, said, web, put, fact)] == [0.4, 0.4, 0.2, 0.4, 0.4]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.builders import Writer, owner, put
+from wellkept.stores.sqlite import SqliteStore
+from wellkept.testing.builders import Writer, owner, put
 
 PATIENCE_S = 30
 

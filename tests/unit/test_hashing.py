@@ -6,8 +6,8 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.ports import Embedder
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.ports import Embedder
 
 
 def _cosine(left: "array[float]", right: "array[float]") -> float:

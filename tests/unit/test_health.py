@@ -2,14 +2,14 @@
 
 import pytest
 
-import recollect
-from recollect.engine.circuit_breaker import LONGEST_PAUSE_S
-from recollect.errors import ConfigurationError, EmbeddingFailed, StoreError
-from recollect.settings import RetryPolicy
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.types import Status
+import wellkept
 from tests.unit.stand_ins import HandClock, Opener, Switched
+from wellkept.engine.circuit_breaker import LONGEST_PAUSE_S
+from wellkept.errors import ConfigurationError, EmbeddingFailed, StoreError
+from wellkept.settings import RetryPolicy
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.types import Status
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_wrong_key_is_told_of(opener: Opener) -> None:
 @pytest.mark.req("H10")
 def test_a_store_that_fails_is_unhealthy() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=Switched(), retry=RetryPolicy(attempts=1)) as memories:
+    with wellkept.open(store=store, embedder=Switched(), retry=RetryPolicy(attempts=1)) as memories:
         store.store.journal.settings = _fail  # type: ignore[method-assign]  # the store does not answer any more
         health = memories.health()
     assert (health.status, health.components["store"].message) == (Status.UNHEALTHY, "PROVIDER_ERROR")

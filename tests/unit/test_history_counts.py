@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memories, View
-from recollect.errors import QuotaExceeded
+from wellkept import Memories, View
+from wellkept.errors import QuotaExceeded
 
 
 @pytest.mark.req("J9", "L12")

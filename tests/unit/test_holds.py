@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories, View
-from recollect.engine import holds
-from recollect.errors import Held, InvalidInput, NotFound
-from recollect.types import Filter, Layer, Owner, RetentionPolicy
+import wellkept
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories, View
+from wellkept.engine import holds
+from wellkept.errors import Held, InvalidInput, NotFound
+from wellkept.types import Filter, Layer, Owner, RetentionPolicy
 
 ADA = Owner(Layer.USER, ("ada",))
 LEGAL = Filter(tags=["legal"])
@@ -172,15 +172,15 @@ def test_two_administrators_do_not_overwrite_each_other(memories: Memories, monk
 
 @pytest.mark.req("P4")
 def test_policies_holds_and_runs_are_converted_along(tmp_path: Path, clock: HandClock) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None, clock=clock) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None, clock=clock) as memories:
         memory = memories.view(user="ada").add("Signed the contract", tags=["legal"])
         other = memories.view(user="ada").add("Likes tea")
         memories.upkeep.set_retention(RetentionPolicy(long_term_age="365d"), owner=ADA)
         hold = memories.upkeep.hold(LEGAL, reason="case 17")
         clock.forward(days=400)
         run = memories.upkeep.run()
-    recollect.convert(tmp_path / "memory.db", f"jsonl:{tmp_path / 'notes'}")
-    with recollect.open(f"jsonl:{tmp_path / 'notes'}", embedder=None, clock=clock) as memories:
+    wellkept.convert(tmp_path / "memory.db", f"jsonl:{tmp_path / 'notes'}")
+    with wellkept.open(f"jsonl:{tmp_path / 'notes'}", embedder=None, clock=clock) as memories:
         assert memories.upkeep.holds() == (hold,)
         assert list(memories.upkeep.policies()) == [ADA]
         assert memories.upkeep.undo(run.id).ids == (other.id,)
@@ -188,5 +188,5 @@ def test_policies_holds_and_runs_are_converted_along(tmp_path: Path, clock: Hand
             memories.view(user="ada").forget(memory.id, permanent=True)
         assert memories.doctor().healthy
         clock.forward(days=366)
-    with recollect.open(f"jsonl:{tmp_path / 'notes'}", embedder=None, clock=clock) as memories:
+    with wellkept.open(f"jsonl:{tmp_path / 'notes'}", embedder=None, clock=clock) as memories:
         assert [one.forgotten for one in memories.upkeep.runs() if one.automatic] == [1, 0]

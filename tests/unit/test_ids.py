@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memories, Memory
-from recollect.ids import Entropy, StampClock, new_origin, stamp_origin, stamp_time, uuid7
-from recollect.types import Stamp
 from tests.unit.stand_ins import HandClock
+from wellkept import Memories, Memory
+from wellkept.ids import Entropy, StampClock, new_origin, stamp_origin, stamp_time, uuid7
+from wellkept.types import Stamp
 
 TIMES = st.integers(0, 2**48 - 1)
 ENTROPY = st.binary(min_size=10, max_size=10)

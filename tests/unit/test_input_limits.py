@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.errors import InvalidInput
-from recollect.operations import Caller, call
-from recollect.types import Identity, Layer, Owner
+import wellkept
+from wellkept import Memories
+from wellkept.errors import InvalidInput
+from wellkept.operations import Caller, call
+from wellkept.types import Identity, Layer, Owner
 
 LONG = "x" * 20_000_000
 
@@ -85,7 +85,7 @@ CALLS: dict[str, Callable[[Memories], Any]] = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_too_much_is_refused_and_changes_nothing(name: str) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         with pytest.raises(InvalidInput) as refused:
             CALLS[name](memories)
         assert len(str(refused.value)) < 2_000

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from recollect import AgentMemory, Memories, RecollectError, View
-from recollect.errors import InvalidInput
-from recollect.memories import Session, SessionPreferences, Sessions
-from recollect.memories.api_keys import ApiKeys
-from recollect.memories.privacy import Privacy
-from recollect.memories.upkeep import Upkeep
-from recollect.types import Layer, OperationCompleted
-from recollect.window import ContextWindow
-from recollect.working import WorkingMemory, WorkingScope
 from tests.unit.stand_ins import Opener, Switched
 from tests.unit.workload import PLANTED, everything
+from wellkept import AgentMemory, Memories, View, WellkeptError
+from wellkept.errors import InvalidInput
+from wellkept.memories import Session, SessionPreferences, Sessions
+from wellkept.memories.api_keys import ApiKeys
+from wellkept.memories.privacy import Privacy
+from wellkept.memories.upkeep import Upkeep
+from wellkept.types import Layer, OperationCompleted
+from wellkept.window import ContextWindow
+from wellkept.working import WorkingMemory, WorkingScope
 
 
 def heard(memories: Memories) -> list[OperationCompleted]:
@@ -188,20 +188,20 @@ def test_sizes_by_layer_count_whoever_it_is(opener: Opener) -> None:
 
 def test_a_closed_database_has_no_size(memories: Memories) -> None:
     memories.close()
-    with pytest.raises(RecollectError) as caught:
+    with pytest.raises(WellkeptError) as caught:
         memories.sizes()
     assert (caught.value.code, caught.value.operation) == ("STORE_CLOSED", "sizes")
 
 
 def test_opentelemetry_does_not_come_in_unasked() -> None:
     script = (
-        "import sys, recollect\n"
-        "memories = recollect.open('ram:', embedder=None)\n"
+        "import sys, wellkept\n"
+        "memories = wellkept.open('ram:', embedder=None)\n"
         "me = memories.agent('debugger')\n"
         "me.long_term.add('Likes tea'); me.working.set('a', 1); me.context.compose()\n"
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert "recollect" in loaded
+    assert "wellkept" in loaded
     assert "opentelemetry" not in loaded

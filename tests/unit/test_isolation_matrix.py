@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Filter, Memories, Memory, NewMemory, RecollectError, View
-from recollect.errors import InvalidInput
-from recollect.types import LayerName, Stats
+import wellkept
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, sequence
+from wellkept import Filter, Memories, Memory, NewMemory, View, WellkeptError
+from wellkept.errors import InvalidInput
+from wellkept.types import LayerName, Stats
 
 HOSTILE_IDS = [
     *("acme", "acme-corp", "acme ", " acme", "Acme", "ACME", "acmé", unicodedata.normalize("NFD", "acmé")),
@@ -84,7 +84,7 @@ def answer(operation: Callable[[View, str], Any], view: View, id: str) -> tuple[
     """What a caller can learn: the value, or all that the error says apart from the id itself."""
     try:
         return ("value", operation(view, id))
-    except RecollectError as error:
+    except WellkeptError as error:
         told = (str(error), error.message, error.hint, error.operation, repr(dict(error.details)))
         return (type(error), error.code, *(text.replace(id, "ID") for text in told))
 
@@ -253,7 +253,7 @@ def test_hostile_ids_of_memories_find_nothing(database: Memories) -> None:
 @pytest.mark.req("H1")
 @pytest.mark.parametrize("name", NAMES)
 def test_broken_ids_open_no_view(name: str) -> None:
-    with recollect.open("ram:") as memories:
+    with wellkept.open("ram:") as memories:
         for broken in BROKEN_IDS:
             with pytest.raises(InvalidInput) as caught:
                 memories.view(**{"user": "ada", name: broken})  # type: ignore[arg-type]  # only ids

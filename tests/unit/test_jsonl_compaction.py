@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import ConfigurationError, QuotaExceeded, StoreError
-from recollect.events import SessionCompacted
-from recollect.settings import RetryPolicy
-from recollect.stores.jsonl import config
-from recollect.stores.jsonl.disk import Disk
-from recollect.testing.builders import START
-from recollect.types import DecayPolicy, SessionConfig
+import wellkept
 from tests.unit.jsonl_files import edit, read
 from tests.unit.stand_ins import HandClock
+from wellkept import Memories
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import ConfigurationError, QuotaExceeded, StoreError
+from wellkept.events import SessionCompacted
+from wellkept.settings import RetryPolicy
+from wellkept.stores.jsonl import config
+from wellkept.stores.jsonl.disk import Disk
+from wellkept.testing.builders import START
+from wellkept.types import DecayPolicy, SessionConfig
 
 MONDAY = "sessions/monday@ada"
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path, **options: Any) -> Memories:
-    return recollect.open(f"jsonl:{root}", **{"embedder": None, "clock": HandClock(), **options})
+    return wellkept.open(f"jsonl:{root}", **{"embedder": None, "clock": HandClock(), **options})
 
 
 def configure(root: Path, **sections: dict[str, Any]) -> None:

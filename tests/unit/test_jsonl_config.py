@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ConfigurationError
-from recollect.lifecycle import decay
-from recollect.stores.jsonl.config import (
+from wellkept.errors import ConfigurationError
+from wellkept.lifecycle import decay
+from wellkept.stores.jsonl.config import (
     ConcurrencyConfig,
     DecayConfig,
     HalfLives,
@@ -26,8 +26,8 @@ from recollect.stores.jsonl.config import (
     dump,
     load,
 )
-from recollect.stores.jsonl.locks import LockSettings
-from recollect.types import MemoryType
+from wellkept.stores.jsonl.locks import LockSettings
+from wellkept.types import MemoryType
 
 DEFAULTS: dict[str, Any] = {
     "version": "1.0",

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import SchemaTooNew, StoreCorrupt, StoreError
-from recollect.ports import Record
-from recollect.stores.jsonl import JsonlStore
-from recollect.testing.builders import START, Writer, owner, vector
-from recollect.types import Operation, Status
 from tests.unit.jsonl_files import ADA, MEMORY, contents, edit, every_file, filled, opened, read
+from wellkept.errors import SchemaTooNew, StoreCorrupt, StoreError
+from wellkept.ports import Record
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.testing.builders import START, Writer, owner, vector
+from wellkept.types import Operation, Status
 
 LATER = START + timedelta(days=400)
 

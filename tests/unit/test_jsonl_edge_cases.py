@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Memories, View
-from recollect.errors import ContentTooLong, QuotaExceeded, StoreError
-from recollect.testing.builders import START
-from recollect.types import Status
-from recollect.validation import CONTENT_BYTES
+import wellkept
 from tests.unit.jsonl_files import read
 from tests.unit.stand_ins import HandClock
+from wellkept import Memories, View
+from wellkept.errors import ContentTooLong, QuotaExceeded, StoreError
+from wellkept.testing.builders import START
+from wellkept.types import Status
+from wellkept.validation import CONTENT_BYTES
 
 pytestmark = pytest.mark.req("J11")
 
 SESSION = "sessions/monday@ada"
 WRITER = """
-import sys, recollect
-with recollect.open(sys.argv[1], embedder=None) as memories:
+import sys, wellkept
+with wellkept.open(sys.argv[1], embedder=None) as memories:
     session = memories.view(user="ada").sessions.load("monday")
     for number in range(20):
         session.view.add(f"{sys.argv[2]} {number}")
@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path, clock: HandClock | None = None) -> Memories:
-    return recollect.open(f"jsonl:{root}", embedder=None, clock=clock)
+    return wellkept.open(f"jsonl:{root}", embedder=None, clock=clock)
 
 
 def monday(memories: Memories) -> View:
@@ -196,7 +196,7 @@ def test_case_9_deleting_what_is_not_there(root: Path) -> None:
             assert view.forget("nobody", permanent=permanent) is False
             assert memories.view(user="bob", session="monday").forget(memory.id, permanent=permanent) is False
         assert view.forget_many(filter={"tags": ["nothing"]}, permanent=True).count == 0
-        with pytest.raises(recollect.errors.NotFound):
+        with pytest.raises(wellkept.errors.NotFound):
             memories.view(user="ada").sessions.delete("sunday")
         assert not (root / SESSION / "tombstones.jsonl").exists()
         assert (root / SESSION / "memory.jsonl").read_bytes() == before
@@ -222,7 +222,7 @@ def test_case_10_queries_without_results(root: Path) -> None:
 @pytest.mark.req("J1")
 def test_a_folder_that_is_gone_is_no_empty_one(tmp_path: Path) -> None:
     root, aside = tmp_path / "memory", tmp_path / "aside"
-    with recollect.open(f"jsonl:{root}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{root}", embedder=None) as memories:
         view = memories.view(user="ada")
         view.add("Likes tea")
         root.rename(aside)

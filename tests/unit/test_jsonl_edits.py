@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.testing.builders import START
-from recollect.types import Operation
+import wellkept
 from tests.unit.jsonl_files import edit, read
 from tests.unit.stand_ins import HandClock
+from wellkept import Memories
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.testing.builders import START
+from wellkept.types import Operation
 
 MEMORY = "users/ada/memory.jsonl"
 
@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path, **options: Any) -> Memories:
-    return recollect.open(f"jsonl:{root}", **{"embedder": None, "clock": HandClock(), **options})
+    return wellkept.open(f"jsonl:{root}", **{"embedder": None, "clock": HandClock(), **options})
 
 
 def rewrite(root: Path, number: int, change: Callable[[dict[str, Any]], object]) -> None:
@@ -173,7 +173,7 @@ def test_an_erased_memory_does_not_come_back(root: Path) -> None:
 
 
 def test_other_stores_have_nothing_to_accept() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         assert memories.doctor(accept=True).findings == ()
-        with pytest.raises(recollect.errors.InvalidInput):
+        with pytest.raises(wellkept.errors.InvalidInput):
             memories.doctor(accept="yes")  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import StoreError
-from recollect.testing.builders import Writer
 from tests.unit.jsonl_files import ADA, contents, opened
+from wellkept.errors import StoreError
+from wellkept.testing.builders import Writer
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.stores.jsonl import git_files
+import wellkept
 from tests.unit.jsonl_files import every_file
 from tests.unit.terminal import Terminal
+from wellkept import Memories
+from wellkept.stores.jsonl import git_files
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -42,7 +42,7 @@ def commit(root: Path) -> None:
 
 
 def opened(root: Path) -> Memories:
-    return recollect.open(f"jsonl:{root}", embedder="hashing-64")
+    return wellkept.open(f"jsonl:{root}", embedder="hashing-64")
 
 
 def contents(root: Path) -> list[str]:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import codec
-from recollect.stores.jsonl import lines, order
-from recollect.stores.jsonl.lines import Batch, Flaw, Line
-from recollect.testing import strategies
-from recollect.types import Layer, Operation, Owner, Stamp, Stored, Vector
+from wellkept import codec
+from wellkept.stores.jsonl import lines, order
+from wellkept.stores.jsonl.lines import Batch, Flaw, Line
+from wellkept.testing import strategies
+from wellkept.types import Layer, Operation, Owner, Stamp, Stored, Vector
 
 MONDAY = Owner(Layer.SESSION, ("ada", "monday"))
 FACETS = {

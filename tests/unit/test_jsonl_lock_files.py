@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import ConfigurationError, NotAStore, StoreError, StoreReadOnly
-from recollect.stores.jsonl import locks
-from recollect.stores.jsonl.locks import Lock
 from tests.unit.lock_holders import MODES, Waiter, is_free, is_free_elsewhere
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import ConfigurationError, NotAStore, StoreError, StoreReadOnly
+from wellkept.stores.jsonl import locks
+from wellkept.stores.jsonl.locks import Lock
 
 fcntl = pytest.importorskip("fcntl", reason="there is no flock here")
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import LockTimeout, StoreBusy
-from recollect.stores.jsonl.locks import Lock, LockSettings
 from tests.unit.lock_holders import AT_ONCE, MODES, PATIENT, Waiter, is_free, is_free_elsewhere, other_process, run
+from wellkept.errors import LockTimeout, StoreBusy
+from wellkept.stores.jsonl.locks import Lock, LockSettings
 
 fcntl = pytest.importorskip("fcntl", reason="there is no flock here")
 
 COUNT = """
 import sys
 from pathlib import Path
-from recollect.stores.jsonl.locks import Lock, LockSettings
+from wellkept.stores.jsonl.locks import Lock, LockSettings
 lock, counter = Lock(Path(sys.argv[1]), LockSettings(timeout_ms=120_000)), Path(sys.argv[2])
 for _ in range(int(sys.argv[3])):
     with lock.exclusive("count"):

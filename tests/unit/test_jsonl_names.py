@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.stores.jsonl.names import NAME_BYTES, file_name, id_of
+from wellkept.stores.jsonl.names import NAME_BYTES, file_name, id_of
 
 SAFE = re.compile(r"[a-z0-9_%~-](?:[a-z0-9._%~-]*[a-z0-9_%~-])?")
 DEVICES = ["con", "CON", "Con", "prn", "aux", "nul", "com1", "lpt9", "con.txt", "nul.tar.gz", "COM0"]

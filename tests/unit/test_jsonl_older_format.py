@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
+import wellkept
 from tests.unit.jsonl_files import every_file, read
+from wellkept import Memories
 
 SESSION = "sess_20260110_user123"
 
@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path) -> Memories:
-    return recollect.open(f"jsonl:{root}", embedder=None)
+    return wellkept.open(f"jsonl:{root}", embedder=None)
 
 
 def contents(memories: Memories) -> dict[str, str]:
@@ -84,7 +84,7 @@ def test_it_is_opened_as_it_is(root: Path) -> None:
     with opened(root) as memories:
         assert contents(memories) == EXPECTED
         view = memories.view(user="user123", session=SESSION)
-        [decision] = view.list(filter=recollect.Filter(types=["decision"])).memories
+        [decision] = view.list(filter=wellkept.Filter(types=["decision"])).memories
         assert (decision.importance, decision.references, decision.tags) == (0.9, ("mem_001",), ("oauth2",))
         assert decision.data == {"decision": "Use PKCE", "rationale": "most secure", "alternatives": ["Implicit flow"]}
         assert [one.id for one in memories.view(user="user123").sessions.list()] == [SESSION]

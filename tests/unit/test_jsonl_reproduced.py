@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.errors import QuotaExceeded, RecollectError
+import wellkept
 from tests.unit.jsonl_files import edit, every_file, read
+from wellkept import Memories
+from wellkept.errors import QuotaExceeded, WellkeptError
 
 MEMORY = "users/ada/memory.jsonl"
 SAMPLE = Path(__file__).parents[1] / "upgrade" / "jsonl_0_1"
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path) -> Memories:
-    return recollect.open(f"jsonl:{root}", embedder=None)
+    return wellkept.open(f"jsonl:{root}", embedder=None)
 
 
 def filled(root: Path, count: int = 20) -> list[str]:
@@ -156,7 +156,7 @@ def test_6_a_hostile_folder_reaches_nothing_outside(tmp_path: Path) -> None:
     with opened(root) as memories:
         memories.view(user="ada").list()
         for user, session in (("eve", None), ("ada", "monday")):
-            with pytest.raises(RecollectError):
+            with pytest.raises(WellkeptError):
                 memories.view(user=user, session=session).add("through a link", layer="session" if session else "user")
         assert "sessions (a link" in str(memories.doctor(repair=True))
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"x": "precious", "x.1.new": "planted"}
@@ -257,7 +257,7 @@ def test_8_a_line_that_cannot_be_parsed_is_copied_at_once_and_logged(
     filled(root, 3)
     edit(root / MEMORY, lambda lines: lines.__setitem__(1, b'{"half": \n'))
     before = (root / MEMORY).read_bytes()
-    with caplog.at_level(logging.ERROR, logger="recollect"), opened(root) as memories:
+    with caplog.at_level(logging.ERROR, logger="wellkept"), opened(root) as memories:
         assert memories.view(user="ada").count() == 2
         assert memories.health().status == "degraded"
     assert (root / MEMORY).read_bytes() == before

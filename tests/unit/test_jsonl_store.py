@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import ConfigurationError, NotAStore, PositionLost, StoreError, StoreFull
-from recollect.ports import Record
-from recollect.stores.jsonl import JsonlStore
-from recollect.stores.jsonl.disk import Disk
-from recollect.stores.ram import RamStore
-from recollect.testing.builders import START, Writer, owner, vector
-from recollect.types import Access, Embedded, Layer, Operation, Owner, State, Status
 from tests.unit.jsonl_files import ADA, MEMORY, MONDAY, contents, every_file, filled, opened, read
+from wellkept.errors import ConfigurationError, NotAStore, PositionLost, StoreError, StoreFull
+from wellkept.ports import Record
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.stores.jsonl.disk import Disk
+from wellkept.stores.ram import RamStore
+from wellkept.testing.builders import START, Writer, owner, vector
+from wellkept.types import Access, Embedded, Layer, Operation, Owner, State, Status
 
 BOB = owner("bob")
 

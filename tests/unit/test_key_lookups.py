@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import recollect
-from recollect.errors import KeyUnavailable
-from recollect.keyrings.ram import RamKeyring
-from recollect.ports import OwnerKey
-from recollect.types import Layer, Owner
+import wellkept
+from wellkept.errors import KeyUnavailable
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.ports import OwnerKey
+from wellkept.types import Layer, Owner
 
 ADA = Owner(Layer.USER, ("ada",))
 BOT = Owner(Layer.AGENT, ("ada", "bot"))
@@ -38,7 +38,7 @@ class CountingKeyring(RamKeyring):
 @pytest.mark.req("L10")
 def test_a_call_asks_once_for_all_memories_and_the_next_sees_a_destroyed_key() -> None:
     ring = CountingKeyring()
-    with recollect.open("ram:", embedder="hashing-64", keyring=ring, encrypt="all") as memories:
+    with wellkept.open("ram:", embedder="hashing-64", keyring=ring, encrypt="all") as memories:
         view = memories.view(user="ada")
         added = view.add_many([f"Memory {number}" for number in range(100)])
         assert 0 < ring.since() <= FEW
@@ -56,7 +56,7 @@ def test_a_call_asks_once_for_all_memories_and_the_next_sees_a_destroyed_key() -
 @pytest.mark.req("L10")
 def test_a_snapshot_asks_once_for_all_parts_and_the_next_sees_a_destroyed_key() -> None:
     ring = CountingKeyring()
-    with recollect.open("ram:", embedder=None, keyring=ring, encrypt="all") as memories:
+    with wellkept.open("ram:", embedder=None, keyring=ring, encrypt="all") as memories:
         me = memories.agent("bot", user="ada")
         for number in range(50):
             me.working.set(f"step {number}", number)
@@ -76,7 +76,7 @@ def test_a_snapshot_asks_once_for_all_parts_and_the_next_sees_a_destroyed_key() 
 @pytest.mark.req("W5")
 def test_what_does_not_open_is_logged_and_what_a_caller_lacks_is_not(caplog: pytest.LogCaptureFixture) -> None:
     ring = RamKeyring()
-    with recollect.open("ram:", embedder=None, keyring=ring, encrypt="all") as memories:
+    with wellkept.open("ram:", embedder=None, keyring=ring, encrypt="all") as memories:
         memory = memories.view(user="ada").add("a secret")
         ring.destroy(ADA)
         with pytest.raises(KeyUnavailable):
@@ -85,6 +85,6 @@ def test_what_does_not_open_is_logged_and_what_a_caller_lacks_is_not(caplog: pyt
             ("ERROR", "View.get failed: KEY_UNAVAILABLE")
         ]
     caplog.clear()
-    with recollect.open("ram:", embedder=None) as memories, pytest.raises(KeyUnavailable):
+    with wellkept.open("ram:", embedder=None) as memories, pytest.raises(KeyUnavailable):
         memories.view(user="ada").add("a secret", sensitive=True)
     assert caplog.records == [], "a mistake of the caller"

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import ciphers
-from recollect.errors import ConfigurationError, InvalidInput, KeyUnavailable, StoreCorrupt, Tampered
-from recollect.keyrings import escrow, private_files
-from recollect.keyrings.file import FileKeyring
-from recollect.keyrings.master_key import NEXT_VARIABLE, VARIABLE, EnvironmentMasterKeys, FileMasterKeys, text_of
-from recollect.keyrings.ram import RamKeyring
-from recollect.ports import Keyring
-from recollect.types import Layer, Owner
+import wellkept
+from wellkept import ciphers
+from wellkept.errors import ConfigurationError, InvalidInput, KeyUnavailable, StoreCorrupt, Tampered
+from wellkept.keyrings import escrow, private_files
+from wellkept.keyrings.file import FileKeyring
+from wellkept.keyrings.master_key import NEXT_VARIABLE, VARIABLE, EnvironmentMasterKeys, FileMasterKeys, text_of
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.ports import Keyring
+from wellkept.types import Layer, Owner
 
 ADA = Owner(Layer.USER, ("ada",))
 BOB = Owner(Layer.USER, ("bob",))
@@ -220,9 +220,9 @@ def test_the_environment_brings_the_master_key_and_the_next_one(tmp_path: Path) 
 _STEPS = """
 import os, sys
 from pathlib import Path
-from recollect.keyrings import private_files
-from recollect.keyrings.file import FileKeyring
-from recollect.keyrings.master_key import FileMasterKeys
+from wellkept.keyrings import private_files
+from wellkept.keyrings.file import FileKeyring
+from wellkept.keyrings.master_key import FileMasterKeys
 
 folder, die_at, step = Path(sys.argv[1]), int(sys.argv[2]), 0
 
@@ -303,20 +303,20 @@ def test_a_killed_rotation_of_one_database_outlives_the_rotation_of_another(tmp_
 @pytest.mark.req("L10")
 def test_a_wrong_recovery_code_writes_nothing_and_the_right_one_joins_other_keys(tmp_path: Path) -> None:
     where = {"encryption": {"master_key_file": str(tmp_path / "master.key")}}
-    with recollect.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
+    with wellkept.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
         code = memories.encryption.init().recovery_code
         memories.view(user="ada").add("The door code is blue", sensitive=True)
     (tmp_path / "master.key").unlink()
-    with recollect.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
+    with wellkept.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
         with pytest.raises(KeyUnavailable, match="not the one"):
             memories.encryption.init(recover=escrow.encode(bytes(32)))
         assert not (tmp_path / "master.key").exists()
-    with recollect.open(tmp_path / "b.db", embedder=None, settings=where) as memories:
+    with wellkept.open(tmp_path / "b.db", embedder=None, settings=where) as memories:
         memories.encryption.init()
-    with recollect.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
+    with wellkept.open(tmp_path / "a.db", embedder=None, settings=where) as memories:
         memories.encryption.init(recover=code)
         assert memories.encryption.check(recovery_code=code).fits
-    with recollect.open(tmp_path / "b.db", embedder=None, settings=where) as memories:
+    with wellkept.open(tmp_path / "b.db", embedder=None, settings=where) as memories:
         assert memories.encryption.check().fits
     assert not (tmp_path / "master.key.next").exists()
 
@@ -388,8 +388,8 @@ def test_a_key_that_a_full_disk_took_in_part_is_not_given_out(tmp_path: Path) ->
     size = ring.path.stat().st_size
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "from recollect.keyrings.file import FileKeyring; from recollect.keyrings.master_key import FileMasterKeys\n"
-        "from recollect.errors import KeyUnavailable; from recollect.types import Layer, Owner\n"
+        "from wellkept.keyrings.file import FileKeyring; from wellkept.keyrings.master_key import FileMasterKeys\n"
+        "from wellkept.errors import KeyUnavailable; from wellkept.types import Layer, Owner\n"
         "folder = Path(sys.argv[1])\n"
         "ring = FileKeyring(folder / 'memory.db.keys', FileMasterKeys(folder / 'master.key'))\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import NewMemory, View
-from recollect.text import date_words, periods, query_text, words
 from tests.unit.stand_ins import Opener
+from wellkept import NewMemory, View
+from wellkept.text import date_words, periods, query_text, words
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 FILLER = ["The printer only works over USB", "We chose NATS over Kafka", "Deployments happen on Tuesdays"]

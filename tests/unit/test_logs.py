@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Memories, logs
-from recollect.engine import embedding
-from recollect.entitlements import Plan
-from recollect.errors import (
+import wellkept
+from tests.unit.lock_holders import AT_ONCE, other_process
+from tests.unit.stand_ins import ONCE, HandClock, Opener, Switched
+from tests.unit.workload import PLANTED, everything
+from wellkept import Memories, logs
+from wellkept.engine import embedding
+from wellkept.entitlements import Plan
+from wellkept.errors import (
     InvalidInput,
     LockTimeout,
     QuotaExceeded,
@@ -25,15 +28,12 @@ from recollect.errors import (
     StoreError,
     StoreFull,
 )
-from recollect.events import Event, MemoryStored
-from recollect.stores.jsonl.locks import Lock
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from tests.unit.lock_holders import AT_ONCE, other_process
-from tests.unit.stand_ins import ONCE, HandClock, Opener, Switched
-from tests.unit.workload import PLANTED, everything
+from wellkept.events import Event, MemoryStored
+from wellkept.stores.jsonl.locks import Lock
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
 
-LOG = logging.getLogger("recollect")
+LOG = logging.getLogger("wellkept")
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def test_no_log_line_holds_content_keys_or_queries(lines: io.StringIO) -> None:
 
 @pytest.mark.req("J13")
 def test_each_operation_is_one_line_of_json(lines: io.StringIO) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         view = memories.view(agent="debugger", user="ada", session="monday")
         view.add("Likes tea", layer="user")
         view.search("tea")
-        with pytest.raises(recollect.errors.NotFound):
+        with pytest.raises(wellkept.errors.NotFound):
             view.update("missing", title="x")
     opened, added, searched, failed = parsed(lines)
     assert opened["message"].startswith("Memories.view took ")  # type: ignore[attr-defined]
@@ -101,7 +101,7 @@ def test_each_operation_is_one_line_of_json(lines: io.StringIO) -> None:
 
 def test_a_database_that_was_opened_before_can_be_followed(lines: io.StringIO) -> None:
     LOG.setLevel(logging.WARNING)
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         view = memories.view(user="ada")
         stop = memories.watch(logs.operation)
         view.count()
@@ -119,7 +119,7 @@ def test_a_database_that_was_opened_before_can_be_followed(lines: io.StringIO) -
 def test_trouble_with_the_store_is_told_at_its_level(lines: io.StringIO) -> None:
     LOG.setLevel(logging.INFO)
     store = FaultyStore(RamStore())
-    memories = recollect.open(store=store, embedder=None, retry=ONCE)
+    memories = wellkept.open(store=store, embedder=None, retry=ONCE)
     view = memories.view(user="ada")
     for error in (StoreBusy("busy"), StoreCorrupt("bad"), StoreError("the disk failed"), StoreFull("full")):
         store.fail("count", error)
@@ -162,7 +162,7 @@ def test_an_embedder_that_is_down_is_told_once_and_when_it_is_back(lines: io.Str
     clock = HandClock()
     memories = opener(embedder=embedder, clock=clock)
     view = memories.view(user="ada")
-    for error in (ConnectionError("refused"), None, recollect.errors.RateLimited("wait")):
+    for error in (ConnectionError("refused"), None, wellkept.errors.RateLimited("wait")):
         embedder.error = error
         clock.forward(minutes=5)
         view.add("Likes tea")
@@ -207,7 +207,7 @@ class Demanding(Exception):
         ConnectionError(111, PLANTED),
         ExceptionGroup(PLANTED, [ValueError(PLANTED)]),
         UnicodeDecodeError("utf-8", PLANTED.encode(), 0, 1, PLANTED),
-        recollect.errors.InvalidInput(PLANTED, details={PLANTED: PLANTED}),
+        wellkept.errors.InvalidInput(PLANTED, details={PLANTED: PLANTED}),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -296,7 +296,7 @@ def test_the_lines_of_the_sources_have_their_levels(
 
 def _long_term_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan(name="Small", features=["long_term_memory"], limit_bytes=1_000)
-    with recollect.open("ram:", embedder=Switched(), plan=plan) as memories, monkeypatch.context() as patched:
+    with wellkept.open("ram:", embedder=Switched(), plan=plan) as memories, monkeypatch.context() as patched:
         view = memories.agent("debugger").long_term
         kept = view.add("x" * 600)
         patched.setattr(embedding, "_SLOW_S", 0.0)
@@ -308,7 +308,7 @@ def _long_term_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _working_lines() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         working = memories.agent("debugger").working
         with pytest.raises(InvalidInput):
             working.set("key", object())
@@ -320,7 +320,7 @@ def _working_lines() -> None:
 
 
 def _session_lines() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         session = sessions.create("monday", config={"limit_bytes": 1_000})
         session.view.add("x" * 600, importance=0)
@@ -334,12 +334,12 @@ def _session_lines() -> None:
 
 def _store_lines(root: Path) -> None:
     url = f"jsonl:{root}"
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         memories.view(user="ada").add_many(["one", "two"])
     [file] = root.rglob("memory.jsonl")
     first, rest = file.read_bytes().split(b"\n", 1)
     file.write_bytes(first.replace(b"one", b"0ne") + b"\nnonsense\n" + rest)
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         memories.view(user="ada").count()
     with (
         other_process(root / "lock", "exclusive"),
@@ -348,7 +348,7 @@ def _store_lines(root: Path) -> None:
     ):
         pass
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         for error in (LockTimeout("held"), StoreFull("full")):
             store.fail("append", error)
             with pytest.raises(type(error)):
@@ -358,7 +358,7 @@ def _store_lines(root: Path) -> None:
 @pytest.mark.req("L12")
 def test_each_percent_of_a_quota_is_told_once(lines: io.StringIO) -> None:
     plan = Plan(name="Small", features=["long_term_memory"], limit_bytes=100_000)
-    with recollect.open("ram:", embedder=None, plan=plan) as memories:
+    with wellkept.open("ram:", embedder=None, plan=plan) as memories:
         view = memories.view(user="ada")
         view.add("x" * 82_400)
         for number in range(5):
@@ -372,7 +372,7 @@ def test_each_percent_of_a_quota_is_told_once(lines: io.StringIO) -> None:
 def test_a_failure_is_told_once_where_operations_call_others(lines: io.StringIO) -> None:
     LOG.setLevel(logging.WARNING)
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         session = memories.view(user="ada").sessions.create("monday")
         store.fail("select", StoreCorrupt("bad"))
         with pytest.raises(StoreCorrupt):
@@ -383,9 +383,9 @@ def test_a_failure_is_told_once_where_operations_call_others(lines: io.StringIO)
 @pytest.mark.req("J13")
 def test_nothing_is_printed_by_default() -> None:
     script = (
-        "import recollect, recollect.events\n"
-        "memories = recollect.open('ram:', embedder=None)\n"
-        "memories.on(recollect.events.Event, lambda event: 1 / 0)\n"
+        "import wellkept, wellkept.events\n"
+        "memories = wellkept.open('ram:', embedder=None)\n"
+        "memories.on(wellkept.events.Event, lambda event: 1 / 0)\n"
         "memories.view(user='ada').add('Likes tea')\n"
         "assert memories.health().components['handlers'].message == '1 calls failed'"
     )

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-import recollect.aio
-from recollect import Memories, Memory, NewMemory, View
-from recollect.errors import InvalidInput
-from recollect.testing.builders import START
-from recollect.types import Fact, MemoryType, SourceType
+import wellkept.aio
 from tests.unit.samples import plain
 from tests.unit.stand_ins import Opener
 from tests.unit.terminal import Terminal
+from wellkept import Memories, Memory, NewMemory, View
+from wellkept.errors import InvalidInput
+from wellkept.testing.builders import START
+from wellkept.types import Fact, MemoryType, SourceType
 
 CHAT: list[dict[str, Any]] = [
     {"role": "user", "content": "I prefer green tea. What about you?", "id": "1", "author": "ada"},
@@ -92,7 +92,7 @@ LEFT = [
 @pytest.mark.req("N9")
 @pytest.mark.parametrize(("said", "kind"), KEPT)
 def test_what_is_plainly_said_is_kept(said: str, kind: str) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         [found] = memories.view(user="ada").add_messages([{"role": "user", "content": said}]).memories
     assert (found.content, found.type.value) == (said, kind)
 
@@ -100,7 +100,7 @@ def test_what_is_plainly_said_is_kept(said: str, kind: str) -> None:
 @pytest.mark.req("N9")
 @pytest.mark.parametrize("said", LEFT)
 def test_chatter_is_left(said: str) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         assert memories.view(user="ada").add_messages([{"role": "user", "content": said}]).memories == ()
 
 
@@ -187,7 +187,7 @@ def test_a_function_may_be_awaited() -> None:
         return [f"{len(turns)} turns"]
 
     async def main() -> list[str]:
-        async with recollect.aio.open("ram:", embedder=None) as memories:
+        async with wellkept.aio.open("ram:", embedder=None) as memories:
             found = await memories.view(user="ada").add_messages(CHAT, extract=extract)
             return [one.content for one in found.memories]
 

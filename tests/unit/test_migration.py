@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import ConfigurationError, InvalidInput, StoreBusy, Unsupported
-from recollect.stores.sqlite import schema
-from recollect.transfer.migration import migrate
+import wellkept
 from tests.unit.terminal import Terminal
+from wellkept.errors import ConfigurationError, InvalidInput, StoreBusy, Unsupported
+from wellkept.stores.sqlite import schema
+from wellkept.transfer.migration import migrate
 
 OLDER = schema.LATEST - 1
 
@@ -18,7 +18,7 @@ OLDER = schema.LATEST - 1
 def path(tmp_path: Path) -> Path:
     """A database with two memories, one of them changed."""
     path = tmp_path / "memory.db"
-    with recollect.open(path, embedder=None) as memories:
+    with wellkept.open(path, embedder=None) as memories:
         view = memories.view(user="ada")
         memory = view.add("Lives in Paris", key="home", tags=["place"])
         view.update(memory.id, content="Lives in Rome")
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def told(path: Path) -> list[tuple[str, str | None, tuple[str, ...], str | None, dict[str, object]]]:
-    with recollect.open(path, embedder=None) as memories:
+    with wellkept.open(path, embedder=None) as memories:
         found = memories.view(user="ada").list(sort_by="oldest")
         return [(one.content, one.key, one.tags, one.language, dict(one.metadata)) for one in found]
 
@@ -62,14 +62,14 @@ def test_the_copy_is_the_database_as_it_was(path: Path) -> None:
     before = told(path)
     report = migrate(path, to=OLDER)
     copy = path.with_name(str(report.copy))
-    with recollect.open(copy, embedder=None) as memories:
+    with wellkept.open(copy, embedder=None) as memories:
         assert [version.version for version in memories.view(user="ada").changes()] == [1, 2, 1]
     assert told(copy) == before
 
 
 @pytest.mark.req("L14")
 def test_a_database_that_is_open_is_not_taken_away(path: Path) -> None:
-    with recollect.open(path, embedder=None) as memories:
+    with wellkept.open(path, embedder=None) as memories:
         view = memories.view(user="ada")
         assert view.count() == 2
         with pytest.raises(StoreBusy, match="open elsewhere"):

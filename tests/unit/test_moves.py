@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Layer, Memories, View
-from recollect.errors import Conflict, Held, InvalidLayer, NotFound
-from recollect.types import Filter, Operation, State
+import wellkept
 from tests.unit.samples import plain
 from tests.unit.stand_ins import HandClock, OneOwnerStore, Opener
 from tests.unit.terminal import Terminal
+from wellkept import Layer, Memories, View
+from wellkept.errors import Conflict, Held, InvalidLayer, NotFound
+from wellkept.types import Filter, Operation, State
 
 
 @pytest.mark.req("N2")
@@ -91,7 +91,7 @@ def test_what_cannot_move_stays(view: View, memories: Memories) -> None:
         view.move("nobody", layer="project")
     with pytest.raises(InvalidLayer):
         view.move(memory.id, layer="somewhere")  # type: ignore[arg-type]
-    with pytest.raises(recollect.errors.MissingIdentifier):
+    with pytest.raises(wellkept.errors.MissingIdentifier):
         view.move(memory.id, layer="team")
     gone = view.add("Gone")
     view.forget(gone.id)
@@ -119,10 +119,10 @@ def test_its_vector_and_its_reads_go_with_it(opener: Opener) -> None:
 
 KILLED = """
 import os, signal, sys
-import recollect
+import wellkept
 from tests.unit.stand_ins import OneOwnerStore
 store = OneOwnerStore.from_url("jsonl:" + sys.argv[1])
-with recollect.open(store=store, embedder=None) as memories:
+with wellkept.open(store=store, embedder=None) as memories:
     view = memories.view(user="ada", project="api")
     memory = view.add("Use tabs")
     append, left = store.journal.append, [int(sys.argv[2])]
@@ -147,7 +147,7 @@ def test_a_move_that_was_killed_is_finished_by_the_next_opening(tmp_path: Path, 
     )
     assert done.returncode == -9, done.stderr
     store = OneOwnerStore.from_url(f"jsonl:{folder}")
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         view = memories.view(user="ada", project="api")
         assert [(one.content, one.layer) for one in view.list()] == [("Use tabs", Layer.PROJECT)]
         assert [one.operation for one in memories.view(user="ada").history(view.list().memories[0].id)] == [

@@ -16,23 +16,23 @@ from typing import Any
 import click
 import pytest
 
-import recollect
-from recollect import errors
-from recollect.cli.app import Commands
-from recollect.cli.parameters import kind_of, slots_of
-from recollect.cli.screen import standard_screens
-from recollect.errors import RecollectError
-from recollect.memories.api_keys import ApiKeys
-from recollect.memories.audit import AuditTrail
-from recollect.memories.encryption import Encryption
-from recollect.memories.privacy import Privacy
-from recollect.memories.session import Session
-from recollect.memories.sessions import Sessions
-from recollect.memories.upkeep import Upkeep
-from recollect.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, failure_of, parameter_of
-from recollect.operations.stats import periods
+import wellkept
 from tests.unit.terminal import Terminal, environment
 from tools import verbs_reference
+from wellkept import errors
+from wellkept.cli.app import Commands
+from wellkept.cli.parameters import kind_of, slots_of
+from wellkept.cli.screen import standard_screens
+from wellkept.errors import WellkeptError
+from wellkept.memories.api_keys import ApiKeys
+from wellkept.memories.audit import AuditTrail
+from wellkept.memories.encryption import Encryption
+from wellkept.memories.privacy import Privacy
+from wellkept.memories.session import Session
+from wellkept.memories.sessions import Sessions
+from wellkept.memories.upkeep import Upkeep
+from wellkept.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, Takes, Verb, failure_of, parameter_of
+from wellkept.operations.stats import periods
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the engine can do, and the verb that says it. None: not for a surface, and why.
@@ -213,8 +213,8 @@ def test_every_surface_has_every_verb(surface: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "verbs"),
     [
-        (recollect.View, VIEW),
-        (recollect.Memories, MEMORIES),
+        (wellkept.View, VIEW),
+        (wellkept.Memories, MEMORIES),
         (Sessions, SESSIONS),
         (Session, SESSION),
         (Upkeep, UPKEEP),
@@ -277,8 +277,8 @@ def test_the_help_of_a_command_has_its_examples(verb: Verb[Any, Any], terminal: 
 
 @pytest.mark.req("H10")
 def test_every_kind_of_error_has_an_exit_code_and_a_status() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RecollectError)]
-    direct = {kind for kind in kinds if RecollectError in kind.__bases__}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, WellkeptError)]
+    direct = {kind for kind in kinds if WellkeptError in kind.__bases__}
     assert direct - set(FAILURES) == set(), "say in operations.failures how it leaves"
     for kind in kinds:
         assert failure_of(kind).exit_code in EXIT_CODES
@@ -316,13 +316,13 @@ def test_examples_run(line: str, terminal: Terminal) -> None:
     if "$LEDGER" in line:
         terminal.json("erase", "ledger", "known.jsonl")
         line = line.replace("$LEDGER", "known.jsonl")
-    if line.startswith(("recollect keys check", "recollect keys rotate", "recollect encrypt")):
+    if line.startswith(("wellkept keys check", "wellkept keys rotate", "wellkept encrypt")):
         terminal.json("keys", "init")
-    if line.startswith("recollect upkeep undo"):
+    if line.startswith("wellkept upkeep undo"):
         terminal.json("upkeep", "run")
-    if line.startswith(("recollect quarantine release", "recollect quarantine erase")):
+    if line.startswith(("wellkept quarantine release", "wellkept quarantine erase")):
         terminal.json("quarantine", "--since", "1d", "--yes")
-    if line.startswith("recollect restore"):
+    if line.startswith("wellkept restore"):
         terminal.json("forget", id)
     if "2030" in line or "2d" in line:  # a time before anything was recorded, or after: both are answers
         assert _in_a_shell(line, id, terminal.folder) in (0, 3)
@@ -334,8 +334,8 @@ def test_examples_run(line: str, terminal: Terminal) -> None:
 
 
 def _in_a_shell(line: str, id: str, folder: Path) -> int:
-    program = folder / "recollect"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m recollect "$@"\n', encoding="utf-8")
+    program = folder / "wellkept"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m wellkept "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     known = {**os.environ, **environment(folder), "ID": id, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(["sh", "-c", line], cwd=folder, env=known, capture_output=True, check=False).returncode

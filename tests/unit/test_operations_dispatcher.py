@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import operations
-from recollect.authorization import authorize, covers
-from recollect.codec import strict
-from recollect.codec.strict import PayloadMismatch
-from recollect.errors import ContentTooLong, InvalidInput, InvalidLayer, MissingIdentifier, QueryTooLong, Unauthorized
-from recollect.operations import VERBS, Caller, Takes, parameter_of
-from recollect.types import Grant, Identity, Layer, Memory, Need, Owner
-from recollect.types.bounds import Bounds, Property
+import wellkept
 from tests.unit.stand_ins import HandClock
+from wellkept import operations
+from wellkept.authorization import authorize, covers
+from wellkept.codec import strict
+from wellkept.codec.strict import PayloadMismatch
+from wellkept.errors import ContentTooLong, InvalidInput, InvalidLayer, MissingIdentifier, QueryTooLong, Unauthorized
+from wellkept.operations import VERBS, Caller, Takes, parameter_of
+from wellkept.types import Grant, Identity, Layer, Memory, Need, Owner
+from wellkept.types.bounds import Bounds, Property
 
 ADA = Owner(Layer.USER, ("ada",))
 API = Owner(Layer.PROJECT, ("api",))
@@ -32,7 +32,7 @@ NOW = datetime(2030, 1, 7, tzinfo=UTC)
 
 @pytest.fixture
 def caller() -> Iterator[Caller]:
-    with recollect.open("ram:", embedder=None, clock=HandClock()) as memories:
+    with wellkept.open("ram:", embedder=None, clock=HandClock()) as memories:
         yield Caller(memories=memories, identity=Identity(user="ada"))
 
 
@@ -233,7 +233,7 @@ def test_bounds_are_those_of_the_engine(caller: Caller, name: str, field: str, p
     )
 )
 def test_whatever_a_payload_holds_it_is_taken_or_refused_with_a_typed_error(payload: dict[str, Any]) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         caller = Caller(memories=memories, identity=Identity(user="ada"))
         with suppress(InvalidInput):
             assert operations.call("search", caller, payload)["hits"] == []
@@ -301,7 +301,7 @@ def test_a_call_needs_what_its_verb_and_its_fields_need(caller: Caller) -> None:
 
 def test_a_grant_ends_by_the_clock_of_the_database() -> None:
     clock = HandClock()
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         ends = clock() + timedelta(hours=1)
         caller = Caller(memories=memories, identity=Identity(user="ada"), grant=Grant(expires_at=ends))
         assert count(caller) == 0
@@ -376,7 +376,7 @@ def test_a_user_covers_sessions_and_agents_and_nothing_else(layer: Layer, ids: l
 
 @pytest.mark.req("H10")
 def test_an_error_of_the_engine_carries_the_name_of_the_verb(caller: Caller) -> None:
-    with pytest.raises(recollect.errors.NotFound) as refused:
+    with pytest.raises(wellkept.errors.NotFound) as refused:
         operations.call("update", caller, {"id": "nobody", "title": "t"})
     told = operations.report(refused.value)
     assert (told.code, told.operation, told.exit_code, told.http_status) == ("MEMORY_NOT_FOUND", "update", 3, 404)

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.cli.parameters import kind_of
-from recollect.memories.api_keys import ApiKeys
-from recollect.memories.audit import AuditTrail
-from recollect.memories.encryption import Encryption
-from recollect.memories.facts import Facts
-from recollect.memories.privacy import Privacy
-from recollect.memories.session import Session, SessionPreferences
-from recollect.memories.sessions import Sessions
-from recollect.memories.upkeep import Upkeep
-from recollect.operations import VERBS
-from recollect.operations.sessions import Form
-from recollect.sessions.export import Format
-from recollect.settings import Settings, declared
-from recollect.transfer.migration import migrate
-from recollect.types import ChangedFields, DecayPolicy, Filter, NewMemory, SessionConfig
-from recollect.window import ContextWindow
+import wellkept
+from wellkept.cli.parameters import kind_of
+from wellkept.memories.api_keys import ApiKeys
+from wellkept.memories.audit import AuditTrail
+from wellkept.memories.encryption import Encryption
+from wellkept.memories.facts import Facts
+from wellkept.memories.privacy import Privacy
+from wellkept.memories.session import Session, SessionPreferences
+from wellkept.memories.sessions import Sessions
+from wellkept.memories.upkeep import Upkeep
+from wellkept.operations import VERBS
+from wellkept.operations.sessions import Form
+from wellkept.sessions.export import Format
+from wellkept.settings import Settings, declared
+from wellkept.transfer.migration import migrate
+from wellkept.types import ChangedFields, DecayPolicy, Filter, NewMemory, SessionConfig
+from wellkept.window import ContextWindow
 
 EMBEDS_ITSELF = "who makes vectors uses the library"
 FUNCTION = "a function of the program's own"
@@ -33,37 +33,37 @@ FROM_IDENTITY = "follows from the identity"
 IDS = ("agent", "user", "session", "project", "team", "org", "company")
 # Each method, the verb that calls it, and of its parameters those that are called otherwise, or why they are missing.
 METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
-    (recollect.View.search, "search", {"min_trust": "a condition of its filter"}),
-    (recollect.View.list, "list", {"keys": "the condition keyed of its filter"}),
-    (recollect.View.count, "count", {}),
-    (recollect.View.get, "show", {}),
-    (recollect.View.forget_many, "forget", {}),
-    (recollect.View.forget, "forget", {"id": "ids"}),
-    (recollect.View.restore, "restore", {"id": "ids"}),
-    (recollect.View.history, "history", {}),
-    (recollect.View.changes, "watch", {}),
-    (recollect.View.stats, "stats", {}),
-    (recollect.View.update, "update", {"vector": EMBEDS_ITSELF, "changes": "compared with ChangedFields"}),
-    (recollect.View.lineage, "lineage", {}),
-    (recollect.View.move, "move", {}),
-    (recollect.View.refresh, "refresh", {}),
-    (recollect.View.add_messages, "messages", {"extract": "a function, which a command line does not have"}),
-    (recollect.View.undo, "undo", {}),
-    (recollect.View.undoable, "undo", {}),
-    (recollect.View.plan_quarantine, "quarantine.plan", {}),
-    (recollect.View.quarantine, "quarantine", {"plan": "quarantine.plan shows it, and a plan is no text"}),
-    (recollect.View.release, "quarantine.release", {"run_id": "id"}),
-    (recollect.View.erase_quarantined, "quarantine.erase", {"run_id": "id"}),
+    (wellkept.View.search, "search", {"min_trust": "a condition of its filter"}),
+    (wellkept.View.list, "list", {"keys": "the condition keyed of its filter"}),
+    (wellkept.View.count, "count", {}),
+    (wellkept.View.get, "show", {}),
+    (wellkept.View.forget_many, "forget", {}),
+    (wellkept.View.forget, "forget", {"id": "ids"}),
+    (wellkept.View.restore, "restore", {"id": "ids"}),
+    (wellkept.View.history, "history", {}),
+    (wellkept.View.changes, "watch", {}),
+    (wellkept.View.stats, "stats", {}),
+    (wellkept.View.update, "update", {"vector": EMBEDS_ITSELF, "changes": "compared with ChangedFields"}),
+    (wellkept.View.lineage, "lineage", {}),
+    (wellkept.View.move, "move", {}),
+    (wellkept.View.refresh, "refresh", {}),
+    (wellkept.View.add_messages, "messages", {"extract": "a function, which a command line does not have"}),
+    (wellkept.View.undo, "undo", {}),
+    (wellkept.View.undoable, "undo", {}),
+    (wellkept.View.plan_quarantine, "quarantine.plan", {}),
+    (wellkept.View.quarantine, "quarantine", {"plan": "quarantine.plan shows it, and a plan is no text"}),
+    (wellkept.View.release, "quarantine.release", {"run_id": "id"}),
+    (wellkept.View.erase_quarantined, "quarantine.erase", {"run_id": "id"}),
     (Facts.find, "facts", {}),
     (Facts.add, "facts.add", {}),
-    (recollect.View.put, "put", {"fields": "compared with NewMemory"}),
-    (recollect.View.add_many, "add", {"items": "compared with NewMemory"}),
-    (recollect.Memories.doctor, "doctor", {}),
-    (recollect.Memories.configure, "config", {}),
-    (recollect.Memories.reembed, "reembed", {"progress": "the caller's"}),
+    (wellkept.View.put, "put", {"fields": "compared with NewMemory"}),
+    (wellkept.View.add_many, "add", {"items": "compared with NewMemory"}),
+    (wellkept.Memories.doctor, "doctor", {}),
+    (wellkept.Memories.configure, "config", {}),
+    (wellkept.Memories.reembed, "reembed", {"progress": "the caller's"}),
     (Upkeep.plan, "upkeep.plan", {"owner": "layer", "summariser": FUNCTION, "progress": "the caller's"}),
     (Upkeep.run, "upkeep.run", {"owner": "layer", "summariser": FUNCTION, "progress": "the caller's"}),
-    (recollect.convert, "convert", {"progress": "the caller's"}),
+    (wellkept.convert, "convert", {"progress": "the caller's"}),
     (migrate, "migrate", {"database": "file"}),
     (
         ContextWindow.compose,
@@ -75,7 +75,7 @@ METHODS: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
             "min_priority": "a matter of turns",
         },
     ),
-    (recollect.Memories.owners, "owners", dict.fromkeys(IDS, FROM_IDENTITY)),
+    (wellkept.Memories.owners, "owners", dict.fromkeys(IDS, FROM_IDENTITY)),
     (Privacy.erase, "erase", {**dict.fromkeys(IDS, FROM_IDENTITY), "scrub": "leave_bytes"}),
     (Privacy.plan, "erase", dict.fromkeys(IDS, FROM_IDENTITY)),
     (Privacy.verify, "erase.verify", {}),
@@ -156,13 +156,13 @@ def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> N
         "store": "an object of Python",
         "reranker": "an object of Python",
         "clock": "an object of Python",
-        "settings": "recollect.toml and the environment",
-        "config": "the nearest recollect.toml",
+        "settings": "wellkept.toml and the environment",
+        "config": "the nearest wellkept.toml",
     }
     configured = {"embedder": "embedder.name", "plan": "plan.name", "durability": "database.durability"}
     configured |= {"keyring": "encryption.keyring", "encrypt": "encryption.encrypt"}
-    elsewhere["retry"] = "the section [retry] of recollect.toml"
-    taken = set(inspect.signature(recollect.open).parameters)
+    elsewhere["retry"] = "the section [retry] of wellkept.toml"
+    taken = set(inspect.signature(wellkept.open).parameters)
     assert set(elsewhere) <= taken
     assert taken - set(elsewhere) == set(configured)
     assert set(configured.values()) <= set(declared(Settings))

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import operations
-from recollect.operations import VERBS
-from recollect.operations.schemas import schema_of
-from recollect.types import Memory
+import wellkept
+from wellkept import operations
+from wellkept.operations import VERBS
+from wellkept.operations.schemas import schema_of
+from wellkept.types import Memory
 
-PACKAGE = Path(recollect.__file__).parent
+PACKAGE = Path(wellkept.__file__).parent
 INTERNAL = {file.stem for file in PACKAGE.rglob("*.py") if file.stem not in {"__init__", "__main__"}}
 # Words of the interface that are names of modules as well.
 PUBLIC_WORDS = {"filter", "graph", "history", "stats", "sessions", "settings", "version", "metadata", "messages"}
@@ -70,7 +70,7 @@ def test_no_internal_name_is_shown(name: str, side: str) -> None:
         for inner in one.get("properties", {}):
             assert not inner.startswith("_"), path
     text = json.dumps(schema)
-    assert not re.search(r"recollect\.(?!toml)[a-z]|__|\b[a-z]+\.py\b", text)
+    assert not re.search(r"wellkept\.(?!toml)[a-z]|__|\b[a-z]+\.py\b", text)
     assert not set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", text)) & INTERNAL - PUBLIC_WORDS
 
 
@@ -119,5 +119,5 @@ def test_who_changes_a_schema_changes_only_a_copy() -> None:
 
 
 def test_the_schema_of_an_unknown_verb_is_refused() -> None:
-    with pytest.raises(recollect.errors.InvalidInput, match="did you mean 'search'"):
+    with pytest.raises(wellkept.errors.InvalidInput, match="did you mean 'search'"):
         operations.schema("serach")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import NewMemory, View
-from recollect.text import asked_times, periods
+import wellkept
 from tests.unit.stand_ins import Opener
+from wellkept import NewMemory, View
+from wellkept.text import asked_times, periods
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)  # a Friday
 
@@ -216,7 +216,7 @@ def test_filters_hold_for_questions_of_time(diary: View) -> None:
 
 @pytest.mark.req("L4")
 def test_what_is_upcoming_is_not_what_was_stored_a_moment_ago() -> None:
-    with recollect.open("ram:") as database:
+    with wellkept.open("ram:") as database:
         view = database.view(user="ada")
         view.add_many(["The project uses PostgreSQL", "Tom plays the cello", "The dentist sees me tomorrow"])
         assert [hit.memory.content for hit in view.search("What is upcoming?")][:1] == ["The dentist sees me tomorrow"]
@@ -262,7 +262,7 @@ def test_what_is_only_near_a_time_is_left_out_beside_what_is_within_it(
 
 @pytest.mark.req("L4")
 def test_an_announcement_is_found_where_nothing_else_is_dated_then() -> None:
-    with recollect.open("ram:") as database:
+    with wellkept.open("ram:") as database:
         view = database.view(user="ada")
         view.add("The dentist is on April 2", occurred_at=NOW - timedelta(days=1))
         assert len(view.search("What did I do yesterday?", asked_at=NOW)) == 1
@@ -270,7 +270,7 @@ def test_an_announcement_is_found_where_nothing_else_is_dated_then() -> None:
 
 @pytest.mark.req("L4")
 def test_verbs_of_other_languages_are_given_the_benefit_of_the_doubt() -> None:
-    with recollect.open("ram:") as database:
+    with wellkept.open("ram:") as database:
         view = database.view(user="ada")
         for said in ("Ich habe das Buch bis zum 2. April ausgeliehen", "Ich habe den Zaun gestrichen"):
             view.add(said, occurred_at=NOW - timedelta(days=1))
@@ -279,7 +279,7 @@ def test_verbs_of_other_languages_are_given_the_benefit_of_the_doubt() -> None:
 
 @pytest.mark.req("L4")
 def test_the_number_of_a_ticket_is_no_year() -> None:
-    with recollect.open("ram:") as database:
+    with wellkept.open("ram:") as database:
         view = database.view(user="ada")
         view.add("The review of INC-2031 is on Tuesday", occurred_at=NOW)
         view.add("Painted the fence", occurred_at=NOW)

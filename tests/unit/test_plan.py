@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, RecollectError
-from recollect.ports import Counters, Head, Plan, Standing, plan
-from recollect.testing.builders import Writer, owner, vector
-from recollect.types import Guard, Operation, Owner, Quota, Write
+from wellkept.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, WellkeptError
+from wellkept.ports import Counters, Head, Plan, Standing, plan
+from wellkept.testing.builders import Writer, owner, vector
+from wellkept.types import Guard, Operation, Owner, Quota, Write
 
 ADA, BOB = owner("ada"), owner("bob")
 PEOPLE = (ADA, BOB)
@@ -310,7 +310,7 @@ def test_a_guard_holds_or_nothing_is_written(guard: Guard, standing: dict[str, A
     if holds:
         assert len(plan(writes, known, guards=[guard]).steps) == 1
         return
-    with pytest.raises(RecollectError) as caught:
+    with pytest.raises(WellkeptError) as caught:
         plan(writes, known, guards=[guard])
     assert isinstance(caught.value, Conflict)
     assert caught.value.hint

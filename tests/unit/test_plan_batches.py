@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Conflict, QuotaExceeded
-from recollect.ports import Plan, Standing, plan
-from recollect.testing.builders import Writer, owner, vector
-from recollect.types import Guard, Owner, Quota, Vector, Write
+from wellkept.errors import Conflict, QuotaExceeded
+from wellkept.ports import Plan, Standing, plan
+from wellkept.testing.builders import Writer, owner, vector
+from wellkept.types import Guard, Owner, Quota, Vector, Write
 
 ADA, BOB = owner("ada"), owner("bob")
 EMPTY = Standing(heads={}, holders={}, counters={})

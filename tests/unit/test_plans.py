@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import entitlements
-from recollect.entitlements import PLANS, Feature, Plan
-from recollect.errors import ConfigurationError, PlanRestriction
+from wellkept import entitlements
+from wellkept.entitlements import PLANS, Feature, Plan
+from wellkept.errors import ConfigurationError, PlanRestriction
 
 MB = 1024**2
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import plugins
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.embedders.word_table import WordTableEmbedder
-from recollect.errors import ConfigurationError, NotAStore
-from recollect.ports import Embedder, Lexicon, Store
-from recollect.stores.ram import RamStore
-from recollect.stores.sqlite import SqliteStore
+import wellkept
+from wellkept import plugins
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.embedders.word_table import WordTableEmbedder
+from wellkept.errors import ConfigurationError, NotAStore
+from wellkept.ports import Embedder, Lexicon, Store
+from wellkept.stores.ram import RamStore
+from wellkept.stores.sqlite import SqliteStore
 
 PLUGIN = """
-from recollect.stores.ram import RamStore
+from wellkept.stores.ram import RamStore
 
 class NoteStore(RamStore):
     name = "note"
@@ -42,16 +42,16 @@ class NoteEmbedder:
         return [[float(len(text)), 1.0] for text in texts]
 """
 ENTRY_POINTS = """
-[recollect.stores]
-note = recollect_note_plugin:NoteStore
-note+tls = recollect_note_plugin:NoteStore
-wrong = recollect_note_plugin:NotAStore
-worse = recollect_note_plugin:not_a_class
+[wellkept.stores]
+note = wellkept_note_plugin:NoteStore
+note+tls = wellkept_note_plugin:NoteStore
+wrong = wellkept_note_plugin:NotAStore
+worse = wellkept_note_plugin:not_a_class
 
-[recollect.embedders]
-note = recollect_note_plugin:NoteEmbedder
-note-2 = recollect_note_plugin:NoteEmbedder
-wrong = recollect_note_plugin:NotAStore
+[wellkept.embedders]
+note = wellkept_note_plugin:NoteEmbedder
+note-2 = wellkept_note_plugin:NoteEmbedder
+wrong = wellkept_note_plugin:NotAStore
 """
 
 
@@ -66,10 +66,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is installed as far as Python can tell."""
     site = tmp_path / "site"
-    metadata = site / "recollect_note-1.0.dist-info"
+    metadata = site / "wellkept_note-1.0.dist-info"
     metadata.mkdir(parents=True)
-    (site / "recollect_note_plugin.py").write_text(PLUGIN)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recollect-note\nVersion: 1.0\n")
+    (site / "wellkept_note_plugin.py").write_text(PLUGIN)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: wellkept-note\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(site)
     importlib.invalidate_caches()
@@ -158,7 +158,7 @@ def test_stores_of_other_packages_are_found_by_their_entry_point(url: str) -> No
     assert isinstance(store, Store)
     assert store.name == "note"
     assert vars(store)["url"] == url
-    with recollect.open(url) as memories:
+    with wellkept.open(url) as memories:
         view = memories.view(user="ada")
         memory = view.add("Likes tea")
         assert [hit.memory.id for hit in view.search("tea")] == [memory.id]
@@ -190,11 +190,11 @@ def test_our_own_stores_are_named_in_both_places() -> None:
 
 
 @pytest.mark.req("L1")
-@pytest.mark.parametrize("name", ["static", "recollect-words-1"])
+@pytest.mark.parametrize("name", ["static", "wellkept-words-1"])
 def test_the_built_in_embedder_has_two_names(name: str) -> None:
     embedder = plugins.open_embedder(name)
     assert isinstance(embedder, WordTableEmbedder)
-    assert embedder.name == "recollect-words-1"
+    assert embedder.name == "wellkept-words-1"
 
 
 @pytest.mark.parametrize("dimension", [1, 64, 4096])
@@ -208,7 +208,7 @@ def test_the_hashing_embedder_is_named_with_its_dimension(dimension: int) -> Non
 @pytest.mark.parametrize("name", ["", "nope", "STATIC", "hashing-", "hashing-x", "hashing-12345", "x" * 1000])
 def test_an_unknown_embedder_is_named_with_those_known(folder: Path, name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        recollect.open("memory.db", embedder=name)
+        wellkept.open("memory.db", embedder=name)
     assert (caught.value.operation, caught.value.details) == ("open", {"field": "embedder"})
     assert (
         "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, static, wordllama;" in caught.value.hint
@@ -220,7 +220,7 @@ def test_an_unknown_embedder_is_named_with_those_known(folder: Path, name: str) 
 @pytest.mark.parametrize("embedder", [5, object(), b"static", ["static"]])
 def test_what_is_no_embedder(folder: Path, embedder: Any) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        recollect.open("memory.db", embedder=embedder)
+        wellkept.open("memory.db", embedder=embedder)
     assert caught.value.details == {"field": "embedder"}
     assert caught.value.hint
     assert list(folder.iterdir()) == []
@@ -228,11 +228,11 @@ def test_what_is_no_embedder(folder: Path, embedder: Any) -> None:
 
 @pytest.mark.usefixtures("plugin")
 def test_embedders_of_other_packages_are_found_by_their_entry_point(folder: Path) -> None:
-    with recollect.open("memory.db", embedder="note") as memories:
+    with wellkept.open("memory.db", embedder="note") as memories:
         memories.view(user="ada").add("Likes tea")
         assert memories.settings()["embedder"] == "note-2"
     # Whoever opens the file later need not know: it says whose vectors it holds.
-    with recollect.open("memory.db") as memories:
+    with wellkept.open("memory.db") as memories:
         view = memories.view(user="ada")
         view.add("Likes cake")
         [one, two] = view.get_many([memory.id for memory in view.list()], include_vector=True).values()

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories, View, pointed_files
-from recollect.errors import InvalidInput
-from recollect.types import KnowledgePointer, PointerType
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories, View, pointed_files
+from wellkept.errors import InvalidInput
+from wellkept.types import KnowledgePointer, PointerType
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_pointer_needs_a_file(view: View, tmp_path: Path) -> None:
 
 
 def test_it_is_on_the_command_line(terminal: Terminal, guide: Path) -> None:
-    with recollect.open(terminal.database) as memories:
+    with wellkept.open(terminal.database) as memories:
         view = memories.view(user="ada")
         id = view.add("The guide wants tabs", pointer=view.point_to(guide)).id
     guide.write_text("Use spaces", encoding="utf-8")

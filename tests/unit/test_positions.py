@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import View, codec
-from recollect.errors import InvalidInput, PositionLost
-from recollect.ports import positions
-from recollect.ports.positions import Reached
-from recollect.stores.ram import RamStore
-from recollect.testing import strategies
-from recollect.testing.builders import START, START_US, Writer, owner, put
-from recollect.types import Owner, Position
 from tests.unit.stand_ins import HandClock
+from wellkept import View, codec
+from wellkept.errors import InvalidInput, PositionLost
+from wellkept.ports import positions
+from wellkept.ports.positions import Reached
+from wellkept.stores.ram import RamStore
+from wellkept.testing import strategies
+from wellkept.testing.builders import START, START_US, Writer, owner, put
+from wellkept.types import Owner, Position
 
 ADA, BOB = owner("ada"), owner("bob")
 TIMES = st.integers(codec.to_micros(datetime(1, 1, 1, tzinfo=UTC)), codec.to_micros(datetime(9998, 1, 1, tzinfo=UTC)))

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import Conflict
-from recollect.filters import Where
-from recollect.keyrings.ram import RamKeyring
-from recollect.types import AccessPolicy, ExportFormatName, Layer, Owner, State
+import wellkept
+from wellkept import Memories
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import Conflict
+from wellkept.filters import Where
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.types import AccessPolicy, ExportFormatName, Layer, Owner, State
 
 CORE = Owner(Layer.TEAM, ("core",))
 PLANS = {
@@ -32,7 +32,7 @@ SOMEBODYS = set(PLANS.values()) - {PLANS[AccessPolicy.PRIVATE]}
 @pytest.fixture(params=["plain", "encrypted"])
 def memories(request: pytest.FixtureRequest, postgres_url: str) -> Iterator[Memories]:
     keys = {"keyring": RamKeyring(), "encrypt": "all"} if request.param == "encrypted" else {}
-    with recollect.open(postgres_url, embedder=HashingEmbedder(16), **keys) as opened:  # type: ignore[arg-type]
+    with wellkept.open(postgres_url, embedder=HashingEmbedder(16), **keys) as opened:  # type: ignore[arg-type]
         yield opened
 
 
@@ -59,7 +59,7 @@ def test_access_policies_withhold_what_they_say(memories: Memories) -> None:
 @pytest.mark.req("P3", "L14")
 @pytest.mark.parametrize("form", ["json", "jsonl", "entries"])
 def test_an_exported_session_is_read_in_once(memories: Memories, form: ExportFormatName) -> None:
-    with recollect.open("ram:", embedder=None) as elsewhere:
+    with wellkept.open("ram:", embedder=None) as elsewhere:
         session = elsewhere.view(user="grace").sessions.create("monday", preferences={"language": "en"})
         asked = session.view.add("How do I log in?", type="conversation", role="user", tags=["oauth2"])
         session.view.add("Use the code flow", references=[asked.id], key="flow", metadata={"deep": {"er": [1, None]}})

@@ -9,12 +9,12 @@ from typing import Literal
 
 import pytest
 
-import recollect
+import wellkept
 from benchmarks import facts, kinds
-from recollect import View
-from recollect.types import Status
 from tests.faults.soundness import everything
 from tests.unit.stand_ins import HandClock
+from wellkept import View
+from wellkept.types import Status
 
 POINTS = 0.003
 """How far the share of answers found may differ."""
@@ -39,7 +39,7 @@ def views(known: facts.FactSet, tmp_path: Path, postgres_url: str) -> Iterator[d
     """The same memories in each place."""
     urls = (str(tmp_path / "memory.db"), f"{postgres_url}?schema=ram", f"{postgres_url}?schema=tables&ram_rows=0")
     with ExitStack() as stack:
-        opened = [stack.enter_context(recollect.open(url, clock=HandClock())) for url in urls]
+        opened = [stack.enter_context(wellkept.open(url, clock=HandClock())) for url in urls]
         found = {}
         for place, memories in zip(PLACES, opened, strict=True):
             found[place] = memories.view(user="ada")

@@ -10,20 +10,20 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-import recollect
-from recollect.errors import (
+import wellkept
+from tools.postgres_server import PostgresServer
+from wellkept.errors import (
     ConfigurationError,
-    RecollectError,
     SchemaTooNew,
     StoreBusy,
     StoreError,
     StoreFull,
     StoreReadOnly,
+    WellkeptError,
 )
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.builders import Writer, owner
-from recollect.transfer.migration import migrate
-from tools.postgres_server import PostgresServer
+from wellkept.stores.postgres import PostgresStore
+from wellkept.testing.builders import Writer, owner
+from wellkept.transfer.migration import migrate
 
 ADA = owner("ada")
 PATIENCE_S = 30
@@ -53,9 +53,9 @@ def name_of(url: str) -> str:
     return urlsplit(url).path[1:]
 
 
-def refused(url: str, kind: type[RecollectError], words: str) -> RecollectError:
+def refused(url: str, kind: type[WellkeptError], words: str) -> WellkeptError:
     with pytest.raises(kind) as caught:
-        recollect.open(url)
+        wellkept.open(url)
     assert type(caught.value) is kind
     assert words in caught.value.message
     assert caught.value.hint
@@ -126,7 +126,7 @@ def test_without_pgvector(postgres_server: PostgresServer, execute: Execute, pos
     refused(postgres_url, ConfigurationError, "pgvector")
     assert not PostgresStore.exists(postgres_url)
     execute(f"ALTER DATABASE {name_of(postgres_url)} RESET extension_control_path")
-    recollect.open(postgres_url).close()
+    wellkept.open(postgres_url).close()
 
 
 def test_with_an_older_pgvector(execute: Execute, postgres_url: str) -> None:
@@ -142,10 +142,10 @@ def test_a_read_only_server_is_read(postgres_server: PostgresServer, postgres_ur
     execute(f"{setting} = on")
     refused(postgres_url, StoreReadOnly, "takes no writes")
     execute(f"{setting} = off")
-    with recollect.open(postgres_url) as memories:
+    with wellkept.open(postgres_url) as memories:
         tea = memories.view(user="ada").add("Likes tea")
     execute(f"{setting} = on")
-    with recollect.open(postgres_url) as memories:
+    with wellkept.open(postgres_url) as memories:
         ada = memories.view(user="ada")
         assert ada.get(tea.id) is not None
         assert len(ada.search("tea")) == 1
@@ -158,7 +158,7 @@ def test_a_read_only_server_is_read(postgres_server: PostgresServer, postgres_ur
 def test_a_newer_schema(execute: Execute, postgres_url: str) -> None:
     store = PostgresStore.from_url(postgres_url)
     store.journal.append([Writer().add(ADA)])
-    execute("INSERT INTO recollect.migrations VALUES (99)")
+    execute("INSERT INTO wellkept.migrations VALUES (99)")
     refused(postgres_url, SchemaTooNew, "schema 99")
     with pytest.raises(SchemaTooNew):  # also if it was open before
         store.journal.append([Writer().add(ADA)])
@@ -177,37 +177,37 @@ def test_a_migration_that_was_interrupted(execute: Execute, postgres_url: str) -
     refused(postgres_url, StoreError, "connection to the server was lost")
     assert not PostgresStore.exists(postgres_url)
     execute("DROP EVENT TRIGGER struck")
-    with recollect.open(postgres_url) as memories:
+    with wellkept.open(postgres_url) as memories:
         assert memories.view(user="ada").add("Likes tea").content == "Likes tea"
 
 
 def test_a_full_disk(execute: Execute, postgres_url: str) -> None:
     """The server tells it by a code, whatever the reason; filling a disk would hurt the neighbours."""
-    with recollect.open(postgres_url, retry=recollect.settings.RetryPolicy(attempts=1)) as memories:
+    with wellkept.open(postgres_url, retry=wellkept.settings.RetryPolicy(attempts=1)) as memories:
         ada = memories.view(user="ada")
         tea = ada.add("Likes tea")
         execute(
             "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS"
             " $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$"
         )
-        execute("CREATE TRIGGER full_disk BEFORE INSERT ON recollect.journal EXECUTE FUNCTION full_disk()")
+        execute("CREATE TRIGGER full_disk BEFORE INSERT ON wellkept.journal EXECUTE FUNCTION full_disk()")
         with pytest.raises(StoreFull) as caught:
             ada.add("Likes cake")
         assert caught.value.hint
         assert ada.get(tea.id) is not None
-        execute("DROP TRIGGER full_disk ON recollect.journal")
+        execute("DROP TRIGGER full_disk ON wellkept.journal")
         ada.add("Likes cake")
         assert ada.count() == 2
 
 
 def test_a_full_disk_lets_search_load_an_owner(execute: Execute, postgres_url: str) -> None:
     """Nothing of it is put on the server's disk: there may be no room."""
-    with recollect.open(postgres_url, embedder=None) as memories:
+    with wellkept.open(postgres_url, embedder=None) as memories:
         memories.view(user="ada").add_many(
-            [recollect.NewMemory(content=f"note{number} {'about tea ' * 150}") for number in range(4_000)]
+            [wellkept.NewMemory(content=f"note{number} {'about tea ' * 150}") for number in range(4_000)]
         )
     execute(f"ALTER DATABASE {name_of(postgres_url)} SET temp_file_limit = 0")
-    with recollect.open(postgres_url, embedder=None) as memories:
+    with wellkept.open(postgres_url, embedder=None) as memories:
         [best] = memories.view(user="ada").search("note1234", limit=1)
         assert best.memory.content.startswith("note1234 ")
 
@@ -222,15 +222,15 @@ def test_a_database_in_another_encoding(postgres_server: PostgresServer, postgre
 
 def test_a_user_who_may_create_nothing(execute: Execute, postgres_url: str, plain: str) -> None:
     """Another one migrates; then the tables are enough."""
-    assert "recollect migrate" in refused(plain, ConfigurationError, "lacks a right").hint
+    assert "wellkept migrate" in refused(plain, ConfigurationError, "lacks a right").hint
     report = migrate(postgres_url)
     assert report.before == 0
     assert migrate(postgres_url).before == report.after
     role = urlsplit(plain).username
     assert "grant USAGE" in refused(plain, ConfigurationError, "lacks a right").hint  # the tables are there
-    execute(f"GRANT USAGE ON SCHEMA recollect TO {role}")
-    execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA recollect TO {role}")
-    with recollect.open(plain) as memories:
+    execute(f"GRANT USAGE ON SCHEMA wellkept TO {role}")
+    execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA wellkept TO {role}")
+    with wellkept.open(plain) as memories:
         ada = memories.view(user="ada")
         tea = ada.add("Likes tea")
         ada.forget(tea.id, permanent=True)
@@ -242,7 +242,7 @@ def test_a_writer_that_waits_too_long(postgres_url: str) -> None:
     first.journal.append([Writer().add(ADA)])
     impatient = PostgresStore.from_url(f"{postgres_url}?lock_timeout_ms=50")
     with psycopg.connect(postgres_url) as other:
-        other.execute("LOCK TABLE recollect.journal IN EXCLUSIVE MODE")
+        other.execute("LOCK TABLE wellkept.journal IN EXCLUSIVE MODE")
         with pytest.raises(StoreBusy) as caught:
             impatient.journal.append([Writer().add(ADA)])
     assert "lock_timeout_ms" in caught.value.hint
@@ -256,7 +256,7 @@ def test_a_statement_that_takes_too_long(postgres_url: str) -> None:
     PostgresStore.from_url(postgres_url).close()
     store = PostgresStore.from_url(f"{postgres_url}?statement_timeout_ms=100&lock_timeout_ms=60000")
     with psycopg.connect(postgres_url) as other:
-        other.execute("LOCK TABLE recollect.journal IN ACCESS EXCLUSIVE MODE")
+        other.execute("LOCK TABLE wellkept.journal IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(StoreBusy) as caught:
             store.journal.feed()
     assert "statement_timeout_ms" in caught.value.hint
@@ -265,9 +265,9 @@ def test_a_statement_that_takes_too_long(postgres_url: str) -> None:
 
 
 def test_a_schema_that_something_else_uses(execute: Execute, postgres_url: str) -> None:
-    execute("CREATE SCHEMA recollect")
-    execute("CREATE TABLE recollect.journal (entry text)")
+    execute("CREATE SCHEMA wellkept")
+    execute("CREATE TABLE wellkept.journal (entry text)")
     refused(postgres_url, ConfigurationError, "something else")
-    assert execute("SELECT count(*) FROM recollect.journal") == [(0,)]
-    with recollect.open(f"{postgres_url}?schema=another", embedder=None) as memories:
+    assert execute("SELECT count(*) FROM wellkept.journal") == [(0,)]
+    with wellkept.open(f"{postgres_url}?schema=another", embedder=None) as memories:
         assert memories.view(user="ada").add("Likes tea").version == 1

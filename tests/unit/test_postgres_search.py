@@ -9,19 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.indexes.ram import RamIndex
-from recollect.ports import Index
-from recollect.recall.candidates import Candidates
-from recollect.recall.conversations import NOBODY
-from recollect.stores.postgres import options, search_schema
-from recollect.stores.postgres.rows import named
-from recollect.stores.postgres.search import PostgresIndex
-from recollect.stores.postgres.search_tables import TableIndex
-from recollect.stores.postgres.server import Server
-from recollect.testing.builders import START_US, vector, where
-from recollect.testing.index import ADA, BOB, BOTH, Drafts, memories
-from recollect.text import words
-from recollect.types import Mark, Owner, Status, Stored
+from wellkept.indexes.ram import RamIndex
+from wellkept.ports import Index
+from wellkept.recall.candidates import Candidates
+from wellkept.recall.conversations import NOBODY
+from wellkept.stores.postgres import options, search_schema
+from wellkept.stores.postgres.rows import named
+from wellkept.stores.postgres.search import PostgresIndex
+from wellkept.stores.postgres.search_tables import TableIndex
+from wellkept.stores.postgres.server import Server
+from wellkept.testing.builders import START_US, vector, where
+from wellkept.testing.index import ADA, BOB, BOTH, Drafts, memories
+from wellkept.text import words
+from wellkept.types import Mark, Owner, Status, Stored
 
 RAM_ROWS = 6
 DRAFTS = st.lists(

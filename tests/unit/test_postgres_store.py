@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import ConfigurationError, RecollectError, StoreError
-from recollect.settings import load, shown, with_options
-from recollect.settings.schema import PostgresSettings
-from recollect.stores.postgres import PostgresStore, options
-from recollect.stores.postgres.options import parse
-from recollect.stores.postgres.server import Server, Session
+import wellkept
+from wellkept.errors import ConfigurationError, StoreError, WellkeptError
+from wellkept.settings import load, shown, with_options
+from wellkept.settings.schema import PostgresSettings
+from wellkept.stores.postgres import PostgresStore, options
+from wellkept.stores.postgres.options import parse
+from wellkept.stores.postgres.server import Server, Session
 
 SECRET = "s3cr3t-w0rd"
 
 
-def text_of(view: recollect.View, memory_id: str) -> str:
+def text_of(view: wellkept.View, memory_id: str) -> str:
     found = view.get(memory_id)
     assert found is not None
     return found.content
 
 
 def test_a_server_is_a_database_like_any_other(postgres_url: str) -> None:
-    with recollect.open(postgres_url) as memories:
+    with wellkept.open(postgres_url) as memories:
         ada = memories.view(user="ada")
         tea = ada.add("Prefers green tea", tags=["food"])
         ada.update(tea.id, content="Prefers black tea")
@@ -41,7 +41,7 @@ def test_a_server_is_a_database_like_any_other(postgres_url: str) -> None:
         assert [one.id for one in ada.list()] == [tea.id]
         assert memories.doctor().healthy
         assert repr(memories).startswith("<Memories postgres:127.0.0.1/")
-    with recollect.open(postgres_url.replace("postgresql:", "postgres:")) as memories:
+    with wellkept.open(postgres_url.replace("postgresql:", "postgres:")) as memories:
         assert memories.view(user="ada").count() == 1
 
 
@@ -53,7 +53,7 @@ def test_a_search_of_what_is_in_ram_takes_three_trips(postgres_url: str, monkeyp
         trips.append(work)
         return read(server, work)
 
-    with recollect.open(postgres_url) as memories:
+    with wellkept.open(postgres_url) as memories:
         ada = memories.view(user="ada")
         ada.add("Prefers green tea")
         ada.search("which tea?")
@@ -66,7 +66,7 @@ def test_a_search_of_what_is_in_ram_takes_three_trips(postgres_url: str, monkeyp
 def test_nothing_is_beside_a_server(postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its keyring is named, and its ledger is in the database alone: no file appears where nobody asked for one."""
     monkeypatch.chdir(tmp_path)
-    with recollect.open(postgres_url, embedder=None) as memories:
+    with wellkept.open(postgres_url, embedder=None) as memories:
         with pytest.raises(ConfigurationError) as caught:
             memories.encryption.init(master_key_file="master.key")
         assert caught.value.details["field"] == "keyring"
@@ -78,50 +78,50 @@ def test_nothing_is_beside_a_server(postgres_url: str, tmp_path: Path, monkeypat
         memories.encryption.init(keyring="ring.keys", master_key_file="master.key")
         kept = ada.add("The code is 4711", sensitive=True)
     where = {"encryption": {"keyring": "ring.keys", "master_key_file": "master.key"}}
-    with recollect.open(postgres_url, embedder=None, settings=where) as memories:
+    with wellkept.open(postgres_url, embedder=None, settings=where) as memories:
         assert text_of(memories.view(user="ada"), kept.id) == "The code is 4711"
 
 
 @pytest.mark.req("L14")
 def test_a_file_goes_to_a_server_and_back(postgres_url: str, tmp_path: Path) -> None:
     source, back = tmp_path / "memory.db", tmp_path / "back.db"
-    with recollect.open(source) as memories:
+    with wellkept.open(source) as memories:
         ada = memories.view(user="ada")
         kept = [ada.add(f"Note {number} about tea") for number in range(100)]
         ada.update(kept[0].id, content="Changed")
         ada.forget(kept[1].id, permanent=True)
         memories.agent("debugger").long_term.add("An agent's own")
-    there = recollect.convert(source, postgres_url)
-    again = recollect.convert(postgres_url, back)
+    there = wellkept.convert(source, postgres_url)
+    again = wellkept.convert(postgres_url, back)
     assert there.checksum == again.checksum
     assert (there.versions, there.memories, there.owners) == (again.versions, again.memories, again.owners)
-    with recollect.open(back) as copy, recollect.open(postgres_url) as memories:
+    with wellkept.open(back) as copy, wellkept.open(postgres_url) as memories:
         for one in (copy, memories):
             view = one.view(user="ada")
             assert text_of(view, kept[0].id) == "Changed"
             assert len(view.history(kept[0].id)) == 2
             assert view.count() == 99
-    assert recollect.convert(source, postgres_url).copied == 0
+    assert wellkept.convert(source, postgres_url).copied == 0
 
 
 def test_a_conversion_that_fails_at_once_leaves_no_tables(postgres_url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no database"):
-        recollect.convert(f"{postgres_url}?schema=nothing", tmp_path / "memory.db")
+        wellkept.convert(f"{postgres_url}?schema=nothing", tmp_path / "memory.db")
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"no database at all" * 100)
-    with pytest.raises(RecollectError):
-        recollect.convert(broken, postgres_url)
+    with pytest.raises(WellkeptError):
+        wellkept.convert(broken, postgres_url)
     assert not PostgresStore.exists(postgres_url)
 
 
 def test_a_place_is_not_converted_into_itself(postgres_url: str) -> None:
     with pytest.raises(ConfigurationError, match="the same"):
-        recollect.convert(postgres_url, postgres_url.replace("postgresql://postgres@", "postgres://other:pw@"))
+        wellkept.convert(postgres_url, postgres_url.replace("postgresql://postgres@", "postgres://other:pw@"))
 
 
 def test_the_command_line_takes_a_url(postgres_url: str) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "recollect", *words, "--db", postgres_url]
+        command = [sys.executable, "-m", "wellkept", *words, "--db", postgres_url]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     empty = run("list")
@@ -171,7 +171,7 @@ def test_options_of_the_url_come_before_those_of_the_settings() -> None:
 def test_every_option_can_stand_in_the_settings(postgres_url: str) -> None:
     assert sorted(options.OWN) == sorted(PostgresSettings.__dataclass_fields__)
     given = {"database": {"url": postgres_url, "postgres": {"schema": "mine"}}}
-    with recollect.open(settings=given) as memories:
+    with wellkept.open(settings=given) as memories:
         memories.view(user="ada").add("Likes tea")
     assert PostgresStore.exists(f"{postgres_url}?schema=mine")
     assert not PostgresStore.exists(postgres_url)
@@ -182,7 +182,7 @@ def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     url = f"postgresql://ada:{SECRET}@127.0.0.1:1/db?connect_timeout=2"
     caplog.set_level(logging.DEBUG)
     with pytest.raises(StoreError) as caught:
-        recollect.open(url)
+        wellkept.open(url)
     error = caught.value
     told = f"{error!r} {error} {error.details} {error.__cause__} {parse(url)!r} {parse(url)} {shown(url)}"
     told += repr(load({"database": {"url": url}}, environment={})) + caplog.text

@@ -12,15 +12,15 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-import recollect
-from recollect.errors import ConfigurationError, InvalidInput, PositionLost, StoreBusy, StoreCorrupt, StoreReadOnly
-from recollect.stores.postgres import PostgresStore, schema
-from recollect.testing.basics import everything
-from recollect.testing.builders import Writer, owner, vector
-from recollect.testing.concurrency import at_once
-from recollect.transfer.migration import migrate
-from recollect.types import Access, Embedded, Status
+import wellkept
 from tools.postgres_server import PostgresServer, ServerMissing
+from wellkept.errors import ConfigurationError, InvalidInput, PositionLost, StoreBusy, StoreCorrupt, StoreReadOnly
+from wellkept.stores.postgres import PostgresStore, schema
+from wellkept.testing.basics import everything
+from wellkept.testing.builders import Writer, owner, vector
+from wellkept.testing.concurrency import at_once
+from wellkept.transfer.migration import migrate
+from wellkept.types import Access, Embedded, Status
 
 ADA, BOB = owner("ada"), owner("bob")
 PATIENCE_S = 30
@@ -71,7 +71,7 @@ def test_what_differs_from_the_journal_is_found_and_repaired(
     store: PostgresStore, execute: Execute, damage: str, check: str
 ) -> None:
     before = everything(store.journal, ADA, BOB)[:4]
-    execute(f"SET search_path = recollect; {damage}")
+    execute(f"SET search_path = wellkept; {damage}")
     found = store.check()
     assert not found.healthy
     assert check in {one.check for one in found.findings}
@@ -81,7 +81,7 @@ def test_what_differs_from_the_journal_is_found_and_repaired(
 
 
 def test_a_damaged_version_is_told_and_not_repaired(store: PostgresStore, execute: Execute) -> None:
-    execute("UPDATE recollect.journal SET content = 'forged' WHERE content = 'two'")
+    execute("UPDATE wellkept.journal SET content = 'forged' WHERE content = 'two'")
     with pytest.raises(StoreCorrupt):
         store.journal.versions({ADA})
     with pytest.raises(StoreCorrupt):
@@ -135,7 +135,7 @@ def test_nothing_of_what_was_erased_stays_in_the_tables_after_a_scrub(
 
 
 def test_a_scrub_does_not_pass_over_those_who_still_see_the_rows(postgres_url: str) -> None:
-    with recollect.open(f"{postgres_url}?lock_timeout_ms=100") as memories:
+    with wellkept.open(f"{postgres_url}?lock_timeout_ms=100") as memories:
         ada = memories.view(user="ada")
         ada.forget(ada.add("Likes tea").id, permanent=True)
         with psycopg.connect(postgres_url) as other:
@@ -152,8 +152,8 @@ def test_a_scrub_needs_the_owner_of_the_tables(
     PostgresStore.from_url(postgres_url).close()
     role = f"plain_{urlsplit(postgres_url).path[1:]}"
     execute(f"CREATE ROLE {role} LOGIN")
-    execute(f"GRANT USAGE ON SCHEMA recollect TO {role}")
-    execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA recollect TO {role}")
+    execute(f"GRANT USAGE ON SCHEMA wellkept TO {role}")
+    execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA wellkept TO {role}")
     store = PostgresStore.from_url(postgres_url.replace("postgres@", f"{role}@"))
     with pytest.raises(ConfigurationError, match="does not own"):
         store.scrub()
@@ -211,13 +211,13 @@ def test_a_replica_is_read_once_it_has_what_was_written(pair: tuple[PostgresServ
 
 def test_a_replica_alone_is_read(pair: tuple[PostgresServer, PostgresServer]) -> None:
     primary, replica = pair
-    with recollect.open(primary.url(), embedder=None) as memories:
+    with wellkept.open(primary.url(), embedder=None) as memories:
         tea = memories.view(user="ada").add("Likes tea")
         place = primary.execute("SELECT pg_current_wal_lsn()::text")[0][0]
     deadline = time.monotonic() + PATIENCE_S
     while replica.execute(f"SELECT pg_last_wal_replay_lsn() >= '{place}'") != [(True,)]:
         assert time.monotonic() < deadline
-    with recollect.open(replica.url(), embedder=None) as memories:
+    with wellkept.open(replica.url(), embedder=None) as memories:
         ada = memories.view(user="ada")
         assert [one.id for one in ada.list()] == [hit.memory.id for hit in ada.search("tea")] == [tea.id]
         with pytest.raises(StoreReadOnly):
@@ -274,7 +274,7 @@ def test_a_failover_goes_on_and_is_noticed(pair: tuple[PostgresServer, PostgresS
 
 def test_schemas_are_migrated_down_and_up(postgres_url: str) -> None:
     """The first schema has no index on the server; what follows from the journal is derived again."""
-    with recollect.open(f"{postgres_url}?ram_rows=0") as memories:
+    with wellkept.open(f"{postgres_url}?ram_rows=0") as memories:
         tea = memories.view(user="ada").add("Prefers green tea")
         assert [hit.memory.id for hit in memories.view(user="ada").search("tea")] == [tea.id]
     told = migrate(postgres_url, to=1, dry_run=True)
@@ -284,7 +284,7 @@ def test_schemas_are_migrated_down_and_up(postgres_url: str) -> None:
     for wrong in (0, schema.LATEST + 1):
         with pytest.raises(InvalidInput):
             migrate(postgres_url, to=wrong)
-    with recollect.open(f"{postgres_url}?ram_rows=0") as memories:
+    with wellkept.open(f"{postgres_url}?ram_rows=0") as memories:
         assert [hit.memory.id for hit in memories.view(user="ada").search("tea")] == [tea.id]
     assert migrate(postgres_url).before == schema.LATEST
 

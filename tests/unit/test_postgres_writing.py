@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from recollect.errors import ConfigurationError, Conflict, PositionLost, QuotaExceeded
-from recollect.stores.postgres import PostgresStore, append, rows, statements
-from recollect.stores.ram import RamStore
-from recollect.testing.basics import check_usage
-from recollect.testing.builders import Writer, owner, vector
-from recollect.testing.concurrency import at_once
-from recollect.types import Access, Position, Quota, Status, Write
 from tools.postgres_server import PostgresServer
+from wellkept.errors import ConfigurationError, Conflict, PositionLost, QuotaExceeded
+from wellkept.stores.postgres import PostgresStore, append, rows, statements
+from wellkept.stores.ram import RamStore
+from wellkept.testing.basics import check_usage
+from wellkept.testing.builders import Writer, owner, vector
+from wellkept.testing.concurrency import at_once
+from wellkept.types import Access, Position, Quota, Status, Write
 
 ADA, BOB = owner("ada"), owner("bob")
 PATIENCE_S = 30
@@ -36,7 +36,7 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 
 def transactions(url: str) -> int:
     with psycopg.connect(url) as connection:
-        row = connection.execute("SELECT count(DISTINCT xid) FROM recollect.journal").fetchone()
+        row = connection.execute("SELECT count(DISTINCT xid) FROM wellkept.journal").fetchone()
     return row[0] if row else 0
 
 
@@ -85,7 +85,7 @@ def test_owners_never_wait_for_each_other(store: PostgresStore, postgres_url: st
     writes = Writer()
     store.journal.append([writes.add(ADA), writes.add(BOB)])
     with psycopg.connect(postgres_url) as other:
-        other.execute("SELECT 1 FROM recollect.owners WHERE name = %s FOR UPDATE", ('["user","ada"]',))
+        other.execute("SELECT 1 FROM wellkept.owners WHERE name = %s FOR UPDATE", ('["user","ada"]',))
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(store.journal.append, [writes.add(ADA)])
             for _ in range(3):
@@ -118,7 +118,7 @@ def test_a_memory_is_looked_up_without_reading_its_owner(
         (statements.by_id(payload=True, vectors=True), ([one.id], [digest])),
     ]
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("SET search_path TO recollect")
+        connection.execute("SET search_path TO wellkept")
         if analyzed:
             connection.execute("ANALYZE")
         for statement, values in asked:
@@ -200,7 +200,7 @@ def test_a_dump_restored_over_an_open_store_is_noticed(
     dump = postgres_server.dump(postgres_url)
     store.journal.append([writes.add(ADA, "lost")])
     position, feed = store.journal.position({ADA}), store.journal.feed().next
-    postgres_server.execute("DROP SCHEMA recollect CASCADE", urlsplit(postgres_url).path[1:])
+    postgres_server.execute("DROP SCHEMA wellkept CASCADE", urlsplit(postgres_url).path[1:])
     postgres_server.execute("DROP EXTENSION vector", urlsplit(postgres_url).path[1:])
     postgres_server.restore(dump, postgres_url)
     lost(store, position, feed)
@@ -220,10 +220,10 @@ def test_another_server_timeline_or_database_is_another_epoch(
     store.journal.append([Writer().add(ADA)])
     position, feed = store.journal.position({ADA}), store.journal.feed().next
     database = urlsplit(postgres_url).path[1:]
-    [(text,)] = postgres_server.execute("SELECT incarnation FROM recollect.epochs", database)
+    [(text,)] = postgres_server.execute("SELECT incarnation FROM wellkept.epochs", database)
     parts = str(text).split("/")
     parts[part] = "1"
-    postgres_server.execute(f"UPDATE recollect.epochs SET incarnation = '{'/'.join(parts)}'", database)
+    postgres_server.execute(f"UPDATE wellkept.epochs SET incarnation = '{'/'.join(parts)}'", database)
     again = PostgresStore.from_url(postgres_url)
     lost(again, position, feed)
     lost(store, position, feed)
@@ -276,7 +276,7 @@ def test_connections_that_the_server_ended_are_replaced(store: PostgresStore, po
         with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'recollect'"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'wellkept'"
             )
         call()
     assert [one.seq for one in store.journal.versions({ADA}, after=position)] == [2]

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memories
-from recollect.errors import InvalidInput, InvalidLayer
-from recollect.recall import precedence
-from recollect.recall.duplicates import Found
-from recollect.testing import builders
-from recollect.types import Layer
 from tests.unit.samples import memory as memory_of
 from tests.unit.stand_ins import Opener
 from tests.unit.terminal import Terminal
+from wellkept import Memories
+from wellkept.errors import InvalidInput, InvalidLayer
+from wellkept.recall import precedence
+from wellkept.recall.duplicates import Found
+from wellkept.testing import builders
+from wellkept.types import Layer
 
 RANK = tuple(Layer)
 TEXTS = st.sampled_from(["Indent with tabs", "Indent with spaces", "Use spaces for indentation", "Drink tea", "?!"])

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories, View
-from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.events import MemoryQuarantined
-from recollect.types import ConsolidationPolicy, Fact, Filter, Source, SourceType, State, UpkeepAction
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories, View
+from wellkept.errors import Conflict, InvalidInput, NotFound
+from wellkept.events import MemoryQuarantined
+from wellkept.types import ConsolidationPolicy, Fact, Filter, Source, SourceType, State, UpkeepAction
 
 WEB = Source(type=SourceType.WEB, reference="example.com")
 SHOWN = Filter(include_quarantined=True)

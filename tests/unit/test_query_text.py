@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.text import query_text, words
-from recollect.text.query_text import Asked
+from wellkept.text import query_text, words
+from wellkept.text.query_text import Asked
 
 TEXTS = st.text(max_size=60)
 PARTS = st.sampled_from(

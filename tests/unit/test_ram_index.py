@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import codec
-from recollect.engine import index_following
-from recollect.filters import Where
-from recollect.indexes.ram import IDLE_S, RamIndex
-from recollect.ports import Images
-from recollect.recall import image, quantized
-from recollect.stores.ram import RamStore
-from recollect.testing.builders import START, Writer, owner, vector
-from recollect.text import words
-from recollect.types import Embedded, Mark, Owner, Stored, Vector, Write
+from wellkept import codec
+from wellkept.engine import index_following
+from wellkept.filters import Where
+from wellkept.indexes.ram import IDLE_S, RamIndex
+from wellkept.ports import Images
+from wellkept.recall import image, quantized
+from wellkept.stores.ram import RamStore
+from wellkept.testing.builders import START, Writer, owner, vector
+from wellkept.text import words
+from wellkept.types import Embedded, Mark, Owner, Stored, Vector, Write
 
 ADA, BOB = owner("ada"), owner("bob")
 NOW = Where(now=START)

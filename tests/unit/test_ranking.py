@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall import ranking, weights
-from recollect.recall.ranking import Array, Scores
-from recollect.recall.weights import Fitted
+from wellkept.recall import ranking, weights
+from wellkept.recall.ranking import Array, Scores
+from wellkept.recall.weights import Fitted
 
 SETS = tuple(weights.known().values())
 NAMES = sorted({name for one in SETS for name in one.model.weights} - {ranking.BASE})

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.filters import Where
-from recollect.recall import image, owner_index, quantized, signals
-from recollect.recall.arrays import Ids, packed, unpacked
-from recollect.recall.candidates import Candidates, joined, none, unlinked
-from recollect.recall.conversations import NOBODY, PAUSE_S
-from recollect.recall.entries import ASKS, SAID_BY_USER, SPOKEN, Entry
-from recollect.recall.owner_index import OwnerIndex, Scored
-from recollect.recall.signals import Question
-from recollect.recall.weights import of as weights_of
-from recollect.testing.builders import START, owner, vector
-from recollect.text import query_text, words
+from wellkept.filters import Where
+from wellkept.recall import image, owner_index, quantized, signals
+from wellkept.recall.arrays import Ids, packed, unpacked
+from wellkept.recall.candidates import Candidates, joined, none, unlinked
+from wellkept.recall.conversations import NOBODY, PAUSE_S
+from wellkept.recall.entries import ASKS, SAID_BY_USER, SPOKEN, Entry
+from wellkept.recall.owner_index import OwnerIndex, Scored
+from wellkept.recall.signals import Question
+from wellkept.recall.weights import of as weights_of
+from wellkept.testing.builders import START, owner, vector
+from wellkept.text import query_text, words
 
 ADA, BOB = owner("ada"), owner("bob")
 DIMENSION = 2
@@ -216,7 +216,7 @@ def test_the_newest_row_of_an_id_is_found(ids: list[str], sorted_after: int) -> 
 
 
 def test_ids_whose_hashes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.recall.arrays._hashes", lambda names: np.zeros(len(names), np.uint64))
+    monkeypatch.setattr("wellkept.recall.arrays._hashes", lambda names: np.zeros(len(names), np.uint64))
     table = Ids()
     table.extend(["a", "b", "c", "a"])
     table.sort()

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.filters import Where
-from recollect.recall import owner_index, quantized, signals
-from recollect.recall.arrays import Array, best
-from recollect.recall.entries import Entry
-from recollect.recall.owner_index import OwnerIndex, Scored
-from recollect.recall.weights import of as weights_of
-from recollect.testing.builders import START, owner, vector
-from recollect.text import query_text, words
+from wellkept.filters import Where
+from wellkept.recall import owner_index, quantized, signals
+from wellkept.recall.arrays import Array, best
+from wellkept.recall.entries import Entry
+from wellkept.recall.owner_index import OwnerIndex, Scored
+from wellkept.recall.weights import of as weights_of
+from wellkept.testing.builders import START, owner, vector
+from wellkept.text import query_text, words
 
 NOW = Where(now=START)
 DIMENSION = 48

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, NewMemory, View
-from recollect.errors import InvalidInput
-from recollect.window import ContextWindow, memory_block
+import wellkept
 from tests.unit.stand_ins import CountingEmbedder, Opener
 from tests.unit.test_window_items import DAY, HOSTILE, memory
+from wellkept import Memories, NewMemory, View
+from wellkept.errors import InvalidInput
+from wellkept.window import ContextWindow, memory_block
 
 BLOCK = memory_block.block(
     [memory_block.entry(memory("Likes tea", "m1")), memory_block.entry(memory("Lives in\nRome", "m2"))], DAY
@@ -86,7 +86,7 @@ def test_no_memory_whatever_it_says_comes_back_as_something_new(contents: list[s
     block = memory_block.block(
         [memory_block.entry(memory(content, f"m{n}")) for n, content in enumerate(contents)], DAY
     )
-    with recollect.open("ram:", embedder=None) as database:
+    with wellkept.open("ram:", embedder=None) as database:
         assert database.view(user="ada").add(f"Before.\n{block}\nAfter.").content == "Before.\nAfter."
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.engine import reembedding
-from recollect.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
+import wellkept
 from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Named, Opener, Switched, embedders
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.engine import reembedding
+from wellkept.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
 
 
 @pytest.mark.req("L6", "L4")
@@ -142,7 +142,7 @@ def test_a_change_of_embedder_stops_while_the_next_one_is_down(opener: Opener) -
 @pytest.mark.parametrize("method", ["unembedded", "embed", "adopt"])
 def test_a_store_that_fails_leaves_the_former_embedder_in_place(method: str) -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=CountingEmbedder(), clock=HandClock()) as memories:
+    with wellkept.open(store=store, embedder=CountingEmbedder(), clock=HandClock()) as memories:
         view = memories.view(user="ada")
         view.add("one")
         store.fail(method, StoreBusy("locked"))
@@ -180,7 +180,7 @@ def test_a_file_of_an_embedder_that_nobody_knows(file_opener: Opener) -> None:
     assert [hit.memory.content for hit in memories.view(user="ada").search("one")] == ["one"]
     memories.reembed("static")
     file_opener.close()
-    assert file_opener(embedder="default").settings()["embedder"] == "recollect-words-1"
+    assert file_opener(embedder="default").settings()["embedder"] == "wellkept-words-1"
 
 
 @pytest.mark.req("L1")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Memories, NewMemory, View
-from recollect.errors import InvalidInput
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories, NewMemory, View
+from wellkept.errors import InvalidInput
 
 
 def refused(id: str, call: Callable[[], object]) -> None:
@@ -66,10 +66,10 @@ def test_references_that_stand_already_are_not_asked_about_again(view: View) -> 
 
 @pytest.mark.req("N11")
 def test_a_copy_keeps_references_that_lead_nowhere(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         made = memories.view(user="ada").add("dangling", references=["nope"], dangling=True)
-    recollect.convert(str(tmp_path / "memory.db"), f"jsonl:{tmp_path / 'notes'}")
-    with recollect.open(f"jsonl:{tmp_path / 'notes'}", embedder=None) as copy:
+    wellkept.convert(str(tmp_path / "memory.db"), f"jsonl:{tmp_path / 'notes'}")
+    with wellkept.open(f"jsonl:{tmp_path / 'notes'}", embedder=None) as copy:
         found = copy.view(user="ada").get(made.id)
     assert found is not None
     assert found.references == ("nope",)

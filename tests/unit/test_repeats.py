@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import View
-from recollect.text import answer_types
 from tests.unit.stand_ins import Opener
+from wellkept import View
+from wellkept.text import answer_types
 
 ASKED = "Which train do I take to Porto?"
 ANSWER = "The train to Porto is the one at 7:15"

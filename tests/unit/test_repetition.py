@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories, Memory, NewMemory, View
-from recollect.errors import Conflict, InvalidInput
-from recollect.testing.builders import START
-from recollect.types import Source, SourceType, State
 from tests.unit.samples import plain
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal
+from wellkept import Memories, Memory, NewMemory, View
+from wellkept.errors import Conflict, InvalidInput
+from wellkept.testing.builders import START
+from wellkept.types import Source, SourceType, State
 
 WEB = Source(type=SourceType.WEB, reference="example.com")
 MANUAL = Source(type=SourceType.MANUAL)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from recollect import View
-from recollect.text import answer_types
 from tests.unit.stand_ins import Opener
+from wellkept import View
+from wellkept.text import answer_types
 
 TURNS = [
     ("I am looking for a quiet hotel in Bandung", "user"),

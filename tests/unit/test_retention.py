@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, View
-from recollect.errors import Conflict, InvalidInput, NotFound, PlanRestriction, UpkeepRefused
-from recollect.events import MemoryForgotten, RetentionCleanupCompleted
-from recollect.types import (
+import wellkept
+from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories, View
+from wellkept.errors import Conflict, InvalidInput, NotFound, PlanRestriction, UpkeepRefused
+from wellkept.events import MemoryForgotten, RetentionCleanupCompleted
+from wellkept.types import (
     Filter,
     Layer,
     Memory,
@@ -24,7 +25,6 @@ from recollect.types import (
     UpkeepAction,
     UpkeepPlan,
 )
-from tests.unit.stand_ins import HandClock, Opener
 
 ADA = Owner(Layer.USER, ("ada",))
 API = Owner(Layer.PROJECT, ("api",))
@@ -180,7 +180,7 @@ def test_a_plan_never_takes_what_is_exempt_or_held_and_undo_is_exact(kinds: list
     policy = RetentionPolicy(
         long_term_age="365d", forgotten_age="90d", exempt_importance=0.9, exempt_tags=("legal",), automatic=False
     )
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         view = memories.view(user="ada")
         memories.upkeep.set_retention(policy)
         memories.upkeep.hold(Filter(metadata={"held": True}), reason="case 17")
@@ -323,7 +323,7 @@ def test_an_owner_that_fails_does_not_stop_the_others(
 
     def failing(owners: Any, ids: Any, **how: Any) -> Any:
         if Owner(Layer.USER, ("bob",)) in owners:
-            raise recollect.errors.StoreError("the disk failed")
+            raise wellkept.errors.StoreError("the disk failed")
         return real(owners, ids, **how)
 
     monkeypatch.setattr(memories._engine.journal, "get", failing)

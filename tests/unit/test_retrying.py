@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.engine.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, CircuitBreaker
-from recollect.errors import (
+import wellkept
+from tests.unit.stand_ins import HandClock, Opener, Switched, embedders, sequence
+from wellkept.engine.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, CircuitBreaker
+from wellkept.errors import (
     ConfigurationError,
     EmbeddingFailed,
     RateLimited,
-    RecollectError,
     StoreBusy,
     StoreError,
     StoreFull,
+    WellkeptError,
 )
-from recollect.settings import RetryPolicy
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import START
-from tests.unit.stand_ins import HandClock, Opener, Switched, embedders, sequence
+from wellkept.settings import RetryPolicy
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import START
 
 
 class Sleeper(list[float]):
@@ -55,8 +55,8 @@ def pauses(clock: HandClock) -> Sleeper:
 
 
 @pytest.fixture
-def faulty(store: FaultyStore, clock: HandClock, pauses: Sleeper) -> recollect.Memories:
-    memories = recollect.open(store=store, clock=clock, embedder=None)
+def faulty(store: FaultyStore, clock: HandClock, pauses: Sleeper) -> wellkept.Memories:
+    memories = wellkept.open(store=store, clock=clock, embedder=None)
     memories._engine.sleep = pauses
     return memories
 
@@ -107,21 +107,21 @@ def test_a_wish_that_is_no_number_is_not_heeded(asked: object) -> None:
 )
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError):
-        recollect.open("ram:", settings={"retry": wrong})
+        wellkept.open("ram:", settings={"retry": wrong})
     with pytest.raises(ConfigurationError):
         RetryPolicy(**wrong)  # type: ignore[arg-type]  # that is the point
     with pytest.raises(ConfigurationError) as caught:
-        recollect.open("ram:", retry=wrong)  # type: ignore[arg-type]  # that is the point
+        wellkept.open("ram:", retry=wrong)  # type: ignore[arg-type]  # that is the point
     assert caught.value.details == {"field": "retry"}
 
 
 @pytest.mark.req("H10")
 def test_it_is_read_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "recollect.toml"
+    file = tmp_path / "wellkept.toml"
     file.write_text('[retry]\nattempts = 5\nmultiplier = 3\ncodes = ["RATE_LIMITED"]\n')
-    monkeypatch.setenv("RECOLLECT_RETRY_ATTEMPTS", "4")
-    monkeypatch.setenv("RECOLLECT_RETRY_CODES", "STORE_BUSY, RATE_LIMITED")
-    with recollect.open("ram:", config=file) as memories:
+    monkeypatch.setenv("WELLKEPT_RETRY_ATTEMPTS", "4")
+    monkeypatch.setenv("WELLKEPT_RETRY_CODES", "STORE_BUSY, RATE_LIMITED")
+    with wellkept.open("ram:", config=file) as memories:
         policy = memories._engine.settings.retry
     assert policy == RetryPolicy(attempts=4, multiplier=3, codes=("STORE_BUSY", "RATE_LIMITED"))
 
@@ -132,7 +132,7 @@ def test_it_is_read_from_file_and_environment(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.req("H10", "L1")
 @pytest.mark.parametrize("after", [False, True])
 def test_an_append_is_repeated_and_stored_once(
-    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper, after: bool
+    store: FaultyStore, faulty: wellkept.Memories, pauses: Sleeper, after: bool
 ) -> None:
     """``after``: the write was made, and only the answer was lost."""
     view = faulty.view(user="ada")
@@ -151,7 +151,7 @@ def test_an_append_is_repeated_and_stored_once(
 
 @pytest.mark.req("H10")
 def test_a_read_is_repeated_until_the_attempts_are_used_up(
-    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper
+    store: FaultyStore, faulty: wellkept.Memories, pauses: Sleeper
 ) -> None:
     view = faulty.view(user="ada")
     memory = view.add("Likes tea")
@@ -170,7 +170,7 @@ def test_a_read_is_repeated_until_the_attempts_are_used_up(
 @pytest.mark.req("H10")
 @pytest.mark.parametrize("error", [StoreFull("full"), StoreBusy("locked for 30 s"), ConfigurationError("wrong")])
 def test_other_errors_are_not_repeated(
-    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper, error: RecollectError
+    store: FaultyStore, faulty: wellkept.Memories, pauses: Sleeper, error: WellkeptError
 ) -> None:
     store.fail("append", error)
     with pytest.raises(type(error)):
@@ -179,9 +179,7 @@ def test_other_errors_are_not_repeated(
 
 
 @pytest.mark.req("H10")
-def test_what_would_count_twice_is_not_repeated(
-    store: FaultyStore, faulty: recollect.Memories, pauses: Sleeper
-) -> None:
+def test_what_would_count_twice_is_not_repeated(store: FaultyStore, faulty: wellkept.Memories, pauses: Sleeper) -> None:
     view = faulty.view(user="ada")
     memory = view.add("Likes tea")
     view.get(memory.id)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedders.word_table import WordTableEmbedder
-from recollect.recall import proposals, sameness
-from recollect.testing.strategies import contents
 from tests.unit.same_pairs import LOOK_ALIKES, SAME, UNDECIDED
 from tests.unit.stand_ins import Opener
+from wellkept.embedders.word_table import WordTableEmbedder
+from wellkept.recall import proposals, sameness
+from wellkept.testing.strategies import contents
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memory, View, codec, statistics
-from recollect.engine.sealing import KNOWN, seal, unseal, version_of
-from recollect.errors import StoreCorrupt
-from recollect.lifecycle import duplicates
-from recollect.testing import strategies
-from recollect.testing.builders import START, vector
-from recollect.types import Operation, Position, Stamp, State, Stored, Write
 from tests.unit.samples import drafts, maybe, memory
 from tests.unit.test_validation import JSON
+from wellkept import Memory, View, codec, statistics
+from wellkept.engine.sealing import KNOWN, seal, unseal, version_of
+from wellkept.errors import StoreCorrupt
+from wellkept.lifecycle import duplicates
+from wellkept.testing import strategies
+from wellkept.testing.builders import START, vector
+from wellkept.types import Operation, Position, Stamp, State, Stored, Write
 
 LINES = maybe(strategies.texts(min_size=1))
 OTHERS = st.fixed_dictionaries(

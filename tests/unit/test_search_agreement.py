@@ -15,19 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, NewMemory, View
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.engine.circuit_breaker import LONGEST_PAUSE_S
-from recollect.errors import NotFound
-from recollect.indexes.ram import IMAGE_ROWS
-from recollect.lifecycle import decay
-from recollect.ports import Store
-from recollect.stores.jsonl import JsonlStore
-from recollect.stores.ram import RamStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.types import DecayPolicy, Hit, RankingName, SessionConfig
+import wellkept
 from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, Switched
+from wellkept import Memories, NewMemory, View
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.engine.circuit_breaker import LONGEST_PAUSE_S
+from wellkept.errors import NotFound
+from wellkept.indexes.ram import IMAGE_ROWS
+from wellkept.lifecycle import decay
+from wellkept.ports import Store
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.stores.ram import RamStore
+from wellkept.stores.sqlite import SqliteStore
+from wellkept.types import DecayPolicy, Hit, RankingName, SessionConfig
 
 TEXTS = ("Ada drinks green tea", "Tea at noon with Bob", "The build is slow", "Dark mode", "Straße in Köln", "{}")
 QUESTIONS = ("tea", "green tea at noon", "slow build", '"dark mode"', "koln stra*")
@@ -53,7 +53,7 @@ class Database:
 
     def opened(self) -> Memories:
         """Another database on the store, whose index knows nothing yet."""
-        return recollect.open(store=self.store, clock=self.clock, embedder=HashingEmbedder(DIMENSION))
+        return wellkept.open(store=self.store, clock=self.clock, embedder=HashingEmbedder(DIMENSION))
 
     def live(self, step: tuple[str, int, int]) -> None:
         kind, text, choice = step

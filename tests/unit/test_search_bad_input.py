@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, Results, View
-from recollect.testing.subject import GENERATED
+import wellkept
 from tests.unit.stand_ins import Opener
+from wellkept import Memories, Results, View
+from wellkept.testing.subject import GENERATED
 
 PATIENCE_S = 10  # for one search on a busy machine; it takes milliseconds
 LONG = 30_000
@@ -68,7 +68,7 @@ def checked(view: View, question: str) -> Results:
 @pytest.mark.parametrize("embedder", ["default", None], ids=["meaning", "words"])
 @pytest.mark.parametrize("store", STORES)
 def test_every_question_to_every_store(store: str, embedder: str | None) -> None:
-    with recollect.open("ram:", embedder=embedder) as memories:
+    with wellkept.open("ram:", embedder=embedder) as memories:
         view = memories.view(user="ada")
         view.add_many(STORES[store])
         for question in QUESTIONS.values():
@@ -87,7 +87,7 @@ def test_one_memory_does_not_answer_everything(opener: Opener, question: str) ->
 
 @pytest.fixture(scope="module")
 def ada() -> View:
-    memories: Memories = recollect.open("ram:")
+    memories: Memories = wellkept.open("ram:")
     view = memories.view(user="ada")
     view.add_many([text for texts in STORES.values() for text in texts[:6] if len(text) < 1_000])
     return view
@@ -104,7 +104,7 @@ def test_any_text_is_a_question(ada: View, question: str) -> None:
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=80).filter(str.strip))
 @GENERATED
 def test_any_text_that_is_stored_can_be_asked_for(text: str) -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         view = memories.view(user="ada")
         view.add_many([text, "The printer works over USB"])
         checked(view, text)
@@ -113,7 +113,7 @@ def test_any_text_that_is_stored_can_be_asked_for(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.req("H10", "N8")
 def test_a_hundred_thousand_equal_memories() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         view = memories.view(user="ada")
         for _ in range(10):
             view.add_many(["Maya's tea costs 2.9 euros"] * 10_000)

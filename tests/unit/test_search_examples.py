@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.operations import VERBS
 from tests.unit.terminal import Terminal
+from wellkept.operations import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
 SEARCHING = [
@@ -42,7 +42,7 @@ def test_what_help_searches_for_is_found(line: str, terminal: Terminal) -> None:
 def test_what_the_guide_adds_its_searches_find(terminal: Terminal) -> None:
     """The first block of the guide, and the one on sessions, line by line."""
     lines = [line.partition("  #")[0] for block in BLOCK.findall(GUIDE) for line in block.splitlines()]
-    said = [line for line in lines if re.match(r"recollect (?:add|search|list|sessions(?: create| search|$))", line)]
+    said = [line for line in lines if re.match(r"wellkept (?:add|search|list|sessions(?: create| search|$))", line)]
     searches = 0
     for line in said:
         if set(line) & set("|<"):  # reads a file or another command, as in test_operations

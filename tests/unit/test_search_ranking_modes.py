@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-import recollect
-from recollect import Memories, NewMemory, View
-from recollect.lifecycle import decay
-from recollect.recall import ranking
-from recollect.stores.ram import RamStore
-from recollect.testing.builders import START
-from recollect.types import Ranking, RankingName
+import wellkept
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories, NewMemory, View
+from wellkept.lifecycle import decay
+from wellkept.recall import ranking
+from wellkept.stores.ram import RamStore
+from wellkept.testing.builders import START
+from wellkept.types import Ranking, RankingName
 
 MODES = [mode.value for mode in Ranking]
 
@@ -30,7 +30,7 @@ def shared(memories: Memories) -> View:
     return memories.view(agent="helper", user="ada", project="api", team="core", company="acme")
 
 
-def contents(results: recollect.Results) -> list[str]:
+def contents(results: wellkept.Results) -> list[str]:
     return [hit.memory.content for hit in results]
 
 
@@ -234,7 +234,7 @@ class Shortest:
 
 def test_a_reranker_looks_at_the_best_hits_again() -> None:
     reranker = Shortest()
-    with recollect.open(store=RamStore(), reranker=reranker, embedder=None, clock=HandClock()) as memories:
+    with wellkept.open(store=RamStore(), reranker=reranker, embedder=None, clock=HandClock()) as memories:
         view = memories.view(user="ada")
         view.add_many([f"tea {'x' * number}" for number in range(1, 60)])
         results = view.search("tea", explain=True, limit=3)

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Filter, Hit, Layer, Memories, NewMemory, View
-from recollect.recall import ranking
-from recollect.testing.builders import START
-from recollect.types import RankingName
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Filter, Hit, Layer, Memories, NewMemory, View
+from wellkept.recall import ranking
+from wellkept.testing.builders import START
+from wellkept.types import RankingName
 
 SUBJECTS = ("The gardener", "A sailor", "Our neighbour", "The baker", "My cousin", "The pilot", "A teacher")
 VERBS = ("repaired", "painted", "sold", "borrowed", "described", "photographed", "washed", "measured")

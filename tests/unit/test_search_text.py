@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import NewMemory, View
-from recollect.text import query_text, words
 from tests.unit.stand_ins import Opener
+from wellkept import NewMemory, View
+from wellkept.text import query_text, words
 
 
 def contents(view: View, query: str) -> list[str]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import sensitivity
-from recollect.settings.schema import SENSITIVE_KINDS
+from wellkept import sensitivity
+from wellkept.settings.schema import SENSITIVE_KINDS
 
 EVERY = sensitivity.chosen(SENSITIVE_KINDS)
 

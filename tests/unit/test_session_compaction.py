@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memories, MemoryType
-from recollect.entitlements import Plan
-from recollect.errors import Conflict, InvalidInput, NotFound, QuotaExceeded, UpkeepRefused
-from recollect.events import MemoryArchived, MemoryForgotten, SessionCompacted
-from recollect.memories import Session, Sessions
-from recollect.sessions import compaction
-from recollect.testing.builders import START
-from recollect.types import DecayPolicy, Operation, SessionConfig, State, UpkeepJob
 from tests.unit.samples import memory
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories, MemoryType
+from wellkept.entitlements import Plan
+from wellkept.errors import Conflict, InvalidInput, NotFound, QuotaExceeded, UpkeepRefused
+from wellkept.events import MemoryArchived, MemoryForgotten, SessionCompacted
+from wellkept.memories import Session, Sessions
+from wellkept.sessions import compaction
+from wellkept.testing.builders import START
+from wellkept.types import DecayPolicy, Operation, SessionConfig, State, UpkeepJob
 
 LIMIT = 4_000
 MONTHS = timedelta(days=400)

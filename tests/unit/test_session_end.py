@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories
-from recollect.errors import Conflict, Held, InvalidInput, UpkeepRefused
-from recollect.events import MemoryPromoted
-from recollect.memories import Session
-from recollect.types import Filter, Layer, Owner, SessionEndPolicy, State, UpkeepAction, UpkeepJob
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories
+from wellkept.errors import Conflict, Held, InvalidInput, UpkeepRefused
+from wellkept.events import MemoryPromoted
+from wellkept.memories import Session
+from wellkept.types import Filter, Layer, Owner, SessionEndPolicy, State, UpkeepAction, UpkeepJob
 
 JOB = UpkeepJob.SESSION_END
 ADA = Owner(Layer.USER, ("ada",))

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories, codec
-from recollect.errors import Conflict, InvalidInput, KeyUnavailable, NotFound, QuotaExceeded
-from recollect.memories import Sessions
-from recollect.sessions import imports
-from recollect.testing.builders import START
-from recollect.types import DecayPolicy, ExportFormatName, Layer, Memory, Owner, Source, SourceType, State
+import wellkept
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.terminal import Terminal
+from wellkept import Memories, codec
+from wellkept.errors import Conflict, InvalidInput, KeyUnavailable, NotFound, QuotaExceeded
+from wellkept.memories import Sessions
+from wellkept.sessions import imports
+from wellkept.testing.builders import START
+from wellkept.types import DecayPolicy, ExportFormatName, Layer, Memory, Owner, Source, SourceType, State
 
 OURS: tuple[ExportFormatName, ...] = ("json", "jsonl")
 FORMS: tuple[ExportFormatName, ...] = (*OURS, "entries")
@@ -36,7 +36,7 @@ def sessions(memories: Memories) -> Sessions:
 @pytest.fixture
 def exported(clock: HandClock) -> dict[str, str]:
     """A session of another store with something of everything, in every form."""
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         session = memories.view(user="grace").sessions.create(
             "monday",
             preferences={"language": "en"},
@@ -281,7 +281,7 @@ def test_the_limit_of_the_session_holds(sessions: Sessions) -> None:
 
 
 def test_a_file_does_not_choose_its_own_limit(clock: HandClock, exported: dict[str, str]) -> None:
-    with recollect.open("ram:", embedder=None, clock=clock, settings={"sessions": {"limit_bytes": 50}}) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock, settings={"sessions": {"limit_bytes": 50}}) as memories:
         sessions = memories.view(user="ada").sessions
         with pytest.raises(QuotaExceeded):
             sessions.import_session(exported["json"])

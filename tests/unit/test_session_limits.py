@@ -5,17 +5,17 @@ from functools import partial
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.engine.core import ATTEMPTS
-from recollect.errors import Conflict, QuotaExceeded, StoreBusy
-from recollect.memories import Session
-from recollect.sessions import limits
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.concurrency import at_once
-from recollect.types import State
+import wellkept
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories
+from wellkept.engine.core import ATTEMPTS
+from wellkept.errors import Conflict, QuotaExceeded, StoreBusy
+from wellkept.memories import Session
+from wellkept.sessions import limits
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.concurrency import at_once
+from wellkept.types import State
 
 LIMIT = 2_000
 Process = Callable[[], Memories]
@@ -27,7 +27,7 @@ def process(opener: Opener, clock: HandClock) -> Process:
     if opener.kind != "ram":
         return partial(opener, clock=clock)
     store = RamStore()
-    return lambda: recollect.open(store=store, clock=clock, embedder=None)
+    return lambda: wellkept.open(store=store, clock=clock, embedder=None)
 
 
 def monday(memories: Memories) -> Session:
@@ -131,7 +131,7 @@ def test_writers_do_not_hear_of_what_else_changes_in_the_session(process: Proces
 @pytest.mark.req("J9")
 def test_a_record_that_keeps_changing_is_read_again_up_to_an_end() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         session = memories.view(user="ada").sessions.create("monday")
         moved = Conflict("the session is at version 2, not 1", details={"kind": "session"})
         for call in (1, 2, 3):
@@ -149,7 +149,7 @@ def test_a_record_that_keeps_changing_is_read_again_up_to_an_end() -> None:
 @pytest.mark.req("J9")
 def test_other_failures_are_told_as_they_are() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         session = memories.view(user="ada").sessions.create("monday")
         store.fail("append", Conflict("the id is taken", details={"memory_id": "x"}))
         with pytest.raises(Conflict, match="id is taken"):
@@ -162,7 +162,7 @@ def test_other_failures_are_told_as_they_are() -> None:
 
 def test_the_record_is_not_read_for_each_write() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         view = memories.view(user="ada").sessions.create("monday").view
         view.add("first")
         before = store.calls["records.get"]

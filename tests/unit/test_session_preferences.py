@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Memories
-from recollect.errors import InvalidInput
-from recollect.memories import Session
-from recollect.testing.concurrency import at_once
 from tests.unit.stand_ins import HandClock, Opener
 from tests.unit.test_validation import JSON
+from wellkept import Memories
+from wellkept.errors import InvalidInput
+from wellkept.memories import Session
+from wellkept.testing.concurrency import at_once
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 120
@@ -23,9 +23,9 @@ WRITES = 40
 # Runs in another process: sets many preferences, one by one.
 ELSEWHERE = """
 import sys
-import recollect
+import wellkept
 path, name, count = sys.argv[1:]
-with recollect.open(path, embedder=None) as memories:
+with wellkept.open(path, embedder=None) as memories:
     preferences = memories.view(user="ada").sessions.load("shared").preferences
     print("ready", flush=True)
     sys.stdin.readline()

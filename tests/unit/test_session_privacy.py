@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Filter, Memories, Memory, View, codec
-from recollect.errors import Conflict, InvalidInput, NotFound, StoreFull
-from recollect.events import MemoryForgotten
-from recollect.memories import Session, Sessions
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import START
-from recollect.types import Operation, Removal, Version
+import wellkept
 from tests.unit.histories import plain as plain_versions
 from tests.unit.stand_ins import HandClock
+from wellkept import Filter, Memories, Memory, View, codec
+from wellkept.errors import Conflict, InvalidInput, NotFound, StoreFull
+from wellkept.events import MemoryForgotten
+from wellkept.memories import Session, Sessions
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import START
+from wellkept.types import Operation, Removal, Version
 
 HOUR = timedelta(hours=1)
 
@@ -137,7 +137,7 @@ def test_forgetting_many_in_any_view(memories: Memories) -> None:
 @pytest.mark.req("J8")
 def test_all_or_none() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         view = memories.view(user="ada")
         view.add_many([f"number {number}" for number in range(20)])
         calls = store.calls["append"]
@@ -178,7 +178,7 @@ def test_a_deleted_session_comes_back_with_what_it_had(sessions: Sessions, sessi
 @pytest.mark.req("J8")
 def test_an_interrupted_deletion_can_be_repeated() -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         sessions.create("monday").view.add("Use OAuth")
         for permanent, method in ((False, "append"), (True, "append"), (True, "records.drop")):
@@ -221,7 +221,7 @@ def test_an_export_holds_everything(sessions: Sessions, session: Session) -> Non
     session.forget(topic="personality", reason="asked to")
     kept = list(session.view.list(sort_by="oldest", filter={"include_forgotten": True}))
     plain = json.loads(session.export("json"))
-    assert (plain["format"], plain["version"]) == ("recollect.session", 1)
+    assert (plain["format"], plain["version"]) == ("wellkept.session", 1)
     assert plain["session"]["preferences"]["custom"] == {"theme": "dark"}
     assert plain["session"]["statistics"] == {"facts": 3}
     assert plain["session"]["total_entries"] == 3

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Memories, NewMemory, View
-from recollect.errors import InvalidInput
-from recollect.lifecycle import decay
-from recollect.memories import Sessions
-from recollect.testing.builders import START
-from recollect.types import MemoryTypeName, Sort
 from tests.unit.stand_ins import HandClock, somebody
+from wellkept import Memories, NewMemory, View
+from wellkept.errors import InvalidInput
+from wellkept.lifecycle import decay
+from wellkept.memories import Sessions
+from wellkept.testing.builders import START
+from wellkept.types import MemoryTypeName, Sort
 
 TYPES = ("conversation", "finding", "decision", "preference")
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from recollect import Layer, Memories, MemoryType, codec
-from recollect import open as open_database
-from recollect.entitlements import Plan
-from recollect.errors import (
+from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Layer, Memories, MemoryType, codec
+from wellkept import open as open_database
+from wellkept.entitlements import Plan
+from wellkept.errors import (
     Conflict,
     InvalidInput,
     InvalidLayer,
@@ -19,13 +20,12 @@ from recollect.errors import (
     StoreCorrupt,
     StoreFull,
 )
-from recollect.memories import Sessions
-from recollect.ports import Record, Store
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.testing.builders import START
-from recollect.types import DecayPolicy, Owner, SessionConfig
-from tests.unit.stand_ins import HandClock, Opener
+from wellkept.memories import Sessions
+from wellkept.ports import Record, Store
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.testing.builders import START
+from wellkept.types import DecayPolicy, Owner, SessionConfig
 
 ADA = Owner(Layer.USER, ("ada",))
 

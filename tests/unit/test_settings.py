@@ -14,26 +14,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import settings
-from recollect.cli.constants import DATABASE_VARIABLE, IDS, variable_of
-from recollect.embedders.http import HttpEmbedder
-from recollect.errors import ConfigurationError, InvalidInput, LimitReached
-from recollect.lifecycle import decay
-from recollect.settings import Settings, check, declared, load
-from recollect.settings.declarations import Section, members
-from recollect.settings.schema import EmbedderSettings, HalfLifeSettings, LimitSettings
-from recollect.types import Identity, MemoryType, SessionConfig
-from recollect.working import Limits, ScopeSnapshot
+import wellkept
 from tests.unit.terminal import Terminal
 from tools import settings_reference
+from wellkept import settings
+from wellkept.cli.constants import DATABASE_VARIABLE, IDS, variable_of
+from wellkept.embedders.http import HttpEmbedder
+from wellkept.errors import ConfigurationError, InvalidInput, LimitReached
+from wellkept.lifecycle import decay
+from wellkept.settings import Settings, check, declared, load
+from wellkept.settings.declarations import Section, members
+from wellkept.settings.schema import EmbedderSettings, HalfLifeSettings, LimitSettings
+from wellkept.types import Identity, MemoryType, SessionConfig
+from wellkept.working import Limits, ScopeSnapshot
 
 DECLARED = declared(Settings)
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return tmp_path / "recollect.toml"
+    return tmp_path / "wellkept.toml"
 
 
 def refused(call: Any) -> ConfigurationError:
@@ -50,7 +50,7 @@ def refused(call: Any) -> ConfigurationError:
 def test_every_setting_is_declared_in_full(name: str) -> None:
     one = DECLARED[name]
     assert one.help.endswith(".")
-    assert one.variable.startswith("RECOLLECT_")
+    assert one.variable.startswith("WELLKEPT_")
     assert one.kind.allowed
     assert one.default is None or one.kind.holds(one.default)
     assert Settings().get(name) == one.default
@@ -112,7 +112,7 @@ NAMES = ("limits.entries", "limits.entry_bytes", "limits.scopes")
 def test_arguments_win_over_the_environment_and_that_over_the_file(
     tmp_path_factory: pytest.TempPathFactory, given: dict[str, tuple[int | None, int | None, int | None]]
 ) -> None:
-    file = tmp_path_factory.mktemp("settings") / "recollect.toml"
+    file = tmp_path_factory.mktemp("settings") / "wellkept.toml"
     file.write_text("".join(f"{name} = {last}\n" for name, (_, _, last) in given.items() if last is not None))
     variables = {DECLARED[name].variable: str(value) for name, (_, value, _) in given.items() if value is not None}
     arguments = {name.split(".")[1]: first for name, (first, _, _) in given.items() if first is not None}
@@ -125,7 +125,7 @@ def test_arguments_win_over_the_environment_and_that_over_the_file(
 
 def test_settings_given_as_a_value_count_as_far_as_they_differ_from_the_defaults() -> None:
     chosen = Settings(limits=LimitSettings(entries=7))
-    found = load(chosen, environment={"RECOLLECT_LIMITS_ENTRIES": "1", "RECOLLECT_LIMITS_SCOPES": "2"})
+    found = load(chosen, environment={"WELLKEPT_LIMITS_ENTRIES": "1", "WELLKEPT_LIMITS_SCOPES": "2"})
     assert (found.limits.entries, found.limits.scopes) == (7, 2)
     again = load(found, environment={})
     assert again == found
@@ -180,8 +180,8 @@ def test_an_empty_variable_counts_as_not_set() -> None:
 def test_the_library_reads_no_file_unless_it_is_told_to(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text("[limits]\nentries = 3\n")
     monkeypatch.chdir(file.parent)
-    for config, entries in ((None, 10_000), ("recollect.toml", 3), (file, 3)):
-        with recollect.open("ram:", embedder=None, config=config) as memories:
+    for config, entries in ((None, 10_000), ("wellkept.toml", 3), (file, 3)):
+        with wellkept.open("ram:", embedder=None, config=config) as memories:
             assert memories.agent("a").working.limits.entries == entries
 
 
@@ -285,12 +285,12 @@ def test_files_that_cannot_be_read_are_named(file: Path) -> None:
     assert "is not a file" in refused(lambda: load(config=file)).message
     for wrong in ("a\0b", file / "nested" / ("x" * 300)):
         assert refused(lambda wrong=wrong: load(config=wrong)).details["file"] == str(wrong)
-    assert refused(lambda: recollect.open("ram:", config=7)).details == {"field": "config"}  # type: ignore[arg-type]
+    assert refused(lambda: wellkept.open("ram:", config=7)).details == {"field": "config"}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("given", [7, "limits", [], {"limits": 3}, {7: 1}, {"limits": {"entries": None}}])
 def test_what_is_not_settings_is_refused_and_nothing_is_opened(given: Any, tmp_path: Path) -> None:
-    error = refused(lambda: recollect.open(tmp_path / "m.db", settings=given))
+    error = refused(lambda: wellkept.open(tmp_path / "m.db", settings=given))
     assert error.operation == "open"
     assert error.details["field"] == "settings"
     assert not (tmp_path / "m.db").exists()
@@ -314,7 +314,7 @@ def test_sections_made_in_a_program_are_checked(section: type[Section], values: 
 
 
 def test_limits_hold_for_working_memory_and_an_agent_can_have_its_own() -> None:
-    with recollect.open("ram:", embedder=None, settings={"limits": {"entries": 1, "scopes": 0}}) as memories:
+    with wellkept.open("ram:", embedder=None, settings={"limits": {"entries": 1, "scopes": 0}}) as memories:
         one = memories.agent("a").working
         one.set("x", 1)
         with pytest.raises(LimitReached):
@@ -324,7 +324,7 @@ def test_limits_hold_for_working_memory_and_an_agent_can_have_its_own() -> None:
         own = memories.agent("b", limits=Limits(entries=2, entry_bytes=3)).working
         own.set("x", 1)
         own.set("y", 2)
-        with pytest.raises(recollect.errors.ContentTooLong):
+        with pytest.raises(wellkept.errors.ContentTooLong):
             own.set("x", "long")
         with pytest.raises(InvalidInput):
             memories.agent("c", limits=7)  # type: ignore[arg-type]
@@ -333,7 +333,7 @@ def test_limits_hold_for_working_memory_and_an_agent_can_have_its_own() -> None:
 @pytest.mark.req("W6")
 def test_errors_advise_to_raise_limits_that_are_settings() -> None:
     small = {"entries": 1, "entry_bytes": 3, "scopes": 0, "context_tokens": 5}
-    with recollect.open("ram:", embedder=None, settings={"limits": small}) as memories:
+    with wellkept.open("ram:", embedder=None, settings={"limits": small}) as memories:
         me = memories.agent("a")
         me.working.set("x", 1)
         saved = me.working.snapshot()
@@ -362,7 +362,7 @@ def test_sessions_are_configured_by_settings_and_each_can_have_its_own() -> None
         "min_decay_factor": 0.2,
         "half_life_hours": {"fact": 24, "event": "never"},
     }
-    with recollect.open("ram:", embedder=None, settings={"sessions": given}) as memories:
+    with wellkept.open("ram:", embedder=None, settings={"sessions": given}) as memories:
         sessions = memories.view(user="ada").sessions
         config = sessions.create("monday").config
         assert (config.limit_bytes, config.auto_compact, config.compaction_threshold) == (50_000, False, 0.5)
@@ -373,15 +373,15 @@ def test_sessions_are_configured_by_settings_and_each_can_have_its_own() -> None
 
 def test_settings_go_before_the_file_of_a_folder_where_they_are_given(tmp_path: Path) -> None:
     url = f"jsonl:{tmp_path / 'memory'}"
-    recollect.open(url, embedder=None).close()
+    wellkept.open(url, embedder=None).close()
     (tmp_path / "memory" / "config.json").write_text('{"storage": {"max_session_size_mb": 1, "auto_compact": false}}')
-    with recollect.open(url, embedder=None, settings={"sessions": {"auto_compact": True}}) as memories:
+    with wellkept.open(url, embedder=None, settings={"sessions": {"auto_compact": True}}) as memories:
         config = memories.view(user="ada").sessions.create("monday").config
     assert (config.limit_bytes, config.auto_compact) == (1024 * 1024, True)
 
 
 def test_the_page_size_holds_where_no_limit_is_given() -> None:
-    with recollect.open("ram:", embedder=None, settings={"lists": {"page_size": 2}}) as memories:
+    with wellkept.open("ram:", embedder=None, settings={"lists": {"page_size": 2}}) as memories:
         view = memories.view(user="ada")
         view.add_many([f"Note {number}" for number in range(5)])
         assert len(view.list().memories) == len(view.list(filter={"types": ["fact"]}).memories) == 2
@@ -394,46 +394,46 @@ def test_the_page_size_holds_where_no_limit_is_given() -> None:
 def test_the_database_is_opened_as_settings_say(tmp_path: Path) -> None:
     place = {"url": str(tmp_path / "new.db"), "durability": "relaxed"}
     chosen = {"database": place, "embedder": {"name": "hashing-64"}, "plan": {"name": "teams"}}
-    with recollect.open(settings=chosen) as memories:
+    with wellkept.open(settings=chosen) as memories:
         memories.view(user="ada").add("Likes tea")
         assert memories.settings()["durability"] == "relaxed"
         assert memories.settings()["embedder"] == "hashing-64"
-        assert memories.plan is recollect.entitlements.Plan.TEAMS
+        assert memories.plan is wellkept.entitlements.Plan.TEAMS
     full = {**chosen, "database": {**place, "durability": "full"}}
-    with recollect.open(settings=full) as memories:
+    with wellkept.open(settings=full) as memories:
         assert memories.settings()["durability"] == "relaxed", "a database that exists keeps its own"
-    with recollect.open("ram:", embedder=None, settings=full, plan="enterprise") as memories:
+    with wellkept.open("ram:", embedder=None, settings=full, plan="enterprise") as memories:
         assert memories.settings() == {}
-        assert memories.plan is recollect.entitlements.Plan.ENTERPRISE
+        assert memories.plan is wellkept.entitlements.Plan.ENTERPRISE
 
 
 def test_an_embedding_server_is_configured_by_settings() -> None:
     section = EmbedderSettings(url="http://127.0.0.1:9/v1", model="bge-m3", dimension=64)
-    with recollect.open("ram:", settings=Settings(embedder=section)) as memories:
+    with wellkept.open("ram:", settings=Settings(embedder=section)) as memories:
         embedder = memories._engine.embedder
         assert isinstance(embedder, HttpEmbedder)
         assert embedder.name == "http:bge-m3@64"
-    error = refused(lambda: recollect.open("ram:", settings={"embedder": {"url": "http://127.0.0.1:9/v1"}}))
+    error = refused(lambda: wellkept.open("ram:", settings={"embedder": {"url": "http://127.0.0.1:9/v1"}}))
     assert error.details["key"] == "embedder.model"
     assert (
         "hosts"
         in refused(
-            lambda: recollect.open("ram:", settings={"embedder": {"url": "https://example.org", "model": "m"}})
+            lambda: wellkept.open("ram:", settings={"embedder": {"url": "https://example.org", "model": "m"}})
         ).hint
     )
 
 
 def test_the_command_line_logs_as_settings_say(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal("add", "Likes tea").err == ""
-    monkeypatch.setenv("RECOLLECT_LOGGING_LEVEL", "debug")
+    monkeypatch.setenv("WELLKEPT_LOGGING_LEVEL", "debug")
     assert "DEBUG View.add_many took" in terminal("add", "Likes tea").err
-    monkeypatch.setenv("RECOLLECT_LOGGING_FORMAT", "json")
+    monkeypatch.setenv("WELLKEPT_LOGGING_FORMAT", "json")
     assert '"component":"View"' in terminal("add", "Likes tea").err
-    monkeypatch.setenv("RECOLLECT_LOGGING_LEVEL", "off")
+    monkeypatch.setenv("WELLKEPT_LOGGING_LEVEL", "off")
     assert terminal("add", "Likes tea").err == ""
 
 
-# --- recollect config check -----------------------------------------------------------------------
+# --- wellkept config check -----------------------------------------------------------------------
 
 
 def test_config_check_names_what_is_wrong_and_ends_with_1(terminal: Terminal) -> None:

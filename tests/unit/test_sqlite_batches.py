@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import Conflict
-from recollect.stores.sqlite import SqliteStore, transaction
-from recollect.testing.builders import Writer, owner, put
+from wellkept.errors import Conflict
+from wellkept.stores.sqlite import SqliteStore, transaction
+from wellkept.testing.builders import Writer, owner, put
 
 ADA, BOB = owner("ada"), owner("bob")
 COUNT = 2 * transaction._MANY

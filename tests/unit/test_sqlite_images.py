@@ -7,9 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.builders import Writer, owner, put, vector
-from recollect.types import Embedded, Mark, Owner
+from wellkept.stores.sqlite import SqliteStore
+from wellkept.testing.builders import Writer, owner, put, vector
+from wellkept.types import Embedded, Mark, Owner
 
 ADA, BOB = owner("ada"), owner("bob")
 PARTS = {"header": b"{}", "rows": bytes(10_000)}

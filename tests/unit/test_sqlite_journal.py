@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from recollect import codec, ids
-from recollect.errors import Conflict, PositionLost, QuotaExceeded, RecollectError, StoreCorrupt
-from recollect.filters import Where, place_of, sort_value
-from recollect.ports import Journal, Query
-from recollect.stores.ram import RamStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.types import (
+from wellkept import codec, ids
+from wellkept.errors import Conflict, PositionLost, QuotaExceeded, StoreCorrupt, WellkeptError
+from wellkept.filters import Where, place_of, sort_value
+from wellkept.ports import Journal, Query
+from wellkept.stores.ram import RamStore
+from wellkept.stores.sqlite import SqliteStore
+from wellkept.types import (
     ORDERS_OF_STORES,
     Access,
     Embedded,
@@ -157,7 +157,7 @@ def attempt(journal: Journal, writes: list[Write], quotas: list[Quota]) -> tuple
     """Append, or the error."""
     try:
         journal.append(writes, quotas=quotas)
-    except RecollectError as error:
+    except WellkeptError as error:
         return type(error), str(error)
     return None
 

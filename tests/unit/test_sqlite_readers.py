@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.errors import StoreClosed
-from recollect.stores.sqlite.connections import IDLE_READERS, Readers
+from wellkept.errors import StoreClosed
+from wellkept.stores.sqlite.connections import IDLE_READERS, Readers
 
 THREADS = 3 * IDLE_READERS
 PATIENCE_S = 30

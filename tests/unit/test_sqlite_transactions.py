@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import Conflict, EmbedderMismatch, QuotaExceeded
-from recollect.stores.sqlite import SqliteStore, embedding
-from recollect.stores.sqlite.transaction import Transaction
-from recollect.testing.builders import Writer, ids_of, owner, put, vector
-from recollect.types import Embedded, Quota, Write
+from wellkept.errors import Conflict, EmbedderMismatch, QuotaExceeded
+from wellkept.stores.sqlite import SqliteStore, embedding
+from wellkept.stores.sqlite.transaction import Transaction
+from wellkept.testing.builders import Writer, ids_of, owner, put, vector
+from wellkept.types import Embedded, Quota, Write
 
 ADA, BOB = owner("ada"), owner("bob")
 

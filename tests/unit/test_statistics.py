@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory, MemoryType, statistics
-from recollect.testing.builders import START, vector
-from recollect.types import State, Stats, TagUsage
 from tests.unit.samples import memory
 from tests.unit.test_sealing import memories, sealed
+from wellkept import Memory, MemoryType, statistics
+from wellkept.testing.builders import START, vector
+from wellkept.types import State, Stats, TagUsage
 
 
 @pytest.mark.req("L8")

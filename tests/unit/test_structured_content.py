@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, View, aio, operations
-from recollect.errors import Conflict, ContentTooLong, InvalidInput
-from recollect.keyrings.ram import RamKeyring
-from recollect.text import objects
-from recollect.types import Identity
+import wellkept
 from tests.unit.jsonl_files import edit, read
 from tests.unit.stand_ins import Opener
 from tests.unit.terminal import Terminal
+from wellkept import Memories, View, aio, operations
+from wellkept.errors import Conflict, ContentTooLong, InvalidInput
+from wellkept.keyrings.ram import RamKeyring
+from wellkept.text import objects
+from wellkept.types import Identity
 
 DECISION: dict[str, Any] = {
     "decision": "Use the authorization code flow",
@@ -183,7 +183,7 @@ def test_the_command_line_says_what_is_no_object(wrong: str, terminal: Terminal)
 
 
 def test_a_line_shows_the_object_as_content(tmp_path: Path) -> None:
-    with recollect.open(f"jsonl:{tmp_path / 'memory'}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{tmp_path / 'memory'}", embedder=None) as memories:
         view = memories.view(user="ada", session="monday")
         view.add({"role": "user", "message": "Hi"}, layer="session", metadata={"a": 1}, title="Greeting")
         view.add(DECISION, layer="session", description="beside it")
@@ -194,12 +194,12 @@ def test_a_line_shows_the_object_as_content(tmp_path: Path) -> None:
 
 def test_an_object_edited_by_hand_has_a_new_text(tmp_path: Path) -> None:
     root = tmp_path / "memory"
-    with recollect.open(f"jsonl:{root}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{root}", embedder=None) as memories:
         memory = memories.view(user="ada").add(DECISION)
     file = root / "users/ada/memory.jsonl"
     edit(file, lambda lines: lines.__setitem__(0, lines[0].replace(b"most secure", b"so we said")))
     edit(file, lambda lines: lines.append(b'{"content": {"finding": "Tea is cold", "degrees": 12}}\n'))
-    with recollect.open(f"jsonl:{root}", embedder=None) as memories:
+    with wellkept.open(f"jsonl:{root}", embedder=None) as memories:
         assert memories.doctor(accept=True).healthy
         found = memories.view(user="ada").get(memory.id)
         assert found is not None
@@ -211,11 +211,11 @@ def test_an_object_edited_by_hand_has_a_new_text(tmp_path: Path) -> None:
 
 
 def test_objects_go_from_store_to_store(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder=None) as memories:
+    with wellkept.open(tmp_path / "memory.db", embedder=None) as memories:
         memory = memories.view(user="ada").add(DECISION, references=[], tags=["a"])
-    recollect.convert(tmp_path / "memory.db", f"jsonl:{tmp_path / 'memory'}")
-    recollect.convert(f"jsonl:{tmp_path / 'memory'}", tmp_path / "back.db")
-    with recollect.open(tmp_path / "back.db", embedder=None) as memories:
+    wellkept.convert(tmp_path / "memory.db", f"jsonl:{tmp_path / 'memory'}")
+    wellkept.convert(f"jsonl:{tmp_path / 'memory'}", tmp_path / "back.db")
+    with wellkept.open(tmp_path / "back.db", embedder=None) as memories:
         found = memories.view(user="ada").get(memory.id)
         assert found is not None
         assert (found.data, found.content) == (DECISION, TEXT)
@@ -226,19 +226,19 @@ def test_objects_go_from_store_to_store(tmp_path: Path) -> None:
 def test_a_sensitive_object_is_encrypted_with_its_text(tmp_path: Path, url: str) -> None:
     place = url.format(tmp_path)
     keyring = RamKeyring()
-    with recollect.open(place, embedder=None, keyring=keyring) as memories:
+    with wellkept.open(place, embedder=None, keyring=keyring) as memories:
         memory = memories.view(user="ada").add(DECISION, sensitive=True)
         found = memories.view(user="ada").get(memory.id)
         assert found is not None
         assert (found.data, found.content) == (DECISION, TEXT)
     assert not any(b"implicit flow" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    with recollect.open(place, embedder=None, keyring=keyring) as memories:
+    with wellkept.open(place, embedder=None, keyring=keyring) as memories:
         assert [one.data for one in memories.view(user="ada").list()] == [DECISION]
 
 
 @pytest.mark.slow
 def test_a_server_keeps_objects(postgres_url: str) -> None:
-    with recollect.open(postgres_url) as memories:
+    with wellkept.open(postgres_url) as memories:
         view = memories.view(user="ada")
         memory = view.add(DECISION)
         assert [hit.memory.data for hit in view.search("which authorization flow?")] == [DECISION]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput
-from recollect.keyrings.ram import RamKeyring
+import wellkept
 from tests.unit.erased_person import MARKS, fill, open_database
 from tests.unit.terminal import Terminal
+from wellkept.errors import InvalidInput
+from wellkept.keyrings.ram import RamKeyring
 
 
 def lines(archive: zipfile.ZipFile, name: str) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def test_an_archive_holds_everything_about_a_person_and_nothing_else(tmp_path: P
 
 def test_what_is_encrypted_is_exported_in_the_clear_and_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     keyring = RamKeyring()
-    with recollect.open("ram:", embedder=None, keyring=keyring, encrypt="all") as memories:
+    with wellkept.open("ram:", embedder=None, keyring=keyring, encrypt="all") as memories:
         memory = memories.view(user="bob").add("Likes tea")
         memories.privacy.export(tmp_path / "bob.zip", user="bob")
         with zipfile.ZipFile(tmp_path / "bob.zip") as archive:
@@ -68,7 +68,7 @@ def test_what_is_encrypted_is_exported_in_the_clear_and_what_cannot_be_read_is_t
 
 
 def test_owners_are_found_by_exact_ids_and_paged() -> None:
-    with recollect.open("ram:", embedder=None) as memories:
+    with wellkept.open("ram:", embedder=None) as memories:
         for number in range(5):
             memories.view(user="bob", session=f"s{number}").add("x", layer="session")
         memories.view(user="bob", agent="helper").add("x", layer="agent")

@@ -13,16 +13,16 @@ from opentelemetry.metrics import NoOpMeter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporter, PeriodicExportingMetricReader
 
-import recollect
-from recollect import Memories
-from recollect.errors import ConfigurationError, InvalidLayer, LockTimeout, NotFound, StoreBusy, StoreCorrupt
-from recollect.logs import METADATA
-from recollect.stores.ram import RamStore
-from recollect.telemetry import instrument
-from recollect.testing import FaultyStore
-from recollect.types import ConsolidationPolicy, RetentionPolicy, SessionEndPolicy
+import wellkept
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
 from tests.unit.workload import PLANTED, everything
+from wellkept import Memories
+from wellkept.errors import ConfigurationError, InvalidLayer, LockTimeout, NotFound, StoreBusy, StoreCorrupt
+from wellkept.logs import METADATA
+from wellkept.stores.ram import RamStore
+from wellkept.telemetry import instrument
+from wellkept.testing import FaultyStore
+from wellkept.types import ConsolidationPolicy, RetentionPolicy, SessionEndPolicy
 
 # The metrics that the sources list, by source and section.
 SOURCE_NAMES = {
@@ -214,7 +214,7 @@ def test_open_sessions_are_counted(memories: Memories, collected: Collected) -> 
 @pytest.mark.req("J13")
 def test_locks_that_were_not_had_are_counted_once(collected: Collected) -> None:
     store = FaultyStore(RamStore())
-    with recollect.open(store=store, embedder=None) as memories:
+    with wellkept.open(store=store, embedder=None) as memories:
         instrument(memories, meter_provider=collected.provider)
         session = memories.view(user="ada").sessions.create("monday")
         session.view.add("Use OAuth", tags=["security"])
@@ -229,12 +229,12 @@ def test_locks_that_were_not_had_are_counted_once(collected: Collected) -> None:
 @pytest.mark.req("J13", "J4")
 def test_damaged_lines_are_counted(tmp_path: Path, collected: Collected) -> None:
     url = f"jsonl:{tmp_path / 'memory'}"
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         memories.view(user="ada").add_many(["one", "two"])
     [file] = (tmp_path / "memory").rglob("memory.jsonl")
     first, rest = file.read_bytes().split(b"\n", 1)
     file.write_bytes(first.replace(b"one", b"0ne") + b"\nnonsense\n" + rest)
-    with recollect.open(url, embedder=None) as memories:
+    with wellkept.open(url, embedder=None) as memories:
         instrument(memories, meter_provider=collected.provider)
         memories.view(user="ada").count()
         assert collected.values("memory.errors.corruption.count") == {(): 2}
@@ -415,7 +415,7 @@ def test_gauges_of_a_closed_database_say_nothing(memories: Memories, collected: 
 
 
 def test_metrics_keep_no_database_alive(collected: Collected) -> None:
-    memories = recollect.open("ram:", embedder=None)
+    memories = wellkept.open("ram:", embedder=None)
     instrument(memories, meter_provider=collected.provider)
     memories.view(user="ada").add("Likes tea")
     gone = weakref.ref(memories)
@@ -485,7 +485,7 @@ def test_without_opentelemetry_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(ConfigurationError) as caught:
         instrument(memories)
-    assert (caught.value.operation, caught.value.hint) == ("instrument", "install recollect[otel]")
+    assert (caught.value.operation, caught.value.hint) == ("instrument", "install wellkept[otel]")
 
 
 @pytest.mark.parametrize("wrong", [None, "memory.db", object()])

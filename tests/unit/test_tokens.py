@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ConfigurationError, InvalidInput
-from recollect.text import tokens
+from wellkept.errors import ConfigurationError, InvalidInput
+from wellkept.text import tokens
 
 
 @pytest.mark.req("C1")
@@ -21,7 +21,7 @@ def test_the_fallback_is_a_quarter_of_the_characters_rounded_up(text: str) -> No
 
 def vocabulary(absent: Callable[[str], NoReturn], name: str = "o200k_base") -> tokens.TokenCounter:
     if importlib.util.find_spec(tokens.PACKAGE) is None:
-        absent("recollect[tokens] is not installed")
+        absent("wellkept[tokens] is not installed")
     return tokens.bpe_counter(name)
 
 
@@ -51,7 +51,7 @@ def test_another_vocabulary_counts_otherwise(absent: Callable[[str], NoReturn]) 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "PACKAGE", "no_such_package")
-    with pytest.raises(ConfigurationError, match=r"recollect\[tokens\]") as caught:
+    with pytest.raises(ConfigurationError, match=r"wellkept\[tokens\]") as caught:
         tokens.bpe_counter()
     assert caught.value.details["extra"] == "tokens"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import ConfigurationError
-from recollect.settings import FILE, Settings, declared, load, trust
+import wellkept
 from tests.unit.terminal import Terminal
+from wellkept.errors import ConfigurationError
+from wellkept.settings import FILE, Settings, declared, load, trust
 
 VALUES = {
     "database.postgres.schema": '"agents"',
@@ -94,7 +94,7 @@ def test_a_file_that_was_found_sets_nothing_but_the_database(name: str, folder: 
         _found(folder, text)
     assert name in caught.value.message
     assert caught.value.details["settings"] == [name]
-    assert f"recollect trust {folder}" in caught.value.hint
+    assert f"wellkept trust {folder}" in caught.value.hint
     trust.trust(folder / FILE, text)
     assert name in _found(folder, text).origins
     assert load(config=folder / FILE, environment={}).origins, "a file that a program names is the program's choice"
@@ -106,7 +106,7 @@ def test_a_database_outside_the_folder_is_refused(url: str, folder: Path) -> Non
     text = f'[database]\nurl = "{url}"\n'
     with pytest.raises(ConfigurationError, match="outside its folder"):
         _found(folder, text)
-    assert _found(folder, text, RECOLLECT_DB="mine.db").database.url == "mine.db", "what is overridden does no harm"
+    assert _found(folder, text, WELLKEPT_DB="mine.db").database.url == "mine.db", "what is overridden does no harm"
     trust.trust(folder / FILE, text)
     assert _found(folder, text).database.url
 
@@ -142,7 +142,7 @@ def test_a_file_that_changed_or_moved_is_not_trusted_any_more(folder: Path) -> N
 @pytest.mark.req("J12")
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}', "[" * 100_000])
 def test_a_list_that_cannot_be_read_trusts_nothing(content: str, folder: Path) -> None:
-    place = folder.parent / "config" / "recollect" / "trusted.json"
+    place = folder.parent / "config" / "wellkept" / "trusted.json"
     place.parent.mkdir(parents=True)
     place.write_text(content)
     with pytest.raises(ConfigurationError, match=r"trusted\.json"):
@@ -152,11 +152,11 @@ def test_a_list_that_cannot_be_read_trusts_nothing(content: str, folder: Path) -
 
 def test_every_system_has_its_own_folder() -> None:
     home = Path("home")
-    assert trust.config_folder({"XDG_CONFIG_HOME": "/x"}, home, "linux") == Path("/x/recollect")
-    assert trust.config_folder({"XDG_CONFIG_HOME": "x"}, home, "linux") == home / ".config/recollect"
-    assert trust.config_folder({}, home, "darwin") == home / "Library/Application Support/recollect"
-    assert trust.config_folder({"APPDATA": "A"}, home, "win32") == Path("A/recollect")
-    assert trust.config_folder({}, home, "win32") == home / "AppData/Roaming/recollect"
+    assert trust.config_folder({"XDG_CONFIG_HOME": "/x"}, home, "linux") == Path("/x/wellkept")
+    assert trust.config_folder({"XDG_CONFIG_HOME": "x"}, home, "linux") == home / ".config/wellkept"
+    assert trust.config_folder({}, home, "darwin") == home / "Library/Application Support/wellkept"
+    assert trust.config_folder({"APPDATA": "A"}, home, "win32") == Path("A/wellkept")
+    assert trust.config_folder({}, home, "win32") == home / "AppData/Roaming/wellkept"
 
 
 @pytest.mark.req("J12")
@@ -165,13 +165,13 @@ def test_the_command_trusts_lists_and_revokes(terminal: Terminal) -> None:
     refused = terminal("add", "Likes tea")
     assert (refused.code, refused.out) == (6, "")
     assert "identity.user" in refused.err
-    assert "recollect trust" in refused.err
+    assert "wellkept trust" in refused.err
     told = terminal("trust")
     assert (told.code, "identity.user = ada" in told.out) == (0, True)
     terminal.add("Likes tea")
-    with recollect.open(terminal.database) as memories:
+    with wellkept.open(terminal.database) as memories:
         assert memories.view(user="ada").count() == 1
-    kept = terminal.folder / "config" / "recollect" / "trusted.json"
+    kept = terminal.folder / "config" / "wellkept" / "trusted.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert list(kept.parent.iterdir()) == [kept]

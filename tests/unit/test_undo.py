@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, Memory, View
-from recollect.errors import Conflict, NotFound
-from recollect.types import Filter, Operation, RetentionPolicy, State
+import wellkept
 from tests.unit.stand_ins import HandClock, OneOwnerStore, Opener
 from tests.unit.terminal import Terminal
+from wellkept import Memories, Memory, View
+from wellkept.errors import Conflict, NotFound
+from wellkept.types import Filter, Operation, RetentionPolicy, State
 
 EVERYTHING = Filter(include_forgotten=True)
 
@@ -160,7 +160,7 @@ def ticking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memories
 
     url = "ram:" if request.param == "ram" else f"jsonl:{tmp_path / 'notes'}"
     store = OneOwnerStore.from_url(url) if request.param == "one owner at a time" else None
-    with recollect.open(url if store is None else None, store=store, embedder=None, clock=clock) as memories:
+    with wellkept.open(url if store is None else None, store=store, embedder=None, clock=clock) as memories:
         yield memories
 
 
@@ -268,7 +268,7 @@ STEPS = st.lists(st.sampled_from(["add", "update", "forget", "restore", "undo"])
 @given(STEPS)
 def test_undo_gives_back_what_was_there(steps: list[str]) -> None:
     clock = HandClock()
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         view = memories.view(user="ada")
         past: list[list[Any]] = []
         for number, step in enumerate(steps):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from recollect import Memories, View
-from recollect.errors import Conflict
-from recollect.types import ConsolidationPolicy, RetentionPolicy, SessionEndPolicy, UpkeepJob
 from tests.unit.stand_ins import HandClock
+from wellkept import Memories, View
+from wellkept.errors import Conflict
+from wellkept.types import ConsolidationPolicy, RetentionPolicy, SessionEndPolicy, UpkeepJob
 
 
 @pytest.mark.req("N3", "P4")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Hit, View
-from recollect.recall import updates
-from recollect.testing.builders import START
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Hit, View
+from wellkept.recall import updates
+from wellkept.testing.builders import START
 
 
 @pytest.fixture

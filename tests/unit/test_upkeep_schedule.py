@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories
-from recollect.errors import Conflict, UpkeepRefused
-from recollect.events import RetentionCleanupCompleted
-from recollect.types import ConsolidationPolicy, Layer, Memory, Owner, RetentionPolicy, UpkeepJob
-from recollect.upkeep import schedule
-from recollect.upkeep.jobs import JOBS
+import wellkept
 from tests.unit.stand_ins import HandClock, Opener
+from wellkept import Memories
+from wellkept.errors import Conflict, UpkeepRefused
+from wellkept.events import RetentionCleanupCompleted
+from wellkept.types import ConsolidationPolicy, Layer, Memory, Owner, RetentionPolicy, UpkeepJob
+from wellkept.upkeep import schedule
+from wellkept.upkeep.jobs import JOBS
 
 ADA = Owner(Layer.USER, ("ada",))
 NIGHTLY = RetentionPolicy(long_term_age="365d", schedule="0 3 * * *")
@@ -126,7 +126,7 @@ def test_a_thread_applies_what_is_due(memories: Memories, clock: HandClock) -> N
     memories.upkeep.stop()
     memories.upkeep.stop()
     assert len(memories.upkeep.runs()) == 1
-    assert not [one for one in threading.enumerate() if one.name == "recollect-upkeep"]
+    assert not [one for one in threading.enumerate() if one.name == "wellkept-upkeep"]
 
 
 @pytest.mark.req("P4", "N3")
@@ -210,10 +210,10 @@ def test_a_plan_without_retention_runs_nothing(tmp_path: Path, clock: HandClock)
 TOGETHER = """
 import sys
 from datetime import datetime
-import recollect
+import wellkept
 now = datetime.fromisoformat(sys.argv[2])
 sys.stdin.readline()
-with recollect.open(sys.argv[1], embedder=None, clock=lambda: now) as memories:
+with wellkept.open(sys.argv[1], embedder=None, clock=lambda: now) as memories:
     memories.upkeep.run_due()
 """
 
@@ -221,7 +221,7 @@ with recollect.open(sys.argv[1], embedder=None, clock=lambda: now) as memories:
 @pytest.mark.req("P4", "N3")
 def test_of_two_processes_one_applies_what_is_due(tmp_path: Path, clock: HandClock) -> None:
     file = tmp_path / "memory.db"
-    with recollect.open(file, embedder=None, clock=clock) as memories:
+    with wellkept.open(file, embedder=None, clock=clock) as memories:
         aged(memories, clock)
     clock.forward(days=1)
     started = [
@@ -236,15 +236,15 @@ def test_of_two_processes_one_applies_what_is_due(tmp_path: Path, clock: HandClo
     for one in started:
         assert one.stdin is not None
         one.stdin.close()
-    with recollect.open(file, embedder=None, clock=clock) as memories:
+    with wellkept.open(file, embedder=None, clock=clock) as memories:
         assert [(run.forgotten, run.errors) for run in memories.upkeep.runs()] == [(3, ())]
 
 
 KILLED = """
 import os, sys
 from datetime import datetime
-import recollect
-from recollect.upkeep import runs
+import wellkept
+from wellkept.upkeep import runs
 now = datetime.fromisoformat(sys.argv[2])
 written = []
 real = runs._write_group
@@ -257,7 +257,7 @@ def dying(engine, run, group, lease):
     return real(engine, run, group, lease)
 
 runs._write_group, runs.BATCH = dying, 1
-with recollect.open(sys.argv[1], embedder=None, clock=lambda: now) as memories:
+with wellkept.open(sys.argv[1], embedder=None, clock=lambda: now) as memories:
     memories.upkeep.run()
 """
 
@@ -268,14 +268,14 @@ def test_a_run_that_is_killed_between_two_owners_can_be_undone_or_gone_on_with(
 ) -> None:
     file = tmp_path / "memory.db"
     users = ("ada", "bob", "eve")
-    with recollect.open(file, embedder=None, clock=clock) as memories:
+    with wellkept.open(file, embedder=None, clock=clock) as memories:
         for user in users:
             memories.view(user=user).add("Likes tea")
         memories.upkeep.set_retention(RetentionPolicy(long_term_age="365d", automatic=False))
     clock.forward(days=400)
     done = subprocess.run([sys.executable, "-c", KILLED, str(file), clock.time.isoformat()], check=False)
     assert done.returncode == 9
-    with recollect.open(file, embedder=None, clock=clock) as memories:
+    with wellkept.open(file, embedder=None, clock=clock) as memories:
         counts = [memories.view(user=user).count() for user in users]
         assert sorted(counts) == [0, 1, 1]
         [run] = memories.upkeep.runs()

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Identity, MemoryType
-from recollect import validation as v
-from recollect.errors import ContentTooLong, InvalidInput
-from recollect.types import KnowledgePointer, PointerType, Source, SourceType, Vector
+from wellkept import Identity, MemoryType
+from wellkept import validation as v
+from wellkept.errors import ContentTooLong, InvalidInput
+from wellkept.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 
 ANYTHING_BUT_TEXT = st.none() | st.integers() | st.floats() | st.binary() | st.lists(st.text()) | st.booleans()
 JSON = st.recursive(

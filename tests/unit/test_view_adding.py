@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Layer, Memories, Memory, MemoryType, NewMemory, View
-from recollect.errors import InvalidInput, InvalidLayer, MissingIdentifier
-from recollect.testing.builders import START
-from recollect.types import AccessPolicy, KnowledgePointer, Owner, PointerType, Source, SourceType
 from tests.unit.samples import drafts, plain
 from tests.unit.stand_ins import HandClock, Opener, sequence
+from wellkept import Layer, Memories, Memory, MemoryType, NewMemory, View
+from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
+from wellkept.testing.builders import START
+from wellkept.types import AccessPolicy, KnowledgePointer, Owner, PointerType, Source, SourceType
 
 EVERYTHING: dict[str, Any] = {
     "content": "Use PostgreSQL\nfor all new services — ✓",

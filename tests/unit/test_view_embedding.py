@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from recollect import NewMemory
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import EmbedderMismatch, EmbeddingFailed, InvalidInput
-from recollect.types import Vector
 from tests.unit.stand_ins import DIMENSION, BrokenEmbedder, CountingEmbedder, Opener, sequence
+from wellkept import NewMemory
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import EmbedderMismatch, EmbeddingFailed, InvalidInput
+from wellkept.types import Vector
 
 ROW = [1.0] * DIMENSION
 

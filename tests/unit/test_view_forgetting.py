@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memories, View
-from recollect.errors import Conflict, InvalidInput
-from recollect.types import Operation, State
+import wellkept
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, places, sequence
+from wellkept import Memories, View
+from wellkept.errors import Conflict, InvalidInput
+from wellkept.types import Operation, State
 
 
 @pytest.mark.req("L7", "H3")
@@ -41,7 +41,7 @@ def test_a_forgotten_memory_says_since_when(
     clock: HandClock, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with recollect.open(url, embedder=None, clock=clock) as memories:
+    with wellkept.open(url, embedder=None, clock=clock) as memories:
         view = memories.view(user="ada")
         memory, other = view.add_many(["Likes tea", "Likes cake"])
         clock.forward(hours=1)

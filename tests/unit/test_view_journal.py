@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Layer, Memories, MemoryType, NewMemory, View, statistics
-from recollect.errors import InvalidInput
-from recollect.testing.builders import START
-from recollect.types import TagUsage, Version
 from tests.unit.samples import stored
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
+from wellkept import Layer, Memories, MemoryType, NewMemory, View, statistics
+from wellkept.errors import InvalidInput
+from wellkept.testing.builders import START
+from wellkept.types import TagUsage, Version
 
 
 def feed(view: View, limit: int) -> list[Version]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect import Memories, Memory, NewMemory, View
-from recollect.errors import Conflict
-from recollect.types import LayerName, Source, SourceType
 from tests.unit.stand_ins import HandClock, sequence
 from tests.unit.test_view_adding import EVERYTHING
+from wellkept import Memories, Memory, NewMemory, View
+from wellkept.errors import Conflict
+from wellkept.types import LayerName, Source, SourceType
 
 
 @pytest.mark.req("L1", "N2")

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Filter, Memories, Memory, NewMemory, View, filters
-from recollect.errors import InvalidInput
-from recollect.testing import strategies
-from recollect.testing.builders import START
-from recollect.types import Layers, Sort, SortName
 from tests.unit.samples import drafts as drafts_of_memories
 from tests.unit.samples import stored
 from tests.unit.stand_ins import HandClock
 from tests.unit.test_view_adding import EVERYTHING, LONG_AGO, _storable
+from wellkept import Filter, Memories, Memory, NewMemory, View, filters
+from wellkept.errors import InvalidInput
+from wellkept.testing import strategies
+from wellkept.testing.builders import START
+from wellkept.types import Layers, Sort, SortName
 
 DAY = timedelta(days=1)
 # Conditions that the memory with every field meets, and such that it does not.

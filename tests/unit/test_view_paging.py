@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Filter, Memories, NewMemory, View, codec
-from recollect.errors import InvalidInput
-from recollect.types import Page, SortName
 from tests.unit.stand_ins import HandClock, somebody
 from tests.unit.test_codec import HOSTILE
+from wellkept import Filter, Memories, NewMemory, View, codec
+from wellkept.errors import InvalidInput
+from wellkept.types import Page, SortName
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["add", "update", "forget", "erase", "restore", "read"]), st.integers(0, 30)), max_size=4

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Memories, Memory, View
-from recollect.errors import InvalidInput, MissingIdentifier, NotFound
-from recollect.types import Filter, State
+import wellkept
 from tests.unit.stand_ins import HandClock
 from tests.unit.terminal import Terminal
+from wellkept import Memories, Memory, View
+from wellkept.errors import InvalidInput, MissingIdentifier, NotFound
+from wellkept.types import Filter, State
 
 
 def _content(memory: Memory | None) -> str | None:
@@ -160,7 +160,7 @@ def test_many_writers_of_one_key_leave_one_memory_with_all_versions(memories: Me
 @given(steps=st.lists(st.sampled_from(["put a", "put b", "forget", "erase", "expire"]), max_size=8))
 def test_a_key_holds_what_was_put_last(steps: list[str]) -> None:
     clock = HandClock()
-    with recollect.open("ram:", embedder=None, clock=clock) as memories:
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
         view = memories.view(user="ada")
         held: str | None = None
         for step in steps:
@@ -189,7 +189,7 @@ def test_the_command_line_and_async_code_put_as_well(terminal: Terminal) -> None
     assert terminal("show").code == 2
 
     async def main() -> str:
-        async with recollect.aio.open("ram:", embedder=None) as memories:
+        async with wellkept.aio.open("ram:", embedder=None) as memories:
             view = memories.view(user="ada")
             await view.put("home", "Lives in Rome")
             found = await view.get(key="home")

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Memories, View
-from recollect.testing.builders import START
-from recollect.types import State
 from tests.unit.samples import plain
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, places, sequence
+from wellkept import Memories, View
+from wellkept.testing.builders import START
+from wellkept.types import State
 
 
 def contents(view: View, **arguments: object) -> list[str]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Filter, NewMemory, View
-from recollect.errors import InvalidInput, QueryTooLong
-from recollect.types import Layer
 from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener
+from wellkept import Filter, NewMemory, View
+from wellkept.errors import InvalidInput, QueryTooLong
+from wellkept.types import Layer
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Memories, MemoryType, View
-from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.testing.builders import START
-from recollect.types import Operation, Source, SourceType
 from tests.unit.samples import plain
 from tests.unit.stand_ins import HandClock, sequence
 from tests.unit.test_view_adding import EVERYTHING
+from wellkept import Memories, MemoryType, View
+from wellkept.errors import Conflict, InvalidInput, NotFound
+from wellkept.testing.builders import START
+from wellkept.types import Operation, Source, SourceType
 
 CHANGES: list[dict[str, Any]] = [
     {"content": "Use SQLite"},

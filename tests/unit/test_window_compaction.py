@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ConfigurationError, InvalidInput
-from recollect.text.tokens import Meter, TokenCounter
-from recollect.window import (
+from tests.unit.test_window_items import COUNTERS, DAY, item, item_lists, memory
+from wellkept.errors import ConfigurationError, InvalidInput
+from wellkept.text.tokens import Meter, TokenCounter
+from wellkept.window import (
     Compaction,
     ContextItem,
     Role,
@@ -25,7 +26,6 @@ from recollect.window import (
     summarised_by,
     summary,
 )
-from tests.unit.test_window_items import COUNTERS, DAY, item, item_lists, memory
 
 LONG = "Ada likes green tea. The bus was late. Green tea is served at noon. " * 20
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.text import words
-from recollect.window import (
+from tests.unit.test_window_items import COUNTERS, DAY, HOSTILE, MEMORIES, item, item_lists, memory
+from wellkept.errors import InvalidInput
+from wellkept.text import words
+from wellkept.window import (
     Composition,
     ContextItem,
     LeftOut,
@@ -22,7 +23,6 @@ from recollect.window import (
     is_recalled,
     strip_recalled,
 )
-from tests.unit.test_window_items import COUNTERS, DAY, HOSTILE, MEMORIES, item, item_lists, memory
 
 
 def reasons(prompt: Composition) -> dict[str, str]:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Conflict, InvalidInput, LimitReached, NotFound, RecollectError
-from recollect.text.tokens import TokenCounter
-from recollect.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot, snapshot
 from tests.unit.test_window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory
+from wellkept.errors import Conflict, InvalidInput, LimitReached, NotFound, WellkeptError
+from wellkept.text.tokens import TokenCounter
+from wellkept.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot, snapshot
 
 
 def filled(*contents: str, max_tokens: int = 100, counter: TokenCounter = len) -> ContextWindow:
@@ -406,6 +406,6 @@ def test_every_error_names_its_operation() -> None:
         return "short"
 
     for operation, call in refused.items():
-        with pytest.raises(RecollectError) as caught:
+        with pytest.raises(WellkeptError) as caught:
             call()
         assert caught.value.operation == operation

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from recollect import Layer
-from recollect.errors import InvalidInput
-from recollect.text.tokens import TokenCounter, by_characters
-from recollect.window import ContextItem, RecalledMemory, Role
-from recollect.window.items import checked_items, checked_memories
+from wellkept import Layer
+from wellkept.errors import InvalidInput
+from wellkept.text.tokens import TokenCounter, by_characters
+from wellkept.window import ContextItem, RecalledMemory, Role
+from wellkept.window.items import checked_items, checked_memories
 
 DAY = datetime(2026, 1, 7, 12, tzinfo=UTC)
 

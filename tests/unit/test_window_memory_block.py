@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.recall_markers import NOTE
-from recollect.window import is_recalled, memory_block, strip_recalled
 from tests.unit.test_window_items import DAY, HOSTILE, memory
+from wellkept.text.recall_markers import NOTE
+from wellkept.window import is_recalled, memory_block, strip_recalled
 
 BLOCK = memory_block.block(
     [memory_block.entry(memory("Likes tea\n\nand milk", "m1")), memory_block.entry(memory("Rome", "m2"))], DAY

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text import words
+from wellkept.text import words
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from recollect.errors import ContentTooLong, InvalidInput, LimitReached, RecollectError
-from recollect.testing.builders import START
-from recollect.working import Limits, WorkingMemory
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, WellkeptError
+from wellkept.testing.builders import START
+from wellkept.working import Limits, WorkingMemory
 
 
 @dataclass
@@ -233,6 +233,6 @@ def test_every_error_names_its_operation(working: WorkingMemory) -> None:
     }
     for operation, calls in refused.items():
         for call in calls:
-            with pytest.raises(RecollectError) as caught:
+            with pytest.raises(WellkeptError) as caught:
                 call()
             assert caught.value.operation == operation

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.events import (
+from tests.unit.stand_ins import HandClock
+from wellkept.errors import InvalidInput
+from wellkept.events import (
     Event,
     EventBus,
     WorkingMemoryCleared,
@@ -15,9 +16,8 @@ from recollect.events import (
     WorkingScopeCreated,
     WorkingScopeDisposed,
 )
-from recollect.testing.builders import START
-from recollect.working import WorkingMemory
-from tests.unit.stand_ins import HandClock
+from wellkept.testing.builders import START
+from wellkept.working import WorkingMemory
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from recollect.errors import LimitReached, ScopeDisposed
-from recollect.testing.builders import START
-from recollect.working import Limits, WorkingMemory, WorkingScope, WorkingSnapshot
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import LimitReached, ScopeDisposed
+from wellkept.testing.builders import START
+from wellkept.working import Limits, WorkingMemory, WorkingScope, WorkingSnapshot
 
 KEYS = st.sampled_from(["a", "b"])
 PLACES = st.integers(0, 11)

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from recollect.errors import ContentTooLong, InvalidInput
-from recollect.testing.builders import START
-from recollect.types import MemoryType
-from recollect.working import Limits, WorkingMemory, WorkingStats
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import ContentTooLong, InvalidInput
+from wellkept.testing.builders import START
+from wellkept.types import MemoryType
+from wellkept.working import Limits, WorkingMemory, WorkingStats
 
 SECRET = "the-secret-value"
 

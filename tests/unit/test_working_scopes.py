@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
-from recollect.working import Limits, WorkingMemory, WorkingScope
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import InvalidInput, LimitReached, ScopeDisposed
+from wellkept.working import Limits, WorkingMemory, WorkingScope
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import InvalidInput, ScopeDisposed
-from recollect.working import WorkingMemory
+import wellkept
 from tests.unit.stand_ins import HandClock
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import InvalidInput, ScopeDisposed
+from wellkept.working import WorkingMemory
 
 ENTRIES: dict[str, object] = {
     "build": "The nightly build fails on the second runner",
@@ -57,7 +57,7 @@ def test_a_scope_finds_what_it_sees(working: WorkingMemory) -> None:
 
 @pytest.mark.req("W2")
 def test_the_embedder_finds_by_meaning_and_changes_are_seen() -> None:
-    with recollect.open("ram:") as memories:
+    with wellkept.open("ram:") as memories:
         working = memories.agent("debugger").working
         assert working.search("anything") == []
         for key, value in ENTRIES.items():
@@ -89,7 +89,7 @@ class Failing(HashingEmbedder):
 @pytest.mark.req("W2")
 def test_each_entry_is_embedded_once_and_words_do_while_the_embedder_is_down() -> None:
     embedder = Failing(64)
-    with recollect.open("ram:", embedder=embedder) as memories:
+    with wellkept.open("ram:", embedder=embedder) as memories:
         working = memories.agent("debugger").working
         for key, value in ENTRIES.items():
             working.set(key, value)

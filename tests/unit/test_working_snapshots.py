@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import ContentTooLong, InvalidInput, LimitReached, RecollectError, ScopeDisposed
-from recollect.testing.builders import START
-from recollect.working import Limits, WorkingMemory, WorkingSnapshot
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, ScopeDisposed, WellkeptError
+from wellkept.testing.builders import START
+from wellkept.working import Limits, WorkingMemory, WorkingSnapshot
 
 SECRET = "the-secret-value"
 
@@ -100,7 +100,7 @@ def _scope(number: int, **changes: Any) -> Callable[[WorkingSnapshot], Any]:
     return change
 
 
-BAD: dict[str, tuple[type[RecollectError], Callable[[WorkingSnapshot], Any]]] = {
+BAD: dict[str, tuple[type[WellkeptError], Callable[[WorkingSnapshot], Any]]] = {
     "nothing": (InvalidInput, lambda _: None),
     "a dict": (InvalidInput, lambda snapshot: json.loads(snapshot.to_json())),
     "a later version": (InvalidInput, lambda snapshot: replace(snapshot, version=3)),
@@ -147,13 +147,13 @@ BAD: dict[str, tuple[type[RecollectError], Callable[[WorkingSnapshot], Any]]] = 
 @pytest.mark.req("W1", "W6")
 @pytest.mark.parametrize(("error", "spoil"), BAD.values(), ids=BAD)
 def test_a_bad_snapshot_changes_nothing(
-    working: WorkingMemory, clock: HandClock, error: type[RecollectError], spoil: Callable[[WorkingSnapshot], Any]
+    working: WorkingMemory, clock: HandClock, error: type[WellkeptError], spoil: Callable[[WorkingSnapshot], Any]
 ) -> None:
     tight = WorkingMemory("debugger", clock=clock, limits=Limits(entries=10, entry_bytes=500, scopes=3))
     good = working.snapshot()
     tight.restore(good)
     handles = tight.active_scopes()
-    with pytest.raises(RecollectError) as caught:
+    with pytest.raises(WellkeptError) as caught:
         tight.restore(spoil(good))
     assert type(caught.value) is error
     assert SECRET not in repr((str(caught.value), caught.value.details, caught.value.__cause__))

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput, LimitReached, ScopeDisposed
-from recollect.events import EventBus, WorkingMemorySet
-from recollect.working import Limits, WorkingMemory
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import InvalidInput, LimitReached, ScopeDisposed
+from wellkept.events import EventBus, WorkingMemorySet
+from wellkept.working import Limits, WorkingMemory
 
 MANY = 8
 PATIENCE_S = 30
@@ -350,5 +350,5 @@ def test_it_keeps_what_get_or_set_keeps(clock: HandClock) -> None:
 
 
 def test_who_runs_no_tasks_loads_nothing_for_them() -> None:
-    code = "import sys, recollect.working, recollect.window; sys.exit('asyncio' in sys.modules)"
+    code = "import sys, wellkept.working, wellkept.window; sys.exit('asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

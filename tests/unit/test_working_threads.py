@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput, ScopeDisposed
-from recollect.working import Limits, WorkingMemory, WorkingScope
 from tests.unit.stand_ins import HandClock
+from wellkept.errors import InvalidInput, ScopeDisposed
+from wellkept.working import Limits, WorkingMemory, WorkingScope
 
 THREADS = 12
 PATIENCE_S = 30

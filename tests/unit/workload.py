@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import recollect
-from recollect import AgentMemory, Memories, NewMemory, RecollectError, View
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.errors import StoreBusy, StoreCorrupt
-from recollect.events import Event
-from recollect.memories import Sessions
-from recollect.settings import RetryPolicy
-from recollect.stores.ram import RamStore
-from recollect.testing import FaultyStore
-from recollect.types import ConsolidationPolicy, Layer, Owner, RetentionPolicy, SessionEndPolicy
-from recollect.window import Strategy
+import wellkept
+from wellkept import AgentMemory, Memories, NewMemory, View, WellkeptError
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.errors import StoreBusy, StoreCorrupt
+from wellkept.events import Event
+from wellkept.memories import Sessions
+from wellkept.settings import RetryPolicy
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
+from wellkept.types import ConsolidationPolicy, Layer, Owner, RetentionPolicy, SessionEndPolicy
+from wellkept.window import Strategy
 
 PLANTED = "xyzzy"
 """Stands in contents, titles, tags, metadata, keys, queries, reasons, values, names and messages of errors."""
@@ -37,7 +37,7 @@ class Talkative(HashingEmbedder):
 
 
 def fails(operation: Callable[..., object], *args: Any, **kwargs: Any) -> None:
-    with contextlib.suppress(RecollectError, TypeError):
+    with contextlib.suppress(WellkeptError, TypeError):
         operation(*args, **kwargs)
         raise AssertionError("should have failed")
 
@@ -45,7 +45,7 @@ def fails(operation: Callable[..., object], *args: Any, **kwargs: Any) -> None:
 def everything(prepare: Callable[[Memories], object]) -> None:
     """Open a database, prepare it, and do all there is to do."""
     store, embedder = FaultyStore(RamStore()), Talkative()
-    with recollect.open(store=store, embedder=embedder, retry=RetryPolicy(attempts=1)) as memories:
+    with wellkept.open(store=store, embedder=embedder, retry=RetryPolicy(attempts=1)) as memories:
         prepare(memories)
         _fail_loudly(memories)
         view = memories.view(user=PLANTED, project="api")
@@ -81,7 +81,7 @@ def _view(view: View) -> None:
     view.get(memory.id)
     view.lineage(view.put(f"{PLANTED} again", PLANTED).id)
     view.get_many([memory.id, PLANTED])
-    view.list(filter=recollect.Filter(content_contains=PLANTED))
+    view.list(filter=wellkept.Filter(content_contains=PLANTED))
     view.count()
     view.stats()
     view.search(f"Who likes {PLANTED}?", min_score=0)

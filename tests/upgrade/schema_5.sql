@@ -164,6 +164,6 @@ INSERT INTO vectors VALUES (14, 'hashing-16', X'00000000000000000000000000000000
 INSERT INTO vectors VALUES (15, 'hashing-16', X'3acd133f000000003acd13bf00000000000000000000000000000000000000000000000000000000000000000000000000000000000000003acd13bf00000000', NULL, NULL, NULL);
 INSERT INTO vectors VALUES (16, 'hashing-16', X'3acd13bf0000000000000000000000000000000000000000000000003acd13bf0000000000000000000000003acd133f00000000000000000000000000000000', NULL, NULL, NULL);
 INSERT INTO records VALUES (1, 'session', 'monday', 1, 1794868608246376, '{"session_id":"monday","user_id":"ada","created_at":"2026-11-16T22:36:48.246376Z","last_accessed":"2026-11-16T22:36:48.246376Z","decay_config":null,"compaction_config":null,"config":null,"preferences":{"language":"de","verbosity":null,"custom":{}},"metadata":{},"closed_at":null,"deleted_at":null,"deleted_reason":null}', X'215ede7e3010d50b61b380599d29c69e');
-PRAGMA application_id = 1380142164;
+PRAGMA application_id = 1464617808;
 PRAGMA user_version = 5;
 COMMIT;

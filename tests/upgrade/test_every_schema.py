@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.stores.sqlite import connections, schema
+import wellkept
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.stores.sqlite import connections, schema
 
 TOPICS = ("tea", "cake", "rain", "music", "chess")
 TITLE = "Breakfast habits"
@@ -21,7 +21,7 @@ def _embedder() -> HashingEmbedder:
 
 def _fill(database: Path, *, with_vectors: bool) -> None:
     """Something of everything that a file can hold."""
-    with recollect.open(database, embedder=_embedder() if with_vectors else None) as memories:
+    with wellkept.open(database, embedder=_embedder() if with_vectors else None) as memories:
         view = memories.view(user="ada", project="api")
         for topic in TOPICS:
             memory = view.add(f"Ada likes {topic}", tags=[f"likes.{topic}"], key=topic, metadata={"topic": topic})
@@ -39,16 +39,16 @@ def _fill(database: Path, *, with_vectors: bool) -> None:
 
 def _picture(database: Path) -> dict[str, object]:
     """All that can be seen of a file, apart from vectors, scores and the counting of this very look."""
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         view = memories.view(user="ada", project="api")
-        stored = view.list(limit=100, filter=recollect.Filter(include_forgotten=True)).memories
+        stored = view.list(limit=100, filter=wellkept.Filter(include_forgotten=True)).memories
         return {
             "memories": [_plain(memory) for memory in stored],
             "changes": [(v.memory_id, v.version, v.operation, v.recorded_at, v.reason) for v in view.changes()],
             "histories": [[v.memory and v.memory.content for v in view.history(memory.id)] for memory in stored],
             "words": {topic: _words(view, topic) for topic in (*TOPICS, "Rome", "Paris", "secret", "honey", "garden")},
             "titles": _words(view, "habits"),
-            "tags": [memory.id for memory in view.list(filter=recollect.Filter(tags=["likes"]))],
+            "tags": [memory.id for memory in view.list(filter=wellkept.Filter(tags=["likes"]))],
             "bob": [memory.content for memory in memories.view(user="bob").list()],
             "session": [
                 memory.content for memory in memories.view(user="ada", session="monday").list(layers="session")
@@ -57,7 +57,7 @@ def _picture(database: Path) -> dict[str, object]:
         }
 
 
-def _plain(memory: recollect.Memory) -> tuple[object, ...]:
+def _plain(memory: wellkept.Memory) -> tuple[object, ...]:
     return (
         *(memory.id, memory.content, memory.owner, memory.created_at, memory.updated_at, memory.tags, memory.key),
         *(dict(memory.metadata), memory.title, memory.type, memory.importance, memory.state, memory.version),
@@ -65,12 +65,12 @@ def _plain(memory: recollect.Memory) -> tuple[object, ...]:
     )
 
 
-def _words(view: recollect.View, word: str) -> list[str]:
+def _words(view: wellkept.View, word: str) -> list[str]:
     """What probably answers."""
     return sorted(hit.memory.content for hit in view.search(word, min_score=0.3))
 
 
-def _nearest(view: recollect.View, text: str) -> str:
+def _nearest(view: wellkept.View, text: str) -> str:
     """By the vectors alone."""
     [hit] = view.search(text, limit=1, ranking="similarity")
     return hit.memory.content
@@ -87,9 +87,9 @@ def _migrate(database: Path, target: int) -> None:
 
 def _assert_usable(database: Path) -> None:
     """It is sound, keeps its keys, and takes vectors and writes, also for what came from the older file."""
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert memories.doctor().findings == ()
-    with recollect.open(database) as memories:
+    with wellkept.open(database) as memories:
         memories.reembed()
         assert memories.doctor().findings == ()
         assert memories.doctor().facts["schema"] == str(schema.LATEST)
@@ -109,7 +109,7 @@ def _assert_usable(database: Path) -> None:
         assert [hit.memory.content for hit in left if hit.memory.id == old.id or "tea" in hit.memory.content] == []
         assert len(left) == view.count()
         assert memories.doctor().findings == ()
-    with recollect.open(database, embedder=None) as memories:  # by words alone
+    with wellkept.open(database, embedder=None) as memories:  # by words alone
         view = memories.view(user="ada", project="api")
         assert _words(view, "tea") == []
         assert _words(view, "cake") == ["Ada likes cake still"]
@@ -136,10 +136,10 @@ def test_records_survive_opening_and_a_file_of_schema_3_takes_them(tmp_path: Pat
     """Schema 3 knows no records: going down drops them, and leaves the memories of the sessions."""
     database = tmp_path / "memory.db"
     _fill(database, with_vectors=False)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         assert memories.view(user="ada").sessions.load("monday").preferences.language == "de"
     _migrate(database, 3)
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions
         assert sessions.list() == ()
         assert sessions.create("monday").view.count() == 1
@@ -167,7 +167,7 @@ def test_vectors_can_be_given_again_after_they_were_dropped(tmp_path: Path) -> N
     database = tmp_path / "memory.db"
     _fill(database, with_vectors=True)
     _migrate(database, 1)
-    with recollect.open(database, embedder=HashingEmbedder(dimension=32)) as memories:
+    with wellkept.open(database, embedder=HashingEmbedder(dimension=32)) as memories:
         view = memories.view(user="ada", project="api")
         view.add("Ada likes sailing")
         assert _words(view, "sailing") == ["Ada likes sailing"]
@@ -184,7 +184,7 @@ def test_down_to_nothing_leaves_an_empty_file_that_can_be_used(tmp_path: Path) -
     database = tmp_path / "memory.db"
     _fill(database, with_vectors=True)
     _migrate(database, 0)
-    with recollect.open(database) as memories:
+    with wellkept.open(database) as memories:
         assert memories.view(user="ada").count() == 0
         memories.view(user="ada").add("A new start")
         assert memories.doctor().findings == ()
@@ -198,8 +198,8 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     connection.pragma("user_version", schema.LATEST + 1)
     connection.close()
     before = database.read_bytes()
-    with pytest.raises(recollect.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
-        recollect.open(database)
+    with pytest.raises(wellkept.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
+        wellkept.open(database)
     assert caught.value.hint
     assert caught.value.details["file"] == "memory.db"
     assert database.read_bytes() == before
@@ -211,19 +211,19 @@ def test_a_file_that_a_later_release_migrates_while_it_is_open_here_is_neither_m
     tmp_path: Path, change: str
 ) -> None:
     database = tmp_path / "memory.db"
-    with recollect.open(database, embedder=None) as memories:
+    with wellkept.open(database, embedder=None) as memories:
         ada = memories.view(user="ada")
         tea = ada.add("Likes tea")
         later = connections.connect(database, "full")
         later.execute(change)
         later.pragma("user_version", schema.LATEST + 1)
-        with pytest.raises(recollect.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
+        with pytest.raises(wellkept.errors.SchemaTooNew, match=str(schema.LATEST + 1)) as caught:
             ada.add("Likes cake")
-        assert caught.value.hint == "upgrade recollect"
-        with pytest.raises(recollect.errors.SchemaTooNew):
+        assert caught.value.hint == "upgrade wellkept"
+        with pytest.raises(wellkept.errors.SchemaTooNew):
             ada.update(tea.id, content="Likes rain")
         if "RENAME" in change:  # what cannot be read any more is told as well
-            with pytest.raises(recollect.errors.SchemaTooNew):
+            with pytest.raises(wellkept.errors.SchemaTooNew):
                 ada.list()
         assert later.execute("SELECT count(*) FROM journal").get == 1
         later.close()

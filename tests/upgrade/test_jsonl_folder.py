@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engine import sealing
-from recollect.stores.jsonl import JsonlStore, lines
-from recollect.stores.jsonl.disk import Disk
-from recollect.types import Layer, Operation, Owner, State
+from wellkept.engine import sealing
+from wellkept.stores.jsonl import JsonlStore, lines
+from wellkept.stores.jsonl.disk import Disk
+from wellkept.types import Layer, Operation, Owner, State
 
 OLD = Path(__file__).parent / "jsonl_0_1"
 ADA = Owner(Layer.USER, ("ada",))

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import codec
-from recollect.embedders.hashing import HashingEmbedder
-from recollect.engine.sealing import seal
-from recollect.errors import StoreCorrupt
-from recollect.stores.sqlite import SqliteStore, connections, schema, schema_5
-from recollect.testing.builders import Writer, owner, put, vector
-from recollect.types import KnowledgePointer, Layer, Memory, MemoryType, Owner, PointerType, Source, SourceType, State
+import wellkept
+from wellkept import codec
+from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.engine.sealing import seal
+from wellkept.errors import StoreCorrupt
+from wellkept.stores.sqlite import SqliteStore, connections, schema, schema_5
+from wellkept.testing.builders import Writer, owner, put, vector
+from wellkept.types import KnowledgePointer, Layer, Memory, MemoryType, Owner, PointerType, Source, SourceType, State
 
 WRITTEN = Path(__file__).with_name("schema_5.sql")
 ADA = owner("ada")
@@ -47,10 +47,10 @@ def _change(path: Path, statement: str) -> None:
 
 @pytest.mark.req("L14")
 def test_everything_in_it_is_there(file: Path) -> None:
-    with recollect.open(file, embedder=HashingEmbedder(dimension=16)) as memories:
+    with wellkept.open(file, embedder=HashingEmbedder(dimension=16)) as memories:
         assert memories.doctor().findings == ()
         view = memories.view(user="ada", project="api")
-        found = {one.content: one for one in view.list(limit=50, filter=recollect.Filter(include_forgotten=True))}
+        found = {one.content: one for one in view.list(limit=50, filter=wellkept.Filter(include_forgotten=True))}
         assert len(found) == 10
         porridge, rome, manual = (found[text] for text in ("Porridge with honey", "Lives in Rome", "See the manual"))
         assert (porridge.title, porridge.description, porridge.language) == ("Breakfast habits", "about food", "en")
@@ -77,13 +77,13 @@ def test_everything_in_it_is_there(file: Path) -> None:
 
 @pytest.mark.req("L14")
 def test_a_copy_of_the_older_file_stays_beside_it(file: Path) -> None:
-    recollect.open(file, embedder=None).close()
+    wellkept.open(file, embedder=None).close()
     copy = file.with_name("memory.db.schema-5.bak")
     assert copy.stat().st_mode & 0o077 == 0
     with closing(apsw.Connection(str(copy))) as connection:
         assert schema.version_of(connection) == 5
         assert connection.execute("SELECT count(*) FROM journal").get == 15
-    with recollect.open(file, embedder=None) as memories:
+    with wellkept.open(file, embedder=None) as memories:
         assert memories.doctor().facts["copies of older schemas"] == copy.name
         assert sorted(path.name for path in file.parent.glob("memory.db.*")) == [copy.name]
 
@@ -91,7 +91,7 @@ def test_a_copy_of_the_older_file_stays_beside_it(file: Path) -> None:
 @pytest.mark.req("L14")
 def test_an_empty_file_is_not_copied(tmp_path: Path, file: Path) -> None:
     _change(file, "DELETE FROM heads; DELETE FROM journal")
-    recollect.open(file, embedder=None).close()
+    wellkept.open(file, embedder=None).close()
     assert list(tmp_path.glob("*.bak*")) == []
 
 

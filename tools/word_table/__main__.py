@@ -1,6 +1,6 @@
 """Make the table of the built-in embedder: ``python -m tools.word_table --cache /a/folder``.
 
-Needs ``recollect[local]`` for the teacher, and the Debian packages ``wordnet-base`` and ``wamerican`` or their files
+Needs ``wellkept[local]`` for the teacher, and the Debian packages ``wordnet-base`` and ``wamerican`` or their files
 elsewhere. The teacher's vectors are kept in the cache: what was embedded before is not embedded again.
 """
 
@@ -8,8 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from recollect.embedders import word_table
 from tools.word_table import making
+from wellkept.embedders import word_table
 
 
 def main() -> None:

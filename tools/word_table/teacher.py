@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.embedders.bge import BgeEmbedder
+from wellkept.embedders.bge import BgeEmbedder
 
 BLOCK = 4096
 """Texts that are kept in one file."""

@@ -1,1 +1,0 @@
-"""The stores that come with Recollect, one module or package each."""

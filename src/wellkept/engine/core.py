@@ -1,0 +1,384 @@
+"""What operations work with: the store, the embedder, the clock and the bus, and how a public operation runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence, Sized
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+
+from wellkept import codec, entitlements, instrument, logs, open_files
+from wellkept.engine import retrying
+from wellkept.engine.access_policies import AccessPolicies
+from wellkept.engine.circuit_breaker import CircuitBreaker
+from wellkept.engine.encrypted_images import EncryptedImages
+from wellkept.engine.encrypted_journal import KEYRING, EncryptedJournal
+from wellkept.engine.encrypted_records import EncryptedRecords
+from wellkept.entitlements import Feature, Plan
+from wellkept.errors import WellkeptError
+from wellkept.events import EventBus
+from wellkept.ids import ENTROPY, Entropy, StampClock, uuid7
+from wellkept.ports import Clock, Embedder, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
+from wellkept.sensitivity import Detector
+from wellkept.settings.schema import ListSettings, Settings
+from wellkept.types import Access, Identity, Layer, Memory, Need, Owner, Owners, Quota, SessionConfig, Stored, Write
+
+if TYPE_CHECKING:
+    from wellkept.recall.calibration import Calibration
+
+ATTEMPTS = 100
+"""How often a write is tried again when other writers are faster; each time one of them got through."""
+
+BEHIND = "behind"
+"""The setting that says that there are memories without vectors."""
+
+GIVEN = "given"
+"""The embedder's name for vectors that callers bring along where no embedder is configured."""
+
+PAGE = ListSettings().page_size
+"""How many memories a page has unless somebody asks for more or fewer."""
+
+_BUFFERED = 1_000
+_COUNTED = 10_000  # owners whose embeddings are counted
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Actor(Protocol):
+    """What has operations: the database, a view, an agent's handle."""
+
+    _engine: Engine
+
+
+S = TypeVar("S", bound=Actor)
+
+
+def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = None) -> Callable[Concatenate[S, P], R]:
+    """Mark a public operation: errors that leave it carry its name, and watchers are told how it went.
+
+    One that ``needs`` a feature works only where the plan has that.
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._engine.audit is None:
+            return run(self, *args, **kwargs)
+        return self._engine.audit.over(self, name, args, lambda: run(self, *args, **kwargs))
+
+    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        engine = self._engine
+        try:
+            if not engine.bus.watchers:
+                if needs is not None and engine.plan is not None:
+                    entitlements.check(engine.plan, needs)
+                return method(self, *args, **kwargs)
+            with instrument.timing(engine.bus, type(self).__name__, name) as noted:
+                _note_actor(noted, self)
+                if needs is not None:
+                    entitlements.check(engine.plan, needs)
+                result = method(self, *args, **kwargs)
+                _note_result(noted, result)
+                return result
+        except WellkeptError as error:
+            if not error.operation:
+                error.operation = name
+                logs.operation_failed(type(self).__name__, name, error)
+            raise
+        except (OSError, ImportError) as error:  # of a module that is imported on demand
+            told = open_files.too_many(error)
+            if told is None:
+                raise
+            told.operation = name
+            logs.operation_failed(type(self).__name__, name, told)
+            raise told from error
+
+    return wrapped
+
+
+def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Mark an operation of long-term memory: it works only where the plan has that."""
+    return operation(method, Feature.LONG_TERM_MEMORY)
+
+
+def _note_actor(noted: instrument.Noted, actor: Actor) -> None:
+    """Who acts, and in which layer if it sees only one."""
+    identity: Identity | None = getattr(actor, "identity", None)
+    if identity is not None:
+        noted.agent_id, noted.session_id = identity.agent, identity.session
+    seen: tuple[Layer, ...] = getattr(actor, "layers", ())
+    if len(seen) == 1:
+        noted.layer = seen[0]
+
+
+def _note_result(noted: instrument.Noted, result: object) -> None:
+    """The layer and the number of what an operation returned, if it says so."""
+    if isinstance(result, Memory):
+        noted.layer = result.owner.layer
+    elif isinstance(result, Sized):
+        noted.count = len(result)
+
+
+class Audit(Protocol):
+    """What an operation passes through if it is to be entered in the audit log: see ``wellkept.privacy.audit``."""
+
+    def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
+        """Run an operation and enter it, whether it succeeds or not."""
+
+    def close(self) -> None:
+        """Release the log."""
+
+
+class SessionLimits(Protocol):
+    """What the engine asks about sessions when it writes into one: see ``wellkept.sessions.limits``."""
+
+    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
+        """Append within the limit of a session, after making room where that is needed and allowed."""
+
+    def forget(self, session: Owner) -> None:
+        """Read the configuration of a session anew."""
+
+
+class Embeddings:
+    """What an open database knows of its embeddings: their number and time since opening by owner, and their name.
+
+    ``behind`` says that some memories wait for their vectors, ``lost`` that the store lost some, ``breaker`` whether
+    the embedder may be asked, ``answered_at`` when it answered last, ``scale`` what its cosines mean, and ``unscaled``
+    how many searches had to do without that.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Owner, tuple[int, float]] = {}
+        self.name: str | None = None
+        self.behind = False
+        self.lost = False
+        self.breaker = CircuitBreaker()
+        self.answered_at: datetime | None = None
+        self.scale: Calibration | None = None
+        self.unscaled = 0
+        self._lock = threading.Lock()
+
+    def add(self, owner: Owner, made: int, seconds: float) -> None:
+        """Count embeddings of an owner's memories; of more than ``_COUNTED`` owners, only the last ones are known."""
+        with self._lock:
+            before, took = self._made.pop(owner, (0, 0.0))
+            self._made[owner] = before + made, took + seconds
+            if len(self._made) > _COUNTED:
+                del self._made[next(iter(self._made))]
+
+    def of(self, owners: Iterable[Owner]) -> tuple[int, float]:
+        """How many embeddings were made of the memories of some owners, and how many seconds they took."""
+        with self._lock:
+            found = [self._made.get(owner, (0, 0.0)) for owner in owners]
+        return sum(made for made, _ in found), sum(seconds for _, seconds in found)
+
+
+class AccessBuffer:
+    """Counts reads of memories, and hands them to the journal now and then. Bookkeeping: a crash may lose some."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._pending: dict[tuple[Owner, str], tuple[int, int]] = {}
+
+    def count(self, memories: Sequence[Stored], micros: int) -> list[Stored]:
+        """One read of each memory; the memories with the reads that the journal has not heard of before this one."""
+        found = []
+        with self._lock:
+            if os.getpid() != self._process:  # what was counted before a fork is the parent's to write
+                self._process, self._pending = os.getpid(), {}
+            pending = self._pending
+            for one in memories:
+                place = (one.owner, one.id)
+                known = pending.get(place)
+                if known is None:
+                    pending[place] = (1, micros)
+                    found.append(one)
+                else:
+                    pending[place] = (known[0] + 1, micros)
+                    found.append(one._replace(access_count=one.access_count + known[0], last_accessed_at=known[1]))
+            full = len(pending) >= _BUFFERED
+        if full:
+            self.flush()
+        return found
+
+    def dressed(self, one: Stored) -> Stored:
+        """A memory with the reads that the journal has not heard of yet."""
+        pending = self._pending.get((one.owner, one.id))
+        if pending is None or os.getpid() != self._process:
+            return one
+        return one._replace(access_count=one.access_count + pending[0], last_accessed_at=pending[1])
+
+    def flush(self) -> None:
+        """Write what is pending: before an answer that depends on it, and at the end."""
+        with self._lock:
+            if not self._pending or os.getpid() != self._process:
+                return
+            pending, self._pending = self._pending, {}
+        self._journal.count_accesses(
+            [Access(owner, memory_id, times, last_at) for (owner, memory_id), (times, last_at) in pending.items()]
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine:
+    """The parts of an open database. Views share it, so that all of them go over to another embedder at once."""
+
+    store: Store
+    stamps: StampClock
+    accesses: AccessBuffer
+    clock: Clock
+    embedder: Embedder | None = None
+    retired: str | None = None  # the embedder of the stored vectors, if it is not installed any more
+    bus: EventBus = field(default_factory=EventBus)
+    embeddings: Embeddings = field(default_factory=Embeddings)
+    entropy: Callable[[int], bytes] = field(default_factory=Entropy)
+    sleep: Callable[[float], None] = time.sleep
+    reranker: Reranker | None = None
+    lexicon: Lexicon | None = None
+    plan: Plan | None = None
+    settings: Settings = field(default_factory=Settings)
+    session_limits: SessionLimits | None = None
+    keyring: Keyring | None = None
+    detectors: tuple[Detector, ...] = ()
+    own_index: Index | None = None
+    quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
+    policies: AccessPolicies = field(default_factory=AccessPolicies)
+    own_journal: Journal | None = None
+    own_stored_journal: Journal | None = None
+    own_records: Records | None = None
+    own_stored_records: Records | None = None
+    audit: Audit | None = None
+
+    @property
+    def whole(self) -> Engine:
+        """The engine without a grant: for bookkeeping of which no caller sees anything."""
+        return self
+
+    def check(self, need: Need, owners: Iterable[Owner]) -> None:
+        """Refuse what a grant does not allow; see ``wellkept.engine.granted``. Without one, everything is allowed."""
+
+    @property
+    def max_trust(self) -> float:
+        """How far what is written now may be trusted at most; a grant may say less."""
+        return 1.0
+
+    def withholding(self, owners: Owners) -> list[tuple[Owners, frozenset[str]]]:
+        """The owners in groups, each with the ids of the memories that access policies withhold there."""
+        return [(owners, frozenset())]
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the store; what is safe to repeat is repeated, and what is sensitive is encrypted."""
+        if self.own_journal is None:
+            stored = self.stored_journal
+            if self.keyring is None and not stored.settings().get(KEYRING):
+                self.own_journal = stored
+            else:
+                everything = self.settings.encryption.encrypt == "all"
+                self.own_journal = EncryptedJournal(stored, self.keyring, everything=everything)
+        return self.own_journal
+
+    @property
+    def stored_journal(self) -> Journal:
+        """The journal as the store keeps it: what is encrypted stays so. For what needs no more than ids."""
+        if self.own_stored_journal is None:
+            self.own_stored_journal = retrying.journal(self.store.journal, self.settings.retry, self._pause)
+        return self.own_stored_journal
+
+    @property
+    def records(self) -> Records:
+        """The records of the store; where everything is encrypted, so are those that hold words of people."""
+        if self.own_records is None:
+            if self.keyring is None and not self.stored_journal.settings().get(KEYRING):
+                self.own_records = self.stored_records
+            else:
+                everything = self.settings.encryption.encrypt == "all"
+                self.own_records = EncryptedRecords(
+                    self.stored_records, self.keyring, everything=everything, note=self._note_keyring
+                )
+        return self.own_records
+
+    @property
+    def stored_records(self) -> Records:
+        """The records as the store keeps them; reads are repeated. For what needs no more than their names."""
+        if self.own_stored_records is None:
+            self.own_stored_records = retrying.records(self.store.records, self.settings.retry, self._pause)
+        return self.own_stored_records
+
+    def _note_keyring(self, keyring: Keyring) -> None:
+        if self.stored_journal.settings().get(KEYRING) != keyring.id:
+            self.stored_journal.set_settings({KEYRING: keyring.id})
+
+    def use_keyring(self, keyring: Keyring) -> None:
+        """Encrypt from now on."""
+        self.keyring = keyring
+        self.own_journal = self.own_index = self.own_records = None
+
+    def _pause(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+    @property
+    def index(self) -> Index:
+        """The index of the store, or one in RAM, made when it is first asked for."""
+        if self.own_index is None:
+            self.own_index = _index(self.store, self.keyring)
+        return self.own_index
+
+    @property
+    def defaults(self) -> SessionConfig:
+        """How sessions are configured unless they say otherwise."""
+        return self.settings.session_config(self.store.session_defaults() or SessionConfig())
+
+    def new_ids(self, now: datetime, count: int) -> list[str]:
+        """Fresh, time-ordered ids."""
+        time_ms = codec.to_micros(now) // 1000
+        random = self.entropy(ENTROPY * count)
+        return [uuid7(time_ms, random[start : start + ENTROPY]) for start in range(0, ENTROPY * count, ENTROPY)]
+
+    def vector_name(self) -> str:
+        """The embedder that vectors given by callers are counted to."""
+        if self.embedder is not None:
+            return self.embedder.name
+        if self.embeddings.name is None:
+            # Once there is a vector, the name stands; before, another process may still decide it.
+            self.embeddings.name = self.journal.settings().get("embedder")
+        return self.embeddings.name or GIVEN
+
+    def note_quota(self, owners: frozenset[Owner], percent: int) -> bool:
+        """Remember what the log hears of a quota; whether it is another percentage than the last time."""
+        if self.quotas_told.get(owners) == percent:
+            return False
+        if len(self.quotas_told) >= _COUNTED:
+            self.quotas_told.clear()
+        self.quotas_told[owners] = percent
+        return True
+
+    def allows(self, feature: Feature) -> bool:
+        """Whether the plan includes a feature. Without a plan everything is included."""
+        return self.plan is None or self.plan.allows(feature)
+
+    def require(self, feature: Feature) -> None:
+        """Refuse what the plan does not include."""
+        entitlements.check(self.plan, feature)
+
+
+def _index(store: Store, keyring: Keyring | None) -> Index:
+    """The store's own index, or one in RAM. What is encrypted in the store is neither in its index nor in an image."""
+    own = store.index
+    if own is not None and keyring is not None:
+        from wellkept.indexes.private import PrivateIndex  # lazy: numpy takes 100 ms, and many processes never search
+
+        return PrivateIndex(own, keyring)
+    if own is not None:
+        return own
+    from wellkept.indexes.ram import RamIndex  # lazy: as above
+
+    images = store.images
+    return RamIndex(images if images is None or keyring is None else EncryptedImages(images, keyring))

@@ -1,0 +1,43 @@
+"""Names that a package offers and imports when they are first used.
+
+For the top package, which must not load numpy and the driver of SQLite, and for ``memories``, whose parts many need
+one by one.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from wellkept import open_files
+
+
+def on_demand(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The ``__getattr__`` and the ``__dir__`` of a package.
+
+    ``places`` says which of its modules has which names; modules themselves are under ``""``.
+
+    >>> wanted, listed = on_demand("wellkept", {"types.owners": "Layer Owner"})
+    >>> wanted("Layer").__module__
+    'wellkept.types.owners'
+    >>> wanted("nothing_of_ours")
+    Traceback (most recent call last):
+    ...
+    AttributeError: module 'wellkept' has no attribute 'nothing_of_ours'
+    >>> "Owner" in listed()
+    True
+    """
+    homes = {name: module for module, names in places.items() for name in names.split()}
+
+    def wanted(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+        home = homes[name]
+        with open_files.told():
+            found = getattr(import_module(f"{package}.{home}"), name) if home else import_module(f"{package}.{name}")
+        setattr(sys.modules[package], name, found)  # from now on it is found without asking
+        return found
+
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return wanted, listed

@@ -1,0 +1,37 @@
+"""Settings in one place: a declared, validated schema, read from arguments, the environment and ``wellkept.toml``.
+
+>>> from wellkept import settings
+>>> settings.load({"limits": {"entries": 500}}, environment={}).limits.entries
+500
+"""
+
+from wellkept.settings.declarations import Problem, Section, Setting, built, declared, setting
+from wellkept.settings.kinds import Flag, Kind, Number, Text, Word, Words
+from wellkept.settings.schema import DEFAULT_ORIGIN, RetryPolicy, Settings
+from wellkept.settings.sources import FILE, check, file_of, load, nearest_file
+from wellkept.settings.urls import shown, with_options
+
+__all__ = [
+    "DEFAULT_ORIGIN",
+    "FILE",
+    "Flag",
+    "Kind",
+    "Number",
+    "Problem",
+    "RetryPolicy",
+    "Section",
+    "Setting",
+    "Settings",
+    "Text",
+    "Word",
+    "Words",
+    "built",
+    "check",
+    "declared",
+    "file_of",
+    "load",
+    "nearest_file",
+    "setting",
+    "shown",
+    "with_options",
+]

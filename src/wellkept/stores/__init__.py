@@ -1,0 +1,1 @@
+"""The stores that come with Wellkept, one module or package each."""

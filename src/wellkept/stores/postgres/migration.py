@@ -1,0 +1,24 @@
+"""Bringing a database to another schema on request, up or down: also for a user who may not create tables."""
+
+from __future__ import annotations
+
+from wellkept.errors import InvalidInput
+from wellkept.stores.postgres import schema
+from wellkept.stores.postgres.options import Options
+from wellkept.stores.postgres.server import Session
+from wellkept.types import MigrationReport
+
+
+def migrate(session: Session, chosen: Options, to: int, *, dry_run: bool) -> MigrationReport:
+    """Make the tables, or take them to a schema step by step. What an older schema lacks can be derived again."""
+    if not 1 <= to <= schema.LATEST:
+        raise InvalidInput(
+            f"no schema has the number {to}; this release knows 1 to {schema.LATEST}",
+            details={"field": "to", "newest": schema.LATEST},
+            hint=f"choose one from 1 to {schema.LATEST}",
+        )
+    before = schema.version_of(session, chosen.schema)
+    schema.check_not_newer(before, chosen.place)
+    if not dry_run:
+        schema.migrate(session, chosen.schema, chosen.place, to)
+    return MigrationReport(before=before, after=to, dry_run=dry_run)

@@ -1,0 +1,35 @@
+"""The kit for authors of stores and of what stands on them; needs the extra ``testing``.
+
+``StoreConformance`` says whether a store keeps the contract of ``wellkept.ports``, ``IndexConformance`` whether an
+index finds what it should, ``FaultyStore`` makes any store fail on demand, ``builders`` makes owners, writes and
+queries in few words.
+"""
+
+import pytest
+
+# Before the modules are imported: without it a failing test says "AssertionError" and nothing else.
+pytest.register_assert_rewrite(
+    *(
+        f"wellkept.testing.{part}"
+        for part in (
+            "basics",
+            "capabilities",
+            "concurrency",
+            "embedding",
+            "erasure",
+            "index",
+            "isolation",
+            "machine",
+            "positions",
+            "queries",
+            "quotas",
+            "records",
+        )
+    )
+)
+
+from wellkept.testing.conformance import StoreConformance  # noqa: E402  # see above
+from wellkept.testing.faulty import FaultyStore  # noqa: E402  # see above
+from wellkept.testing.index import IndexConformance  # noqa: E402  # see above
+
+__all__ = ["FaultyStore", "IndexConformance", "StoreConformance"]
