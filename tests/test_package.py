@@ -73,7 +73,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert modules <= set(names)
     assert "wellkept/py.typed" in names
     assert {f"{info}/licenses/LICENSE", f"{info}/licenses/NOTICE"} <= set(names)
-    assert {f"wellkept/embedders/word_table_1/{name}" for name in ("rows.bin", "words.txt")} <= set(names)
+    assert {f"wellkept/embedders/word_table_1/{name}" for name in ("rows.bin", "words.txt.gz")} <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".db")]
 
 

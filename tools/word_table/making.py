@@ -1,5 +1,6 @@
 """From sources to the files of the table: vocabulary, first rows, training, whole numbers."""
 
+import gzip
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ def make(sources: Sources, folder: Path, report: Callable[[str], None]) -> None:
     """Make the table, and write it into a folder."""
     names, table = table_of(gathered(sources), Teacher(sources.cache, threads=sources.threads, report=report), report)
     folder.mkdir(exist_ok=True)
-    (folder / "words.txt").write_text("\n".join(names), encoding="ascii")
+    (folder / "words.txt.gz").write_bytes(gzip.compress("\n".join(names).encode("ascii"), mtime=0))
     (folder / "rows.bin").write_bytes(whole(table).tobytes())
 
 
