@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
+from tests import later_schema
 from tools.postgres_server import PostgresServer, ServerMissing
 
 # Fault tests start processes one after another, each with a time limit of its own; with --long very many.
@@ -61,6 +62,14 @@ def absent() -> Callable[[str], NoReturn]:
 def require_tool() -> Callable[[str], str]:
     """Call it with the name of a program to get its path; without it the test cannot run."""
     return _require_tool
+
+
+@pytest.fixture
+def later_release(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A release that knows a schema 2. To be this one again, undo the patch that it returns."""
+    for module, migrations in later_schema.EVERY:
+        monkeypatch.setattr(module, "MIGRATIONS", migrations)
+    return monkeypatch
 
 
 @pytest.fixture(scope="session")

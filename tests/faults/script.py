@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import wellkept
+from tests import later_schema
 from tests.unit.erased_person import open_database
 from wellkept import logs
 from wellkept.memories.database import Memories
@@ -459,6 +460,12 @@ def add_audited(database: str, log: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def later(child: str, *arguments: str) -> None:
+    """What another child does, in a release that knows a schema more."""
+    later_schema.install()
+    CHILDREN[child](*arguments)
+
+
 CHILDREN: dict[str, Callable[..., None]] = {
     child.__name__: child
     for child in (
@@ -483,6 +490,7 @@ CHILDREN: dict[str, Callable[..., None]] = {
         erase_person,
         consolidate,
         end_session,
+        later,
     )
 }
 

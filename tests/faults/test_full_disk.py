@@ -167,12 +167,14 @@ def _assert_only_read(memories: wellkept.Memories, known: dict[str, str], kind: 
 
 
 @pytest.mark.req("L3", "H10")
-def test_a_read_only_disk_can_be_read(disk: Path, require_tool: Callable[[str], str]) -> None:
+def test_a_read_only_disk_can_be_read(
+    disk: Path, require_tool: Callable[[str], str], later_release: pytest.MonkeyPatch
+) -> None:
     database = disk / "memory.db"
     known = fill(database)
     older, logged = disk / "older.db", disk / "logged.db"
     older.write_bytes(database.read_bytes())
-    SqliteStore.migrate(str(older), 5)
+    SqliteStore.migrate(str(older), 1)
     logged.write_bytes(database.read_bytes())
     (disk / "logged.db-wal").write_bytes(b"frames")
     before = {file.name: file.read_bytes() for file in disk.iterdir()}

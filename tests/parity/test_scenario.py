@@ -102,7 +102,7 @@ STEPS: list[Step] = [
     ("sessions.delete", {"id": "monday", "permanent": True}),
     ("sessions.restore", {"id": "monday"}),
     ("convert", {"source": "nowhere.db", "target": "copy.db"}),
-    ("migrate", {"file": "nowhere.db", "to": 5}),
+    ("migrate", {"file": "nowhere.db", "to": 1}),
     ("decay", {"days": 30}),
     ("retention", {}),
     ("retention.set", {"layer": "user", "long_term_age": "365d", "exempt_tags": ["keep"]}),

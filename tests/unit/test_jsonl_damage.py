@@ -133,7 +133,7 @@ def test_settings_that_cannot_be_read_stop_nobody_and_are_mended(root: Path, dam
 
 def test_a_folder_of_a_later_release_is_not_touched(root: Path) -> None:
     filled(root)
-    (root / "settings.json").write_text('{"version": 3}')
+    (root / "settings.json").write_text('{"wellkept": 3}')
     before = every_file(root)
     with pytest.raises(SchemaTooNew):
         opened(root).__enter__()
@@ -148,7 +148,7 @@ def test_a_folder_that_a_later_release_takes_over_while_it_is_open_is_refused_fr
     with opened(root) as store:
         store.journal.append([writes.add(ADA, "one")])
         sound = (root / "settings.json").read_text()
-        (root / "settings.json").write_text('{"version": 3}')
+        (root / "settings.json").write_text('{"wellkept": 3}')
         before = every_file(root)
         for _ in range(2):
             with pytest.raises(SchemaTooNew):

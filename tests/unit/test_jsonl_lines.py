@@ -64,7 +64,7 @@ def test_a_line_has_the_fields_of_the_format() -> None:
     assert found["tags"] == ["style"]
     assert found["references"] == ["m0"]
     assert found["payload"] == {"language": "en"}
-    assert found["schema_version"] == 2
+    assert found["schema_version"] == 1
 
 
 @pytest.mark.req("J4")

@@ -1,4 +1,4 @@
-"""What went wrong with the folders of release 0.1, case by case."""
+"""What went wrong with folders, case by case."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ import pytest
 import wellkept
 from tests.unit.jsonl_files import edit, every_file, read
 from wellkept import Memories
-from wellkept.errors import QuotaExceeded, WellkeptError
+from wellkept.errors import NotAStore, QuotaExceeded, WellkeptError
 
 MEMORY = "users/ada/memory.jsonl"
-SAMPLE = Path(__file__).parents[1] / "upgrade" / "jsonl_0_1"
 
 
 @pytest.fixture
@@ -56,15 +55,6 @@ def test_1_no_file_beside_the_lines_decides_which_of_them_count(root: Path, dama
     with opened(root) as memories:
         memories.view(user="ada").add("one more")
     assert contents(root) == [*texts, "one more"]
-
-
-@pytest.mark.req("J11")
-def test_1_a_log_of_release_0_1_that_is_older_than_its_files_hides_nothing(tmp_path: Path) -> None:
-    sound, older = tmp_path / "sound", tmp_path / "older"
-    for root in (sound, older):
-        shutil.copytree(SAMPLE, root)
-    edit(older / "journal/commits.jsonl", lambda lines: lines.__delitem__(slice(len(lines) // 2, None)))
-    assert contents(older) == contents(sound) != []
 
 
 @pytest.mark.req("J11")
@@ -128,11 +118,30 @@ def test_4_a_line_that_stands_twice_takes_nothing_away(root: Path) -> None:
             texts.append(memories.view(user="ada").add(f"later {len(texts)}").content)
 
 
+@pytest.mark.req("H10")
+@pytest.mark.parametrize("mark", ["settings", "log", "both"])
+def test_a_folder_of_the_former_name_is_refused_and_left_alone(root: Path, mark: str) -> None:
+    filled(root, 2)
+    settings = root / "settings.json"
+    if mark != "log":
+        settings.write_text(settings.read_text().replace('"wellkept": 1', '"version": 2'))
+    else:
+        settings.unlink()
+    if mark != "settings":
+        (root / "journal").mkdir()
+        (root / "journal/commits.jsonl").write_text("{}\n")
+    before = every_file(root)
+    with pytest.raises(NotAStore, match="before the first release") as caught:
+        opened(root)
+    assert caught.value.hint
+    assert every_file(root) == before
+
+
 @pytest.mark.req("J11")
 def test_5_settings_that_were_edited_can_be_repaired(root: Path) -> None:
     texts = filled(root, 3)
     path = root / "settings.json"
-    path.write_text(path.read_text().replace("durability", "durabilitX").replace("version", "versioX"))
+    path.write_text(path.read_text().replace("durability", "durabilitX").replace("wellkept", "wellkepX"))
     for _ in range(2):
         with opened(root) as memories:
             memories.doctor(repair=True)
@@ -143,13 +152,12 @@ def test_5_settings_that_were_edited_can_be_repaired(root: Path) -> None:
 @pytest.mark.req("J12")
 def test_6_a_hostile_folder_reaches_nothing_outside(tmp_path: Path) -> None:
     root, outside = tmp_path / "repository" / "memory", tmp_path / "outside"
-    shutil.copytree(SAMPLE, root)
+    root.parent.mkdir()
+    filled(root)
+    with opened(root) as memories:
+        memories.view(user="ada").sessions.create("monday").view.add("Talked about OAuth")
     outside.mkdir()
     (outside / "x").write_text("precious")
-    line = '{"commit":1,"files":{"../../outside/x":0},"rewritten":["../../outside/x"]}\n'
-    (root / "journal/commits.jsonl").write_text(line)
-    (outside / "x.1.new").write_text("planted")
-    (root / "users").mkdir(exist_ok=True)
     (root / "users/eve").symlink_to(outside)
     (root / "sessions").rename(tmp_path / "elsewhere")
     (root / "sessions").symlink_to(tmp_path / "elsewhere")
@@ -159,7 +167,7 @@ def test_6_a_hostile_folder_reaches_nothing_outside(tmp_path: Path) -> None:
             with pytest.raises(WellkeptError):
                 memories.view(user=user, session=session).add("through a link", layer="session" if session else "user")
         assert "sessions (a link" in str(memories.doctor(repair=True))
-    assert {path.name: path.read_text() for path in outside.iterdir()} == {"x": "precious", "x.1.new": "planted"}
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"x": "precious"}
 
 
 PLANTED = {

@@ -14,6 +14,7 @@ import wellkept
 from tools.postgres_server import PostgresServer
 from wellkept.errors import (
     ConfigurationError,
+    NotAStore,
     SchemaTooNew,
     StoreBusy,
     StoreError,
@@ -167,6 +168,18 @@ def test_a_newer_schema(execute: Execute, postgres_url: str) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("statement", ["COMMENT ON TABLE {} IS NULL", "DROP TABLE {0}; CREATE TABLE {0} (name text)"])
+def test_tables_of_others_or_of_the_former_name(execute: Execute, postgres_url: str, statement: str) -> None:
+    PostgresStore.from_url(postgres_url).close()
+    execute(statement.format("wellkept.migrations"))
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'wellkept' ORDER BY 1"
+    before = execute(tables)
+    assert "before its first release" in refused(postgres_url, NotAStore, "did not make").message
+    with pytest.raises(NotAStore):
+        migrate(postgres_url)
+    assert execute(tables) == before
+
+
 _STRIKE = """CREATE FUNCTION strike() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
     PERFORM pg_terminate_backend(pg_backend_pid()); END $$"""
 
@@ -179,6 +192,28 @@ def test_a_migration_that_was_interrupted(execute: Execute, postgres_url: str) -
     execute("DROP EVENT TRIGGER struck")
     with wellkept.open(postgres_url) as memories:
         assert memories.view(user="ada").add("Likes tea").content == "Likes tea"
+
+
+@pytest.mark.parametrize(("old", "new"), [(1, 2), (2, 1)])
+@pytest.mark.usefixtures("later_release")
+def test_a_step_that_was_interrupted(execute: Execute, postgres_url: str, old: int, new: int) -> None:
+    with wellkept.open(postgres_url) as memories:
+        tea = memories.view(user="ada").add("Likes tea")
+    migrate(postgres_url, to=old)
+    columns = (
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'wellkept' ORDER BY 1"
+    )
+    before = execute(columns)
+    execute(_STRIKE)
+    execute("CREATE EVENT TRIGGER struck ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION strike()")
+    with pytest.raises(StoreError, match="connection to the server was lost"):
+        migrate(postgres_url, to=new)
+    execute("DROP EVENT TRIGGER struck")
+    assert sorted(map(repr, execute(columns))) == sorted(map(repr, before))
+    report = migrate(postgres_url, to=new)
+    assert (report.before, report.after) == (old, new)
+    with wellkept.open(postgres_url) as memories:
+        assert memories.view(user="ada").get(tea.id) is not None
 
 
 def test_a_full_disk(execute: Execute, postgres_url: str) -> None:

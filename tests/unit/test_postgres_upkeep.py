@@ -14,8 +14,16 @@ import pytest
 
 import wellkept
 from tools.postgres_server import PostgresServer, ServerMissing
-from wellkept.errors import ConfigurationError, InvalidInput, PositionLost, StoreBusy, StoreCorrupt, StoreReadOnly
-from wellkept.stores.postgres import PostgresStore, schema
+from wellkept.errors import (
+    ConfigurationError,
+    InvalidInput,
+    PositionLost,
+    SchemaTooNew,
+    StoreBusy,
+    StoreCorrupt,
+    StoreReadOnly,
+)
+from wellkept.stores.postgres import PostgresStore
 from wellkept.testing.basics import everything
 from wellkept.testing.builders import Writer, owner, vector
 from wellkept.testing.concurrency import at_once
@@ -272,21 +280,24 @@ def test_a_failover_goes_on_and_is_noticed(pair: tuple[PostgresServer, PostgresS
     store.close()
 
 
-def test_schemas_are_migrated_down_and_up(postgres_url: str) -> None:
-    """The first schema has no index on the server; what follows from the journal is derived again."""
+def test_schemas_are_migrated_down_and_up(postgres_url: str, later_release: pytest.MonkeyPatch) -> None:
     with wellkept.open(f"{postgres_url}?ram_rows=0") as memories:
         tea = memories.view(user="ada").add("Prefers green tea")
         assert [hit.memory.id for hit in memories.view(user="ada").search("tea")] == [tea.id]
-    told = migrate(postgres_url, to=1, dry_run=True)
-    assert (told.before, told.after, told.dry_run) == (schema.LATEST, 1, True)
-    assert migrate(postgres_url, to=1).before == schema.LATEST
-    assert migrate(postgres_url, to=1).before == 1
-    for wrong in (0, schema.LATEST + 1):
+    assert migrate(postgres_url, to=1).losses == ()
+    assert (migrate(postgres_url, to=1).before, migrate(postgres_url, to=2).before) == (1, 1)
+    report = migrate(postgres_url, to=1, dry_run=True)
+    assert (report.before, report.after, report.losses) == (2, 1, ("1 labels are dropped",))
+    assert migrate(postgres_url, to=1).before == 2
+    for wrong in (0, 3):
         with pytest.raises(InvalidInput):
             migrate(postgres_url, to=wrong)
     with wellkept.open(f"{postgres_url}?ram_rows=0") as memories:
         assert [hit.memory.id for hit in memories.view(user="ada").search("tea")] == [tea.id]
-    assert migrate(postgres_url).before == schema.LATEST
+    assert migrate(postgres_url).before == 2
+    later_release.undo()
+    with pytest.raises(SchemaTooNew):
+        wellkept.open(postgres_url)
 
 
 def test_processes_that_open_a_new_store_at_once_make_one(postgres_url: str) -> None:

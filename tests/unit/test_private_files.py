@@ -38,14 +38,14 @@ COMMANDS = (
     "reembed --embedder hashing-16",
     "doctor --repair",
     "rebuild",
-    "migrate copy.db --to 5 --yes",
+    "migrate copy.db --to 1 --yes",
     "migrate copy.db",
 )
 
 
 @pytest.mark.req("J12")
 @pytest.mark.slow
-def test_every_file_is_private(terminal: Terminal, careless: None) -> None:
+def test_every_file_is_private(terminal: Terminal, careless: None, later_release: pytest.MonkeyPatch) -> None:
     terminal.add("The user prefers a dark theme", "--tag", "ui")
     for line in COMMANDS:
         done = terminal(*line.split())

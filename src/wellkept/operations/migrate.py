@@ -41,7 +41,7 @@ MIGRATE = Verb(
     description="A copy of a file is made beside it first. Opening a database brings it up by itself; this is for the"
     " way down, before an older release is used again, and for a PostgreSQL database whose user may not create tables.",
     examples=(
-        Example(line="wellkept migrate memory.db --to 5 --dry-run", says="what schema 5 cannot hold"),
+        Example(line="wellkept migrate memory.db --to 1 --dry-run", says="what schema 1 cannot hold"),
         Example(line="wellkept migrate memory.db", says="to the newest schema"),
     ),
 )

@@ -15,7 +15,7 @@ from wellkept.recall.entries import SPOKEN
 from wellkept.recall.owner_index import OwnerIndex
 from wellkept.types import Owner
 
-FORMAT = 12
+FORMAT = 1
 """Of images; raised whenever what is in one changes. One of another format is not read."""
 
 _HEADER = "header"

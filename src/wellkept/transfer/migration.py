@@ -19,8 +19,9 @@ def migrate(database: str | Path, *, to: int | None = None, dry_run: bool = Fals
     >>> from wellkept.transfer.migration import migrate
     >>> with wellkept.open("memory.db") as memories:
     ...     _ = memories.view(user="ada").add("Likes tea")
-    >>> migrate("memory.db", to=5).copy
-    'memory.db.schema-6.bak'
+    >>> report = migrate("memory.db", to=1)
+    >>> report.before, report.after, report.losses
+    (1, 1, ())
     """
     try:
         if to is not None:

@@ -277,8 +277,8 @@ class MigrationReport:
 
     ``copy`` names the copy that was made beside the database before it was changed; ``None`` if nothing was changed.
 
-    >>> MigrationReport(before=6, after=5, losses=("2 archived memories become forgotten",)).losses[0]
-    '2 archived memories become forgotten'
+    >>> MigrationReport(before=2, after=1, losses=("2 labels are dropped",)).losses[0]
+    '2 labels are dropped'
     """
 
     before: int

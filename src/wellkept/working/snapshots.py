@@ -47,19 +47,17 @@ class ScopeSnapshot:
 class WorkingSnapshot:
     """An agent's whole working memory at one moment. Each scope comes after its parent.
 
-    Snapshots of release 0.1 do not name the user.
-
     >>> from datetime import UTC
-    >>> snapshot = WorkingSnapshot(agent_id="debugger", taken_at=datetime(2026, 1, 7, tzinfo=UTC))
+    >>> snapshot = WorkingSnapshot(agent_id="debugger", user_id="ada", taken_at=datetime(2026, 1, 7, tzinfo=UTC))
     >>> WorkingSnapshot.from_json(snapshot.to_json()) == snapshot
     True
     """
 
     agent_id: str
+    user_id: str
     taken_at: datetime
     entries: tuple[Entry, ...] = ()
     scopes: tuple[ScopeSnapshot, ...] = ()
-    user_id: str | None = None
     version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
@@ -129,7 +127,7 @@ def opened(snapshot: object, subject: tuple[str, str], cipher: SnapshotCipher) -
         raise _wrong(f"must be a WorkingSnapshot, not {type(snapshot).__name__}", "read it with from_json")
     if snapshot.version not in (FORMAT_VERSION, ENCRYPTED_VERSION):
         raise _wrong(f"has version {snapshot.version}, this release reads up to {ENCRYPTED_VERSION}", "upgrade")
-    if (snapshot.agent_id, snapshot.user_id or subject[1]) != subject:
+    if (snapshot.agent_id, snapshot.user_id) != subject:
         hint = "restore it into the working memory of the same agent and user"
         raise _wrong("belongs to another agent or to another user", hint)
     if snapshot.version == FORMAT_VERSION:

@@ -4,8 +4,8 @@ The lines alone are the truth. ``names`` owners as folders, ``lines`` versions a
 and in which order, ``owner_folder`` what was read of a folder, ``following`` what others wrote, ``writing`` an append,
 ``rewriting`` files that are replaced, ``journal`` all of that as a journal, ``records`` documents and leases,
 ``vectors`` and ``derived`` what can be deleted at any time, ``disk`` files and the errors of the system, ``locks``
-between processes, ``checks`` and ``edits`` what went wrong and what people wrote, ``foreign`` and ``legacy`` older
-formats.
+between processes, ``checks`` and ``edits`` what went wrong and what people wrote, ``foreign`` the format of documents
+that ours descends from.
 """
 
 from wellkept.stores.jsonl.store import JsonlStore

@@ -17,7 +17,7 @@ from wellkept.types import Layer, MemoryType, Operation, Owner, Stamp, State, St
 
 Fields = dict[str, Any]
 
-SCHEMA = 2
+SCHEMA = 1
 UNREADABLE = plain_entries.UNREADABLE
 """What reading a hostile line may raise."""
 

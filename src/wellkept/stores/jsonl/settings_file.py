@@ -11,6 +11,8 @@ from wellkept.stores.jsonl.disk import Disk, Look
 from wellkept.stores.jsonl.owner_folder import DERIVED
 
 SETTINGS = "settings.json"
+MARK = "wellkept"
+"""The member of ``settings.json`` that says whose folder it is, and by which schema."""
 EPOCH = f"{DERIVED}/epoch.json"
 
 
@@ -36,11 +38,11 @@ class SettingsFile:
         try:
             data, _ = self._disk.read(name)
             fields = codec.decode_json(data) if data else {}
-            version = fields.pop("version", lines.SCHEMA)
-            if isinstance(version, int) and version > lines.SCHEMA:
+            schema = fields.pop(MARK, lines.SCHEMA)
+            if isinstance(schema, int) and schema > lines.SCHEMA:
                 raise SchemaTooNew(
-                    f"{name!r} is of schema {version}, this release reads up to {lines.SCHEMA}",
-                    details={"file": name, "schema": version},
+                    f"{name!r} is of schema {schema}, this release reads up to {lines.SCHEMA}",
+                    details={"file": name, "schema": schema},
                     hint="install a newer release of wellkept",
                 )
             if not all(isinstance(value, str) for value in fields.values()):
@@ -62,7 +64,7 @@ class SettingsFile:
         if self.damaged:
             with suppress(NotAStore):  # a link or a pipe says nothing
                 self._disk.replace(f"{SETTINGS}.damaged", self._disk.read(SETTINGS)[0])
-        pairs = {"version": lines.SCHEMA, **dict(sorted(kept.items()))}.items()
+        pairs = {MARK: lines.SCHEMA, **dict(sorted(kept.items()))}.items()
         rows = b",\n ".join(codec.encode_json(name) + b": " + codec.encode_json(value) for name, value in pairs)
         self._disk.replace(SETTINGS, b"{" + rows + b"}\n")
         self.seen, self.damaged = None, False

@@ -15,7 +15,7 @@ from wellkept.ports import Capabilities, Store
 from wellkept.stores import folder_modes
 from wellkept.stores.durability import check_durability
 from wellkept.stores.forking import Forks
-from wellkept.stores.jsonl import checks, config, derived, edits, legacy, rewriting
+from wellkept.stores.jsonl import checks, config, derived, edits, lines, rewriting
 from wellkept.stores.jsonl.disk import Disk
 from wellkept.stores.jsonl.journal import JsonlJournal
 from wellkept.stores.jsonl.lines import CORRUPT
@@ -23,11 +23,12 @@ from wellkept.stores.jsonl.locks import Lock, descriptors
 from wellkept.stores.jsonl.names import FOLDERS
 from wellkept.stores.jsonl.owner_folder import DELETED, DERIVED
 from wellkept.stores.jsonl.records import JsonlRecords
-from wellkept.stores.jsonl.settings_file import SETTINGS
+from wellkept.stores.jsonl.settings_file import MARK, SETTINGS
 from wellkept.types import Component, Diagnosis, Health, Owners, SessionConfig, Status
 
 LOCK = "lock"
 CONFIG = "config.json"
+_FORMER = ("journal/commits.jsonl", "settings.jsonl")
 
 
 class JsonlStore(Store):
@@ -45,7 +46,6 @@ class JsonlStore(Store):
     """
 
     name = "jsonl"
-    version = "2"
     capabilities = Capabilities(durable=True, shared=True, erases=True, leases=True)
     journal: JsonlJournal
     records: JsonlRecords
@@ -65,7 +65,6 @@ class JsonlStore(Store):
         self._disk.read(CONFIG)  # not a link, and no pipe that would never end
         self.config = config.load(self.path / CONFIG)
         lock = Lock(self.path / LOCK, self.config.concurrency.locks)
-        legacy.migrate(self._disk, lock)
         self.journal = JsonlJournal(self._disk, lock, self.config)
         self.journal.clock = clock
         self.records = JsonlRecords(self.journal, clock)
@@ -87,7 +86,7 @@ class JsonlStore(Store):
     def exists(cls, url: str) -> bool:
         """Whether there is a folder of memories."""
         path = Path(url.removeprefix("jsonl:")).expanduser()
-        return any((path / name).exists() for name in (SETTINGS, legacy.LOG, *FOLDERS.values()))
+        return any((path / name).exists() for name in (SETTINGS, *FOLDERS.values()))
 
     @classmethod
     def creation(cls, url: str) -> Callable[[], None]:
@@ -112,12 +111,29 @@ class JsonlStore(Store):
 
     def _check_folder(self) -> None:
         with self._disk.translated(self.path.name):
-            if self.path.exists() and not (self.path.is_dir() and _is_ours(self.path)):
+            if not self.path.exists():
+                return
+            is_folder = self.path.is_dir()
+            if is_folder and self._is_former():
+                raise NotAStore(
+                    f"{self.path.name!r} was made before the first release, when the project had another name: no"
+                    " release reads it",
+                    details={"file": self.path.name},
+                    hint="name an empty or a new folder, and add its memories anew; this one was left as it is",
+                )
+            if not (is_folder and _is_ours(self.path)):
                 raise NotAStore(
                     f"{self.path.name!r} is not a folder of memories",
                     details={"file": self.path.name},
                     hint="name an empty or a new folder",
                 )
+
+    def _is_former(self) -> bool:
+        """Whether the folder has the marks of the time before the first release, and none of ours."""
+        settings: lines.Fields = {}
+        with suppress(StoreError):  # what cannot be read here is told where it is needed
+            settings = lines.as_object(self._disk.read(SETTINGS)[0]) or {}
+        return MARK not in settings and ("version" in settings or any((self.path / name).exists() for name in _FORMER))
 
     def _prepare(self, durability: str | None) -> None:
         """Make what must be in the folder. The folder decides how durable it is: whoever makes it says so."""
@@ -219,6 +235,6 @@ def _forks() -> Forks:
 
 
 def _is_ours(path: Path) -> bool:
-    ours = {"journal", CONFIG, LOCK, "records", SETTINGS, DERIVED, DELETED, "settings.jsonl", *FOLDERS.values()}
+    ours = {CONFIG, LOCK, "records", SETTINGS, DERIVED, DELETED, *FOLDERS.values()}
     there = {one.name for one in path.iterdir()} - {".git", ".gitignore", ".gitattributes"}
     return not there or bool(there & ours)

@@ -177,7 +177,7 @@ def _facts_of(session: Session) -> dict[str, str]:
     )
     kept = tables.to_settings(settings)
     return {
-        "schema": f"{epochs.read(epoch).schema} of {schema.LATEST}",
+        "schema": f"{epochs.read(epoch).schema} of {schema.latest()}",
         "postgresql": server,
         "fsync": fsync,
         "durability": kept.get("durability", "full"),

@@ -10,15 +10,16 @@ from wellkept.types import MigrationReport
 
 
 def migrate(session: Session, chosen: Options, to: int, *, dry_run: bool) -> MigrationReport:
-    """Make the tables, or take them to a schema step by step. What an older schema lacks can be derived again."""
-    if not 1 <= to <= schema.LATEST:
+    """Make the tables, or take them to a schema step by step. With ``dry_run`` only what would be lost is told."""
+    if not 1 <= to <= schema.latest():
         raise InvalidInput(
-            f"no schema has the number {to}; this release knows 1 to {schema.LATEST}",
-            details={"field": "to", "newest": schema.LATEST},
-            hint=f"choose one from 1 to {schema.LATEST}",
+            f"no schema has the number {to}; this release knows 1 to {schema.latest()}",
+            details={"field": "to", "newest": schema.latest()},
+            hint=f"choose one from 1 to {schema.latest()}",
         )
     before = schema.version_of(session, chosen.schema)
     schema.check_not_newer(before, chosen.place)
+    losses = tuple(schema.losses(session, before, to))
     if not dry_run:
         schema.migrate(session, chosen.schema, chosen.place, to)
-    return MigrationReport(before=before, after=to, dry_run=dry_run)
+    return MigrationReport(before=before, after=to, losses=losses, dry_run=dry_run)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wellkept import ids
-from wellkept.errors import ConfigurationError, SchemaTooNew
+from wellkept.errors import ConfigurationError, NotAStore, SchemaTooNew
 from wellkept.stores.postgres import epochs, extension, search_schema
 from wellkept.stores.postgres.server import Session
 
@@ -15,15 +15,18 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step: the statements up, the statements down, and what is lost on the way down."""
+    """One step: the statements up and down, and what is lost on the way down: queries that count it, each with a
+    sentence for the count.
+    """
 
     number: int
     up: Sequence[str]
     down: Sequence[str]
+    losses: Sequence[tuple[str, str]] = ()
 
 
 # Texts are compared byte by byte. What may be long is not in a key of an index, whose rows have at most 2,700 bytes.
-JOURNAL = Migration(
+FIRST = Migration(
     number=1,
     up=(
         'CREATE TABLE settings (name text COLLATE "C" PRIMARY KEY, value text NOT NULL)',
@@ -76,38 +79,65 @@ JOURNAL = Migration(
                 ("renewed", ("data", "spans", "pieces", "digest")),
             )
         ),
+        *search_schema.UP,
     ),
     down=tuple(
         f"DROP TABLE {name}"
         for name in (
+            *search_schema.TABLES,
             *("leases", "records", "renewed", "vectors", "accesses"),
             *("heads", "journal", "owners", "epochs", "settings"),
         )
     ),
 )
 
-SEARCH = Migration(number=2, up=search_schema.UP, down=search_schema.DOWN)
+MIGRATIONS = (FIRST,)
 
-MIGRATIONS = (JOURNAL, SEARCH)
-LATEST = MIGRATIONS[-1].number
+MARK = "wellkept"
+"""The comment of the table ``migrations``: others have a table of that name, too."""
+
+
+def latest() -> int:
+    """The newest schema that this release knows."""
+    return MIGRATIONS[-1].number
 
 
 def version_of(session: Session, schema: str) -> int:
-    """The schema that the database has; 0 if it has none."""
+    """The schema that the database has; 0 if it has none. Refuses tables that are not ours."""
     # A query of the catalogue, not to_regclass: that may answer from a cache which does not know yet what the process
     # made that held the lock before.
-    found = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'migrations'"
-    there = session.rows(found, (schema,))
+    tables = session.rows(
+        "SELECT obj_description(c.oid, 'pg_class') FROM pg_catalog.pg_class c"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = %s AND c.relname = 'migrations' AND c.relkind IN ('r', 'p')",
+        (schema,),
+    )
+    if not tables:
+        return 0
+    if tables[0][0] != MARK:
+        raise NotAStore(
+            f"the schema {schema!r} has tables that Wellkept did not make, or made before its first release, when the"
+            " project had another name",
+            details={"field": "url", "schema": schema},
+            hint="name another schema in the URL, as in ?schema=memories; nothing was changed",
+        )
     # By its full name: a search path passes over a schema that the user may not use, as if there were no tables.
-    return int(session.rows(f'SELECT max(number) FROM "{schema}".migrations')[0][0] or 0) if there else 0
+    return int(session.rows(f'SELECT max(number) FROM "{schema}".migrations')[0][0] or 0)
+
+
+def losses(session: Session, version: int, target: int) -> list[str]:
+    """What a database loses on its way down to a schema, as sentences."""
+    steps = [step for step in MIGRATIONS if target < step.number <= version]
+    counted = ((session.rows(query)[0][0], sentence) for step in reversed(steps) for query, sentence in step.losses)
+    return [sentence.format(count) for count, sentence in counted if count]
 
 
 def check_not_newer(version: int, place: str) -> None:
     """Refuse a database of a newer release."""
-    if version > LATEST:
+    if version > latest():
         raise SchemaTooNew(
-            f"{place} has schema {version}, this release reads up to {LATEST}",
-            details={"schema": version, "newest": LATEST},
+            f"{place} has schema {version}, this release reads up to {latest()}",
+            details={"schema": version, "newest": latest()},
             hint="install a newer release of Wellkept, or migrate the database down with that one",
         )
 
@@ -123,7 +153,7 @@ def check_encoding(session: Session) -> None:
         )
 
 
-def migrate(session: Session, schema: str, place: str, target: int = LATEST) -> int:
+def migrate(session: Session, schema: str, place: str, target: int) -> int:
     """Bring the database to a schema, one transaction a step; others who migrate wait. Returns where it was."""
     check_encoding(session)
     before: int | None = None
@@ -164,6 +194,7 @@ def _create(session: Session, schema: str) -> None:
         f'CREATE TABLE IF NOT EXISTS "{schema}".migrations'
         " (number integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
     )
+    session.run(f"COMMENT ON TABLE \"{schema}\".migrations IS '{MARK}'")
 
 
 def _step(session: Session, current: int, target: int) -> None:

@@ -26,7 +26,6 @@ UP = (
     " ALTER pieces SET STATISTICS 0, ALTER codes SET STATISTICS 0",
     "ALTER TABLE search_vectors ALTER vector SET STATISTICS 0",
 )
-DOWN = tuple(f"DROP TABLE {name}" for name in TABLES)
 
 ERASE = """WITH gone AS (SELECT e.owner, e.no, e.terms FROM search_entries e JOIN search_owners o ON o.no = e.owner
         WHERE o.digest = %s AND e.no = %s FOR UPDATE OF e),

@@ -56,8 +56,8 @@ class PostgresStore(Store):
                 place = self._options.place
                 version = schema.version_of(session, self._options.schema)
                 schema.check_not_newer(version, place)
-                if version < schema.LATEST:
-                    schema.migrate(session, self._options.schema, place)
+                if version < schema.latest():
+                    schema.migrate(session, self._options.schema, place, schema.latest())
                 else:
                     epochs.begin(session)
                 self.server.wrote(session)
@@ -131,7 +131,7 @@ class PostgresStore(Store):
     def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:
         """Make the tables, or bring them to a schema. Needs a user who may create them."""
         chosen = options.parse(url)
-        target = schema.LATEST if to is None else to
+        target = schema.latest() if to is None else to
         return _asked(chosen, lambda session: migration.migrate(session, chosen, target, dry_run=dry_run))
 
     def health(self) -> Health:

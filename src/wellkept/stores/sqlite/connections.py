@@ -1,6 +1,7 @@
 """Connections to the embedded file: how they are opened, pooled, and how their errors are told."""
 
 import errno
+import glob
 import os
 import stat
 import struct
@@ -108,7 +109,7 @@ def prepare(path: Path) -> apsw.Connection:
             # Takes effect on an empty file only, which this one is: in WAL mode it could not change any more.
             connection.pragma("page_size", schema.PAGE_BYTES)
         _copy_older(connection, path)
-        schema.migrate(connection)
+        schema.migrate(connection, schema.latest())
         _enter_wal(connection)
     except BaseException:  # reason: whatever it was, the connection must not stay open
         connection.close()
@@ -180,10 +181,16 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
     try:
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
         mark, version = int(connection.pragma("application_id")), schema.version_of(connection)
-        ours = mark == schema.APPLICATION_ID and version <= schema.LATEST
+        ours = mark == schema.APPLICATION_ID and version <= schema.latest()
         strangers = schema.strangers(connection) if ours else []
     finally:
         connection.execute("ROLLBACK")
+    if mark == schema.FORMER_APPLICATION_ID:
+        raise NotAStore(
+            f"{path.name!r} was made before the first release, when the project had another name: no release reads it",
+            details={"file": path.name, "schema": version},
+            hint="choose another path, and add its memories anew; the file was left as it is",
+        )
     if mark != schema.APPLICATION_ID and (mark or version or tables):
         raise _not_ours(path)
     check_not_newer(version, path)
@@ -197,10 +204,10 @@ def _check_ours(connection: apsw.Connection, path: Path) -> None:
 
 def check_not_newer(version: int, path: Path) -> None:
     """Refuse a schema that only a later release understands."""
-    if version > schema.LATEST:
+    if version > schema.latest():
         raise SchemaTooNew(
-            f"{path.name!r} has schema {version}, this release reads up to {schema.LATEST}",
-            details={"file": path.name, "schema": version, "supported": schema.LATEST},
+            f"{path.name!r} has schema {version}, this release reads up to {schema.latest()}",
+            details={"file": path.name, "schema": version, "supported": schema.latest()},
             hint="upgrade wellkept",
         )
 
@@ -222,7 +229,7 @@ def _copy_older(connection: apsw.Connection, path: Path) -> None:
     The copy appears under its name when it is complete; what a killed process leaves is overwritten by the next one.
     """
     version = schema.version_of(connection)
-    if not 0 < version < schema.LATEST or not connection.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
+    if not 0 < version < schema.latest() or not connection.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
         return
     lock = connect(path, "full")
     try:
@@ -258,7 +265,7 @@ def unwritable(path: Path, reason: StoreError) -> apsw.Connection:
     connection = connect(path, "full", immutable=True)
     try:
         _check_ours(connection, path)
-        if schema.version_of(connection) != schema.LATEST:
+        if schema.version_of(connection) != schema.latest():
             reason.hint = "it has an older schema: copy it to where it can be written, and open it there"
             raise reason
     except BaseException:  # reason: whatever it was, the connection must not stay open
@@ -292,8 +299,7 @@ def _copy(connection: apsw.Connection, target: Path) -> None:
 
 def copies(path: Path) -> list[Path]:
     """The copies that migrations made beside a file."""
-    names = (path.with_name(f"{path.name}.schema-{number}.bak") for number in range(1, schema.LATEST))
-    return [name for name in names if name.exists()]
+    return sorted(path.parent.glob(f"{glob.escape(path.name)}.schema-*.bak"))
 
 
 def _enter_wal(connection: apsw.Connection) -> None:

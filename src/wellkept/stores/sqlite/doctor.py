@@ -83,7 +83,7 @@ def _facts(connection: apsw.Connection, path: Path) -> dict[str, str]:
     }
     if copies := connections.copies(path):
         # They hold what was erased since: a person must know of them.
-        facts["copies of older schemas"] = ", ".join(copy.name for copy in copies)
+        facts["copies that migrations made"] = ", ".join(copy.name for copy in copies)
     return facts
 
 

@@ -16,11 +16,11 @@ def migrate(path: Path, to: int, *, dry_run: bool) -> MigrationReport:
 
     With ``dry_run`` only what would be lost is told.
     """
-    if not 1 <= to <= schema.LATEST:
+    if not 1 <= to <= schema.latest():
         raise InvalidInput(
-            f"no schema has the number {to}; this release knows 1 to {schema.LATEST}",
-            details={"field": "to", "newest": schema.LATEST},
-            hint=f"choose one from 1 to {schema.LATEST}",
+            f"no schema has the number {to}; this release knows 1 to {schema.latest()}",
+            details={"field": "to", "newest": schema.latest()},
+            hint=f"choose one from 1 to {schema.latest()}",
         )
     if not path.exists():
         raise ConfigurationError(

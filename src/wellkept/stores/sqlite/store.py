@@ -71,7 +71,7 @@ class SqliteStore(Store):
     @classmethod
     def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:
         """Bring a file to a schema, after a copy was made; ``StoreBusy`` while another process has it open."""
-        return migration.migrate(_path(url), schema.LATEST if to is None else to, dry_run=dry_run)
+        return migration.migrate(_path(url), schema.latest() if to is None else to, dry_run=dry_run)
 
     @property
     def path(self) -> Path:
