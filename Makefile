@@ -28,6 +28,8 @@ test: lint
 # For the minutes between two edits: no slow tests, and few examples of each property.
 check: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/unit $(PYTEST_ARGS)
+	@wc -l $$(find src -name '*.py') | awk '$$1 > 500 && $$2 != "total" \
+		{ print "remark: " $$2 " has " $$1 " lines: has it more than one role?" }'
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CHECKED)

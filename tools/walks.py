@@ -1,7 +1,8 @@
 """Writes into docs/architecture.md which files a call passes, by tracing real calls on a SQLite file.
 
 A file is passed if a function of it runs. The rooms of values (types, codec, validation and so on) and constructors are
-left out. Each call is made once before it is traced: what is loaded or cached once does not count.
+left out. Each call is made once before it is traced, with another text: what is loaded or cached once does not count,
+and a text that is there already would be merged.
 """
 
 import io
@@ -57,12 +58,12 @@ def traced(files: dict[str, list[str]]) -> Iterator[None]:
         sys.setprofile(before)
 
 
-def walk(name: str, wanted: int | None, call: Callable[[], object]) -> Walk:
-    """Make a call twice and trace the second one."""
-    call()
+def walk(name: str, wanted: int | None, call: Callable[[str], object], texts: tuple[str, str] = ("", "")) -> Walk:
+    """Make a call twice, each time with a text of its own, and trace the second one."""
+    call(texts[0])
     files: dict[str, list[str]] = {}
     with traced(files):
-        call()
+        call(texts[1])
     return Walk(name, wanted, files)
 
 
@@ -74,13 +75,15 @@ def walks(folder: Path) -> list[Walk]:
         memory = view.add("The user prefers dark mode", type="preference")
         view.add_many([f"Fact number {number} about the build" for number in range(50)])
         session = view.sessions.create("monday").view
-        found = [
-            walk("get", 6, lambda: view.get(memory.id)),
-            walk("add", 10, lambda: view.add("Use tabs for indentation", layer="project", type="decision")),
-            walk("search", 14, lambda: view.search("What theme does the user prefer?")),
-            walk("a session's write", 12, lambda: session.add("Use OAuth", type="decision")),
+        decisions = ("Use tabs for indentation", "Releases are built on Thursdays")
+        questions = ("How do we indent?", "What theme does the user prefer?")
+        calls = [
+            walk("get", 7, lambda _: view.get(memory.id)),
+            walk("add", 15, lambda text: view.add(text, layer="project", type="decision"), decisions),
+            walk("search", 20, view.search, questions),
+            walk("a session's write", None, lambda text: session.add(text, type="decision"), decisions),
         ]
-    return [*found, walk("`wellkept count`", None, lambda: command(["--db", str(path), "--user", "ada", "count"]))]
+    return [*calls, walk("`wellkept count`", None, lambda _: command(["--db", str(path), "--user", "ada", "count"]))]
 
 
 def command(arguments: list[str]) -> None:
