@@ -213,7 +213,7 @@ def test_a_file_that_a_later_release_migrates_while_it_is_open_here_is_neither_m
         later.pragma("user_version", schema.latest() + 1)
         with pytest.raises(wellkept.errors.SchemaTooNew, match=str(schema.latest() + 1)) as caught:
             ada.add("Likes cake")
-        assert caught.value.hint == "upgrade wellkept"
+        assert caught.value.hint == "install a newer release of Wellkept"
         with pytest.raises(wellkept.errors.SchemaTooNew):
             ada.update(tea.id, content="Likes rain")
         if "RENAME" in change:  # what cannot be read any more is told as well

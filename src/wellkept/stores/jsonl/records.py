@@ -69,7 +69,7 @@ def decode(data: bytes, file: str) -> Record | None:
             raise SchemaTooNew(
                 f"{file!r} has version {fields['version']}, this release reads up to {VERSION}",
                 details={"file": file},
-                hint="install a newer release of wellkept",
+                hint="install a newer release of Wellkept",
             )
         about = fields.get("record") or _of_session(fields)
         if about is None:

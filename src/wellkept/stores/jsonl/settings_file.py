@@ -43,7 +43,7 @@ class SettingsFile:
                 raise SchemaTooNew(
                     f"{name!r} is of schema {schema}, this release reads up to {lines.SCHEMA}",
                     details={"file": name, "schema": schema},
-                    hint="install a newer release of wellkept",
+                    hint="install a newer release of Wellkept",
                 )
             if not all(isinstance(value, str) for value in fields.values()):
                 return None

@@ -208,7 +208,7 @@ def check_not_newer(version: int, path: Path) -> None:
         raise SchemaTooNew(
             f"{path.name!r} has schema {version}, this release reads up to {schema.latest()}",
             details={"file": path.name, "schema": version, "supported": schema.latest()},
-            hint="upgrade wellkept",
+            hint="install a newer release of Wellkept",
         )
 
 
