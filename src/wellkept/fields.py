@@ -66,11 +66,6 @@ class MemoryField:
     stored: Stored = Stored.PAYLOAD
 
     @property
-    def settable(self) -> bool:
-        """Whether callers may set it when they add a memory."""
-        return self.check is not None
-
-    @property
     def described(self) -> Property:
         """The description and the bounds, for schemas."""
         return Property(description=self.description, bounds=self.bounds)

@@ -134,11 +134,6 @@ class SqliteStore(Store):
                 raise connections.translate(error.__cause__, self.path, doctored=True) from error
             raise
 
-    def schema_version(self) -> int:
-        """The schema that the file has."""
-        with self._file.reading() as connection:
-            return schema.version_of(connection)
-
     def before_fork(self) -> None:
         """Close all connections: none may cross a fork."""
         self._file.before_fork()
