@@ -9,6 +9,7 @@ from wellkept.engine import reembedding
 from wellkept.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
+from wellkept.types import Status
 
 
 @pytest.mark.req("L6", "L4")
@@ -177,6 +178,8 @@ def test_a_file_of_an_embedder_that_nobody_knows(file_opener: Opener) -> None:
     assert caught.value.details == {"stored": "my own"}
     assert "embedder=None" in caught.value.hint
     memories = file_opener(embedder=None)
+    assert memories.health().status is Status.HEALTHY
+    assert memories.doctor().findings == ()
     assert [hit.memory.content for hit in memories.view(user="ada").search("one")] == ["one"]
     memories.reembed("static")
     file_opener.close()
