@@ -60,7 +60,9 @@ FROM_FOLDER = "model2vec:"
 """Before the path of a folder with a static model."""
 
 LEXICON = "lexicon"
-"""The setting that names the lexicon of stored words, where it is not the embedder itself."""
+"""The setting that names the lexicon of stored words, where it is not the embedder itself. Nothing reads it yet: once
+there is a second lexicon, it tells whose numbers a file holds.
+"""
 
 _HASHING = re.compile(r"hashing-(\d{1,4})")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters: "C:" is a drive
