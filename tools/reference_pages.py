@@ -118,7 +118,6 @@ PAGES = (
         intro="Those that come with the package. Guide: [writing an embedder](../guides/writing-an-embedder.md).",
         shows=(
             "wellkept.embedders.word_table:WordTableEmbedder",
-            "wellkept.embedders.wordllama:WordllamaEmbedder",
             "wellkept.embedders.bge:BgeEmbedder",
             "wellkept.embedders.model2vec:Model2VecEmbedder",
             "wellkept.embedders.http:HttpEmbedder",

@@ -43,20 +43,16 @@ AS_STORED = "default"
 
 NO_EMBEDDER = "none"
 DEFAULT_EMBEDDER = "static"
-FORMER_DEFAULT = "wordllama-l2-supercat-256"
-"""The embedder that files got before this package had a table of its own. Its package is an extra now."""
 
 OWN_EMBEDDERS: Mapping[str, str] = MappingProxyType(
     {
         DEFAULT_EMBEDDER: "wellkept.embedders.word_table:WordTableEmbedder",
-        "wordllama": "wellkept.embedders.wordllama:WordllamaEmbedder",
         "bge": "wellkept.embedders.bge:BgeEmbedder",
     }
 )
 _BY_THEIR_OWN_NAME: Mapping[str, str] = MappingProxyType(
     {
         WordTableEmbedder.name: DEFAULT_EMBEDDER,
-        FORMER_DEFAULT: "wordllama",
         "bge-small-en-v1.5-int8": "bge",
     }
 )
@@ -64,9 +60,10 @@ FROM_FOLDER = "model2vec:"
 """Before the path of a folder with a static model."""
 
 LEXICON = "lexicon"
-"""The setting that names the lexicon of stored words, where it is not the embedder itself."""
+"""The setting that names the lexicon of stored words, where it is not the embedder itself. Nothing reads it yet: once
+there is a second lexicon, it tells whose numbers a file holds.
+"""
 
-_NEW: Mapping[str, str] = MappingProxyType({})  # the settings of a store that was never filled
 _HASHING = re.compile(r"hashing-(\d{1,4})")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters: "C:" is a drive
 
@@ -241,23 +238,13 @@ def configured_embedder(section: EmbedderSettings, given: Embedder | str | None)
     )
 
 
-def lexicon_of(embedder: Embedder | None, kept: Mapping[str, str] = _NEW) -> Lexicon | None:
-    """The lexicon of an embedder: its attribute ``lexicon`` (may be ``None``), otherwise the built-in one.
-
-    ``kept`` are the settings of a store. One that was filled before they named a lexicon has the words of the former
-    one, whose package is an extra: without it, there is none.
-    """
+def lexicon_of(embedder: Embedder | None) -> Lexicon | None:
+    """The lexicon of an embedder: itself, its attribute ``lexicon`` (may be ``None``), or else the built-in one."""
     if embedder is None or isinstance(embedder, Lexicon):
         return embedder
     if hasattr(embedder, "lexicon"):
         return embedder.lexicon if isinstance(embedder.lexicon, Lexicon) else None
-    if kept.get("embedder") != embedder.name or LEXICON in kept:
-        return WordTableEmbedder()
-    try:
-        former = open_embedder(FORMER_DEFAULT)
-    except ConfigurationError:
-        return None
-    return former if isinstance(former, Lexicon) else None
+    return WordTableEmbedder()
 
 
 def lexicon_to_keep(lexicon: Lexicon | None, embedder: object, kept: Mapping[str, str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import pytest
 
 import wellkept
 from wellkept import View
+from wellkept.errors import StoreCorrupt
 from wellkept.filters import Where, matches
 from wellkept.recall import owner_index
 from wellkept.stores.ram import RamStore
@@ -50,6 +51,24 @@ def test_what_happened_on_a_day_is_found_without_any_of_its_words(view: View) ->
     view.add("Ada painted the fence", occurred_at=datetime(2023, 5, 7, 12, tzinfo=UTC))
     view.add("Bob slept", occurred_at=datetime(2023, 8, 1, 12, tzinfo=UTC))
     assert contents(view.search("What was done on May 7th, 2023?", min_score=0.1)) == ["Ada painted the fence"]
+
+
+@pytest.mark.req("H10")
+def test_a_damaged_dimension_is_told_and_mended_by_another_embedder() -> None:
+    store = RamStore()
+    with (
+        wellkept.open(store=store, embedder="hashing-64") as memories,
+        wellkept.open(store=store, embedder=None) as by_words,
+    ):
+        views = [memories.view(user="ada"), by_words.view(user="ada")]
+        views[0].add("tea")
+        store.journal.set_settings({"dimension": "many"})
+        for view in views:
+            with pytest.raises(StoreCorrupt) as caught:
+                view.search("tea")
+            assert caught.value.details == {"field": "dimension"}
+        memories.reembed("static")
+        assert [contents(view.search("tea")) for view in views] == [["tea"], ["tea"]]
 
 
 @pytest.mark.req("L1")

@@ -210,9 +210,7 @@ def test_an_unknown_embedder_is_named_with_those_known(folder: Path, name: str) 
     with pytest.raises(ConfigurationError) as caught:
         wellkept.open("memory.db", embedder=name)
     assert (caught.value.operation, caught.value.details) == ("open", {"field": "embedder"})
-    assert (
-        "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, static, wordllama;" in caught.value.hint
-    )
+    assert "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, static;" in caught.value.hint
     assert len(str(caught.value)) < 300
 
 
@@ -248,10 +246,8 @@ def test_a_plug_in_must_be_an_embedder() -> None:
     assert "Embedder" in caught.value.hint
     with pytest.raises(ConfigurationError) as caught:
         plugins.open_embedder("nope")
-    assert (
-        "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, note, note-2, static, wordllama, wrong;"
-        in caught.value.hint
-    )
+    known = "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, note, note-2, static, wrong;"
+    assert known in caught.value.hint
 
 
 def test_our_own_embedders_are_named_in_both_places() -> None:

@@ -1,5 +1,8 @@
 """Another embedder takes over, while everything goes on."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 import wellkept
@@ -9,6 +12,16 @@ from wellkept.engine import reembedding
 from wellkept.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
+from wellkept.types import Status
+
+
+class WithoutLexicon:
+    """An embedder that says nothing of a lexicon: its words have the built-in one."""
+
+    name, dimension = "without a lexicon", DIMENSION
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return HashingEmbedder(DIMENSION).embed(texts)
 
 
 @pytest.mark.req("L6", "L4")
@@ -177,10 +190,21 @@ def test_a_file_of_an_embedder_that_nobody_knows(file_opener: Opener) -> None:
     assert caught.value.details == {"stored": "my own"}
     assert "embedder=None" in caught.value.hint
     memories = file_opener(embedder=None)
+    assert memories.health().status is Status.HEALTHY
+    assert memories.doctor().findings == ()
     assert [hit.memory.content for hit in memories.view(user="ada").search("one")] == ["one"]
     memories.reembed("static")
     file_opener.close()
     assert file_opener(embedder="default").settings()["embedder"] == "wellkept-words-1"
+
+
+def test_a_file_names_the_lexicon_of_its_words_where_the_embedder_is_none(opener: Opener) -> None:
+    memories = opener(embedder="static", name="filled")
+    memories.view(user="ada").add("one")
+    assert "lexicon" not in memories.settings()
+    memories.reembed(WithoutLexicon())
+    assert memories.settings()["lexicon"] == "wellkept-words-1"
+    assert opener(embedder=WithoutLexicon(), name="new").settings()["lexicon"] == "wellkept-words-1"
 
 
 @pytest.mark.req("L1")

@@ -235,7 +235,6 @@ class Engine:
     accesses: AccessBuffer
     clock: Clock
     embedder: Embedder | None = None
-    retired: str | None = None  # the embedder of the stored vectors, if it is not installed any more
     bus: EventBus = field(default_factory=EventBus)
     embeddings: Embeddings = field(default_factory=Embeddings)
     entropy: Callable[[int], bytes] = field(default_factory=Entropy)

@@ -73,7 +73,6 @@ def encrypted(write: Write, key: OwnerKey) -> Write:
         reason=None,
         vector=None if vector is None else encrypted_vector(vector, key, write.owner, write.id),
         digest=None,
-        terms=None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import time
 
-from wellkept.engine import embedding, reembedding
+from wellkept.engine import embedding
 from wellkept.engine.core import Engine
 from wellkept.engine.sealing import unseal
 from wellkept.errors import StoreCorrupt, WellkeptError
@@ -53,9 +53,6 @@ def _index(engine: Engine) -> Component:
 
 
 def _embedder(engine: Engine, store: Status) -> Component:
-    if engine.retired:
-        message = f"{reembedding.retired(engine.retired)}; reembed gives them vectors of the built-in one"
-        return Component(status=Status.DEGRADED, message=message)
     if engine.embedder is None:
         return Component(message="none: search goes by words alone")
     if store is Status.UNHEALTHY:

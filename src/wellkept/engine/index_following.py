@@ -13,12 +13,23 @@ _TAIL = 10_000
 
 def fresh(journal: Journal, index: Index, marks: Mapping[Owner, Mark]) -> frozenset[Owner]:
     """Bring the index up to date with the journal, whose marks were just read; the owners that have anything."""
-    if not index.transactional:
-        for owner, mark in marks.items():
-            if index.followed(owner) != mark:
-                with index.following(owner):
-                    _catch_up(journal, index, owner)
+    for owner, mark in marks.items():
+        if index.followed(owner) != mark:
+            with index.following(owner):
+                _catch_up(journal, index, owner)
     return frozenset(marks)
+
+
+def stored_dimension(settings: Mapping[str, str], missing: int) -> int:
+    """The dimension of the stored vectors, by the settings of the store; ``missing`` before there were any."""
+    try:
+        return int(settings.get("dimension", missing))
+    except (TypeError, ValueError) as error:
+        raise StoreCorrupt(
+            "the setting 'dimension' is damaged",
+            details={"field": "dimension"},
+            hint="restore a backup, or embed the memories anew: by another embedder, and then by this one again",
+        ) from error
 
 
 def _catch_up(journal: Journal, index: Index, owner: Owner) -> None:
@@ -36,7 +47,7 @@ def _catch_up(journal: Journal, index: Index, owner: Owner) -> None:
         else:
             return
     stored = journal.scan({owner}, vectors=True)
-    index.load(owner, _active(stored), journal.dimension(), mark)
+    index.load(owner, _active(stored), stored_dimension(journal.settings(), 0), mark)
 
 
 def _follow(journal: Journal, index: Index, owner: Owner, known: Mark, mark: Mark) -> None:

@@ -25,8 +25,6 @@ Progress = Callable[[int, int], None]
 def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None) -> int:
     """Embed what has no vector of the embedder, and go over to it; how many it were."""
     chosen = embedder or engine.embedder
-    if chosen is None and engine.retired:
-        chosen = plugins.open_embedder(plugins.DEFAULT_EMBEDDER)
     if chosen is None:
         raise ConfigurationError(
             "there is no embedder to embed with",
@@ -54,14 +52,12 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
             )
     engine.journal.set_settings({BEHIND: ""})
     renewed.embeddings.behind = False
-    engine.retired = None
     engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings
     return done
 
 
 def _with(engine: Engine, embedder: Embedder) -> Engine:
-    lexicon = plugins.lexicon_of(embedder, engine.journal.settings())
-    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=lexicon)
+    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=plugins.lexicon_of(embedder))
 
 
 def _fill(engine: Engine, embedder: Embedder, done: int, missing: int, progress: Progress | None) -> int:
@@ -84,17 +80,9 @@ def _batch(engine: Engine, embedder: Embedder) -> int:
         ) from error.__cause__
 
 
-def retired(name: str) -> str:
-    """What is to be told of vectors whose embedder is not installed any more."""
-    return f"the vectors are of {name!r}, which is not installed: memories are found by their words alone"
-
-
 def findings(engine: Engine, *, repair: bool) -> list[Finding]:
     """What is wrong with the vectors of a database: some are missing, or another process chose another embedder."""
     embedder = engine.embedder
-    if engine.retired:
-        repaired = repair and bool(reembed(engine, None, None))
-        return [Finding(check="embedder", message=retired(engine.retired), repair=REEMBED, repaired=repaired)]
     if embedder is None:
         return []
     stored = engine.journal.settings().get("embedder")

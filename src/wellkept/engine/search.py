@@ -116,7 +116,8 @@ def _question(engine: Engine, owners: Owners, asked: Search) -> Question:
     if vector is None:
         return _worded(asked.text)
     settings = engine.journal.settings()
-    stored, dimension = settings.get("embedder", vector.embedder), int(settings.get("dimension", vector.dimension))
+    stored = settings.get("embedder", vector.embedder)
+    dimension = index_following.stored_dimension(settings, vector.dimension)
     if (stored, dimension) != (vector.embedder, vector.dimension):
         check_vector(vector, stored, dimension)
     scale = embedding.scale(engine, owners)

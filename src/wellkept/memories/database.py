@@ -113,7 +113,7 @@ def open(
         opened.close()
         raise
     kept = opened.journal.settings()
-    lexicon = plugins.lexicon_of(chosen, kept)
+    lexicon = plugins.lexicon_of(chosen)
     if named := plugins.lexicon_to_keep(lexicon, chosen, kept):
         opened.journal.set_settings(named)
     engine = Engine(
@@ -125,7 +125,6 @@ def open(
         embedder=chosen,
         reranker=reranker,
         lexicon=lexicon,
-        retired=parts.retired_embedder(opened, wanted, chosen),
         plan=allowed,
         settings=configured,
         keyring=ring,

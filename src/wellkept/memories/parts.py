@@ -23,14 +23,12 @@ def chosen_embedder(store: Store, wanted: Embedder | str | None) -> Embedder | N
     return chosen
 
 
-def _stored_embedder(stored: str | None) -> Embedder | None:
+def _stored_embedder(stored: str | None) -> Embedder:
     if stored is None:
         return plugins.open_embedder(plugins.DEFAULT_EMBEDDER)
     try:
         chosen = plugins.open_embedder(stored)
     except ConfigurationError as error:
-        if stored == plugins.FORMER_DEFAULT:  # nobody chose it, and it must not keep a file from being opened
-            return None
         raise EmbedderMismatch(
             f"the store holds vectors of {stored!r}, which is no embedder that is known here",
             details={"stored": stored},
@@ -38,12 +36,6 @@ def _stored_embedder(stored: str | None) -> Embedder | None:
         ) from error
     _check_embedder(stored, chosen)
     return chosen
-
-
-def retired_embedder(store: Store, wanted: Embedder | str | None, chosen: Embedder | None) -> str | None:
-    """The name of the embedder that the stored vectors are of, if it should be used and is not installed any more."""
-    stored = store.journal.settings().get("embedder")
-    return stored if wanted == plugins.AS_STORED and chosen is None and stored != GIVEN else None
 
 
 def check_parts(store: object, embedder: object, reranker: object, keyring: object = None) -> None:

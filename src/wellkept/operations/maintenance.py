@@ -113,8 +113,8 @@ class Reembed:
     """Which embedder to change to."""
 
     embedder: str | None = option(
-        "Change to this embedder: bge, static, wordllama, hashing-64 (or another number of dimensions),"
-        " model2vec:FOLDER, or one that a package registers; without it, embed only what has no vector.",
+        "Change to this embedder: bge, static, hashing-64 (or another number of dimensions), model2vec:FOLDER,"
+        " or one that a package registers; without it, embed only what has no vector.",
         bounds=fields.ID,
     )
 

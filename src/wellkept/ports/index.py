@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.filters import Where
 from wellkept.types import Component, Mark, Owner, Owners, Stored, Vector
@@ -50,15 +50,9 @@ class Corpus(NamedTuple):
 class Index(ABC):
     """Finds active memories by vectors and words; derived from the journal, and made anew from it at any time.
 
-    Indexes of different owners never wait for each other. Nothing in a request is a callable.
-    """
-
-    transactional: ClassVar[bool] = False
-    """Written by ``Journal.append`` itself: it never lags, and the engine does not call ``follow``."""
-
-    filters: ClassVar[bool] = False
-    """Evaluates every condition of a ``Where``. Otherwise the engine has the journal do that, and passes ``ids``; an
-    index always heeds ``now``, ``ids``, ``without``, ``occurred_after`` and ``occurred_before``.
+    Indexes of different owners never wait for each other. Nothing in a request is a callable. Of a ``Where`` an index
+    heeds ``now``, ``ids``, ``without``, ``occurred_after`` and ``occurred_before``; the engine has the journal evaluate
+    all other conditions, and passes ``ids``.
     """
 
     @abstractmethod

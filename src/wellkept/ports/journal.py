@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from wellkept import filters, statistics
-from wellkept.errors import StoreCorrupt, Unsupported
+from wellkept.errors import Unsupported
 from wellkept.filters import Where
 from wellkept.types import (
     Access,
@@ -186,17 +186,6 @@ class Journal(ABC):
     def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
         """How many memories match."""
         return len(self.ids(owners, where, at=at))
-
-    def dimension(self) -> int:
-        """The dimension of the vectors, by the settings; 0 before there were any."""
-        try:
-            return int(self.settings().get("dimension", 0))
-        except (TypeError, ValueError) as error:
-            raise StoreCorrupt(
-                "the setting 'dimension' is damaged",
-                details={"field": "dimension"},
-                hint="run doctor with repair=True, or embed the memories anew: memories.reembed()",
-            ) from error
 
     def page(self, query: Query) -> tuple[Sequence[Stored], int]:
         """What ``select`` gives, and how many memories match on all pages. For a journal that finds both at once."""

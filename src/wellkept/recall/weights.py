@@ -218,62 +218,6 @@ _SETS: Mapping[str, Fitted] = MappingProxyType(
             ),
             chance=Chance(base=-1.341, own=0.731, others=0.659, known=0.139, linked=0.228, nothing=0.0),
         ),
-        "wordllama-l2-supercat-256": Fitted(
-            model=Model(
-                weights=MappingProxyType(
-                    {
-                        "base": (0.0, -2.16),
-                        "similarity": (6.91, 1.6),
-                        "keyword": (-0.08, 0.5),
-                        "words": (4.32, 7.44),
-                        "exact": (-0.42, -0.51),
-                        "conversation_similarity": (0.0, 3.26),
-                        "conversation_keyword": (0.0, 1.11),
-                        "author": (2.12, 2.12),
-                        "role": (2.51, 2.51),
-                        "opening": (1.63, 1.63),
-                        "question": (-2.93, -0.68),
-                        "when": (0.51, 1.38),
-                        "number": (0.93, 2.11),
-                        "person": (2.16, 0.57),
-                        "date": (4.9, 4.02),
-                        "told": (0.2, 1.8),
-                        "echo": (-2.0, -2.0),
-                        "empty": (-3.0, -3.0),
-                        "phrase": (4.0, 4.0),
-                        "settled": (5.5, 5.5),
-                        "importance": (0.5, 0.5),
-                    }
-                ),
-                first=MappingProxyType(
-                    {
-                        "base": (0.0, -1.74),
-                        "similarity": (7.34, 2.12),
-                        "keyword": (2.64, 4.04),
-                        "conversation_similarity": (0.0, 2.61),
-                        "conversation_keyword": (0.0, 2.04),
-                        "author": (2.17, 2.17),
-                        "role": (2.52, 2.52),
-                        "opening": (1.72, 1.72),
-                        "question": (-3.07, -0.86),
-                        "when": (0.51, 1.99),
-                        "number": (0.93, 2.21),
-                        "person": (2.15, 0.83),
-                        "date": (4.76, 4.39),
-                        "empty": (-3.0, -3.0),
-                        "phrase": (4.0, 4.0),
-                        "importance": (0.5, 0.5),
-                    }
-                ),
-            ),
-            gate=Gate(
-                alone=Logistic(base=-1.3, best=0.55, similarity=3.46, size=-0.46, unseen_name=-1.95, heard=0.0),
-                linked=Logistic(base=-0.3, best=0.46, similarity=1.61, size=-0.48, unseen_name=-2.08, heard=0.0),
-                least=0.12,
-                fewest=60,
-            ),
-            chance=Chance(base=-1.341, own=0.731, others=0.659, known=0.139, linked=0.228, nothing=0.0),
-        ),
         "words": Fitted(
             model=Model(
                 weights=MappingProxyType(

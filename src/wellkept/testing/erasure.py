@@ -84,12 +84,7 @@ class Erasure(Subject):
             fields={"field": marks[3]},
             author=marks[4],
             key=marks[5],
-            write={
-                "payload": f'{{"a":"{marks[6]}"}}'.encode(),
-                "vector": first,
-                "reason": marks[7],
-                "terms": b"terms of a secret",
-            },
+            write={"payload": f'{{"a":"{marks[6]}"}}'.encode(), "vector": first, "reason": marks[7]},
         )
         changed = writes.update(one, f"{marks[8]} second text", write={"digest": b"digest of a secret"})
         store.journal.append([one, changed])
@@ -106,7 +101,6 @@ class Erasure(Subject):
             "the vector": first.data,
             "the vector that waits": second.data,
             "the digest": b"digest of a secret",
-            "the terms": b"terms of a secret",
             "the image": b"image of a secret",
         }
         secrets = {mark: mark.encode() for mark in marks}

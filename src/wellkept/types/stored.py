@@ -85,9 +85,8 @@ class Write(NamedTuple):
     ``recorded_at`` is the writer's clock; the journal uses the owner's last time if that is later, so that times never
     decrease. For ``erased`` the journal deletes every version of the memory, its vector and its access counts, and
     keeps a tombstone. ``keeps_vector`` keeps the stored vector; otherwise ``vector`` replaces it (``None`` removes it).
-    ``digest`` is a hash of the embedded text, where embedding is expensive. ``terms`` are the packed terms of the text,
-    for transactional indexes. ``given``: the vector came from the caller and cannot be recomputed, so a store must not
-    treat it as derived.
+    ``digest`` is a hash of the embedded text, where embedding is expensive. ``given``: the vector came from the caller
+    and cannot be recomputed, so a store must not treat it as derived.
 
     >>> from wellkept.types import Layer, Operation, Owner, Vector
     >>> ada = Owner(Layer.USER, ("ada",))
@@ -110,11 +109,10 @@ class Write(NamedTuple):
     vector: Vector | None = None
     keeps_vector: bool = False
     digest: bytes | None = None
-    terms: bytes | None = None
     given: bool = False
 
     def __repr__(self) -> str:
-        return shown(self, "reason", "facets", "payload", "digest", "terms")
+        return shown(self, "reason", "facets", "payload", "digest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
