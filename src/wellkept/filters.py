@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wellkept import codec, validation
 from wellkept.errors import InvalidInput
 from wellkept.text import words
-from wellkept.types import Filter, Memory, MemoryType, Place, Sort, SourceType, State, Stored
+from wellkept.types import Filter, Memory, MemoryType, Owner, Place, Sort, SourceType, State, Stored
 from wellkept.types.memory import DEFAULT_TRUST
 from wellkept.types.stored import ACCESS_POLICY
 
@@ -480,8 +480,7 @@ def page(
 
 
 def _rank(place: Place, sign: int) -> tuple[float, int, "_Name", int]:
-    name = _Name(codec.encode_owner(place.owner), sign)
-    return place.value, sign * place.born_at, name, sign * place.born
+    return place.value, sign * place.born_at, _name(place.owner, sign), sign * place.born
 
 
 class _Name(NamedTuple):
@@ -495,3 +494,9 @@ class _Name(NamedTuple):
 
     def __gt__(self, other: "_Name") -> bool:  # type: ignore[override]  # as above
         return other < self
+
+
+@lru_cache
+def _name(owner: Owner, sign: int) -> _Name:
+    """The name of an owner, which thousands of memories in a row may have."""
+    return _Name(codec.encode_owner(owner), sign)

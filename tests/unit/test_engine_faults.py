@@ -38,7 +38,7 @@ WRITES: dict[str, Callable[[View, str], object]] = {
 READS: list[tuple[str, str, Callable[[View, str], object]]] = [
     ("get", "get", lambda view, id: view.get(id)),
     ("get_many", "get", lambda view, id: view.get_many([id])),
-    ("list", "page", lambda view, id: view.list()),
+    ("list", "select", lambda view, id: view.list()),
     ("count", "count", lambda view, id: view.count()),
     ("history", "history", lambda view, id: view.history(id)),
     ("changes", "versions", lambda view, id: view.changes()),

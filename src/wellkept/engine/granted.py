@@ -275,11 +275,6 @@ class GrantedJournal(Journal):
         """How many of those that may be read match."""
         return sum(self._journal.count(some, asked, at=at) for some, asked in self._parts(owners, where))
 
-    def page(self, query: Query) -> tuple[Sequence[Stored], int]:
-        """One page of what may be read, and how many memories that is in all."""
-        parts = self._parts(query.owners, query.where)
-        return self._journal.page(replace(query, where=parts[0][1])) if len(parts) == 1 else super().page(query)
-
     def ids(self, owners: Owners, where: Where, *, at: Position | None = None) -> Sequence[tuple[Owner, str]]:
         """All that match and may be read."""
         return [one for some, asked in self._parts(owners, where) for one in self._journal.ids(some, asked, at=at)]

@@ -187,10 +187,6 @@ class Journal(ABC):
         """How many memories match."""
         return len(self.ids(owners, where, at=at))
 
-    def page(self, query: Query) -> tuple[Sequence[Stored], int]:
-        """What ``select`` gives, and how many memories match on all pages. For a journal that finds both at once."""
-        return self.select(query), self.count(query.owners, query.where, at=query.at)
-
     def ids(self, owners: Owners, where: Where, *, at: Position | None = None) -> Sequence[tuple[Owner, str]]:
         """All memories that match, by owner and id, in no order."""
         return [(one.owner, one.id) for one in self._matching(Query(owners=owners, where=where, at=at))]

@@ -14,8 +14,8 @@ from heapq import merge
 from itertools import islice
 from operator import attrgetter
 
-from wellkept import codec, filters, ids
-from wellkept.ports import Counters, Head, Journal, Plan, Query, Standing, Step, check_vector, plan, positions
+from wellkept import codec, ids
+from wellkept.ports import Counters, Head, Journal, Plan, Standing, Step, check_vector, plan, positions
 from wellkept.ports.positions import Reached
 from wellkept.stores.owner_log import Accesses, OwnerLog
 from wellkept.types import (
@@ -329,12 +329,6 @@ class InMemoryJournal(Journal):
         return (
             _dressed(one, accesses, kept, payload=payload) for one in heads if one.operation is not Operation.ERASED
         )
-
-    def page(self, query: Query) -> tuple[Sequence[Stored], int]:
-        """Both in one pass: looking through the texts is what takes the time."""
-        found = list(self._matching(query))
-        taken = filters.page(found, query.sort, after=query.after, offset=query.offset, limit=query.limit)
-        return taken, len(found)
 
     def _past(self, owners: Owners, at: Position, *, payload: bool, vectors: bool) -> list[Stored]:
         reached = self._reached(at, owners, "as_of")

@@ -90,11 +90,8 @@ def defined(journal: Journal, wanted: Query) -> list[Stored]:
 
 
 def check(journal: Journal, wanted: Query) -> None:
-    """``select``, ``page``, ``count`` and ``ids`` agree with the definition."""
+    """``select``, ``count`` and ``ids`` agree with the definition."""
     assert plain(journal.select(wanted)) == plain(defined(journal, wanted))
-    page, total = journal.page(wanted)
-    assert plain(page) == plain(defined(journal, wanted))
-    assert total == journal.count(wanted.owners, wanted.where, at=wanted.at)
     every = defined(journal, replace(wanted, limit=None, offset=0, after=None))
     assert journal.count(wanted.owners, wanted.where, at=wanted.at) == len(every)
     named = list(journal.ids(wanted.owners, wanted.where, at=wanted.at))
