@@ -86,7 +86,7 @@ def test_the_metadata_is_what_an_index_shows(wheel: Path) -> None:
     for minor in range(11, 15):
         assert f"Programming Language :: Python :: 3.{minor}" in classifiers
     assert "Typing :: Typed" in classifiers
-    assert "pip install wellkept" in str(found.get_payload())
+    assert "pip install ." in str(found.get_payload())
 
 
 @pytest.mark.slow
