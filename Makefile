@@ -16,54 +16,57 @@ PYTEST_ARGS ?=
 DATA ?=
 BENCH_ARGS ?=
 
-.DEFAULT_GOAL := test
-.PHONY: demo test check lint bench bench-aio bench-jsonl bench-postgres bench-quality bench-speed bench-working faults docs constraints clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint faults bench bench-aio bench-jsonl bench-postgres bench-quality bench-speed bench-working docs dist constraints clean
 
-demo: $(VENV)/.runtime
+help: ## lists these commands, as make alone does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime ## installs the runtime only and runs the example
 	$(BIN)/python examples/demo.py
 
-test: lint
+test: lint ## make lint, then all tests; PYTEST_ARGS="-k filters" narrows it
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 # For the minutes between two edits: no slow tests, and few examples of each property.
-check: lint
+check: lint ## make lint, then the unit tests without the slow ones: for quick feedback
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/unit $(PYTEST_ARGS)
 	@wc -l $$(find src -name '*.py') | awk '$$1 > 500 && $$2 != "total" \
 		{ print "remark: " $$2 " has " $$1 " lines: has it more than one role?" }'
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy --strict $(CHECKED)
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev ## what the core costs over bare SQLite
 	$(BIN)/python benchmarks/core.py
 
-bench-aio: $(VENV)/.dev
+bench-aio: $(VENV)/.dev ## what the async facade costs
 	$(BIN)/python benchmarks/aio.py
 
-bench-jsonl: $(VENV)/.dev
+bench-jsonl: $(VENV)/.dev ## what the store in plain files costs
 	$(BIN)/python benchmarks/jsonl.py $(BENCH_ARGS)
 
-bench-postgres: $(VENV)/.dev
+bench-postgres: $(VENV)/.dev ## what the store on PostgreSQL costs
 	$(BIN)/python benchmarks/postgres.py $(BENCH_ARGS)
 
 # Every kind of memory; DATA, if given, is the folder with LoCoMo and LongMemEval: see docs/benchmarks.md. BENCH_ARGS
 # goes to the command.
-bench-quality: $(VENV)/.dev
+bench-quality: $(VENV)/.dev ## how well it finds
 	$(BIN)/python benchmarks/quality.py $(DATA) $(BENCH_ARGS)
 
-bench-speed: $(VENV)/.dev
+bench-speed: $(VENV)/.dev ## how fast it finds, beside other libraries
 	$(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
 
-bench-working: $(VENV)/.dev
+bench-working: $(VENV)/.dev ## what the handle of an agent costs
 	$(BIN)/python benchmarks/working.py
 
-faults: $(VENV)/.dev
+faults: $(VENV)/.dev ## the fault tests at full length: kills, I/O errors, full disks
 	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
 
-docs: $(VENV)/.runtime
+docs: $(VENV)/.runtime ## writes docs/requirements.md from the markers of the tests, and docs/reference from the code
 	$(BIN)/python tools/requirements_table.py
 	$(BIN)/python tools/verbs_reference.py
 	$(BIN)/python tools/settings_reference.py
@@ -74,13 +77,16 @@ docs: $(VENV)/.runtime
 COMPILE := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
 	--fork-strategy fewest --upgrade --generate-hashes --no-annotate --no-header --quiet \
 	--no-emit-index-url --no-emit-find-links
-constraints: $(BIN)/python
+constraints: $(BIN)/python ## pins the newest versions that fit pyproject.toml
 	$(PIP) install --quiet --upgrade uv
 	$(COMPILE) --extra dev --output-file constraints.txt
 	$(COMPILE) --constraint constraints.txt --output-file constraints-runtime.txt
 	@! grep -nE '://|(^|[[:space:]=@])/|^-' constraints.txt constraints-runtime.txt
 
-clean:
+dist: $(VENV)/.runtime ## builds the wheel, and runs the example with it in an empty environment
+	$(BIN)/python tools/dist.py
+
+clean: ## removes .venv, what was built, and caches
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -9,11 +9,13 @@ import sysconfig
 import zipfile
 from email import message_from_string
 from email.message import Message
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
 
 import wellkept
+from tools import dist
 
 ROOT = Path(__file__).parent.parent
 
@@ -78,6 +80,30 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", ["py.typed", "LICENSE", "NOTICE"])
+def test_a_wheel_without_its_types_or_its_licence_is_not_released(wheel: Path, part: str, tmp_path: Path) -> None:
+    dist.check(wheel)
+    lacking = tmp_path / wheel.name
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(lacking, "w") as archive:
+        for name in whole.namelist():
+            if not name.endswith(f"/{part}"):
+                archive.writestr(name, b"")
+    with pytest.raises(SystemExit, match=part):
+        dist.check(lacking)
+
+
+def test_the_licence_of_a_package_is_what_its_metadata_name(tmp_path: Path) -> None:
+    for fields, name in {
+        "License-Expression: MIT\nLicense: whatever": "MIT",
+        "Classifier: License :: OSI Approved :: BSD License\nLicense: whatever": "BSD License",
+        "License: Apache-2.0": "Apache-2.0",
+        "Summary: nothing": "names none",
+    }.items():
+        (tmp_path / "METADATA").write_text(f"Metadata-Version: 2.1\n{fields}\n")
+        assert dist.licence(Distribution.at(tmp_path)) == name
+
+
+@pytest.mark.slow
 def test_the_metadata_is_what_an_index_shows(wheel: Path) -> None:
     found = _metadata(wheel)
     assert (found["Name"], found["Version"]) == ("wellkept", wellkept.__version__)
@@ -86,7 +112,7 @@ def test_the_metadata_is_what_an_index_shows(wheel: Path) -> None:
     for minor in range(11, 15):
         assert f"Programming Language :: Python :: 3.{minor}" in classifiers
     assert "Typing :: Typed" in classifiers
-    assert "pip install wellkept" in str(found.get_payload())
+    assert "pip install ." in str(found.get_payload())
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import typing
@@ -17,7 +18,7 @@ from types import ModuleType
 import pytest
 
 import wellkept
-from wellkept import entitlements, types, window
+from wellkept import entitlements, extras, types, window
 from wellkept.sessions.export import Format
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,11 +76,37 @@ WORDS: list[tuple[object, type[StrEnum]]] = [
 ]
 
 
-def modules() -> list[str]:
+# Looks at every module that can be seen from the package, from the top down, in an installation without extras.
+WITHOUT_EXTRAS = """
+import inspect, rlcompleter, sys
+sys.modules.update(dict.fromkeys(sys.argv[1:]))  # importing them fails as if they were not installed
+import wellkept
+
+def visit(module):
+    {way}
+    names.append(module.__name__)
+    for name in dir(module):
+        part = getattr(module, name)
+        if inspect.ismodule(part) and part.__name__ == f"{{module.__name__}}.{{name}}":
+            visit(part)
+
+names = []
+visit(wellkept)
+print(*names)
+"""
+WAYS = {
+    "help": "help(module)",
+    "members": "inspect.getmembers(module)",
+    "completion": "rlcompleter.Completer(dict(module=module)).attr_matches('module.')",
+}
+
+
+def modules() -> dict[str, Path]:
     """All modules of the package by name, found without importing them."""
     files = sorted((ROOT / "src" / "wellkept").rglob("*.py"))
     paths = [file.relative_to(ROOT / "src").with_suffix("").parts for file in files]
-    return [".".join(path[:-1] if path[-1] == "__init__" else path) for path in paths]
+    names = [".".join(path[:-1] if path[-1] == "__init__" else path) for path in paths]
+    return dict(zip(names, files, strict=True))
 
 
 def public_methods(kind: type) -> Iterator[tuple[str, object]]:
@@ -159,18 +186,44 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not runner.failures, "".join(report)
 
 
-@pytest.mark.parametrize("module", [wellkept, wellkept.memories])
-def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see(module: ModuleType) -> None:
-    tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
-    seen = {
-        alias.name: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    names = set(module.__all__) - {"__version__"}
-    assert names <= set(seen) & set(dir(module))
-    for name in names:
-        assert getattr(module, name) is getattr(importlib.import_module(seen[name] or ""), name)
-    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Nothing'"):
+@pytest.mark.parametrize("name", [name for name, file in modules().items() if "exports.on_demand(" in file.read_text()])
+def test_names_that_are_imported_on_demand_are_those_that_type_checkers_see(name: str) -> None:
+    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    homes = {alias.name: node.module or "" for node in imports for alias in node.names}
+    [call] = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "on_demand" in ast.unparse(node.func)]
+    assert sorted(homes) == sorted(" ".join(ast.literal_eval(call.args[1]).values()).split())
+    module = importlib.import_module(name)
+    assert {*homes, *getattr(module, "__all__", ())} <= set(dir(module))
+    for one, home in homes.items():
+        assert getattr(module, one) is getattr(importlib.import_module(home), one)
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'Nothing'"):
         module.Nothing  # noqa: B018  # asking is what is tested
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whoever_looks_around_needs_no_extra(way: str) -> None:
+    script = WITHOUT_EXTRAS.format(way=WAYS[way])
+    command = [sys.executable, "-c", script, *{name for names in extras.PACKAGES.values() for name in names}]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = set(done.stdout.splitlines()[-1].split())
+    assert {"wellkept.types", "wellkept.window", "wellkept.text.tokens", "wellkept.stores.sqlite"} <= seen
+    assert seen & {"wellkept.testing", "wellkept.stores.postgres"} == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, file in modules().items()
+        if name.startswith("wellkept.testing.") and re.search(r"^ +assert ", file.read_text(), re.MULTILINE)
+    ],
+)
+def test_a_failing_assertion_of_the_kit_says_what_it_compared(name: str) -> None:
+    # pytest's own loader has rewritten the assertions; any other one leaves them at "AssertionError".
+    assert type(importlib.import_module(name).__loader__).__name__ == "AssertionRewritingHook"
 
 
 @pytest.mark.parametrize("name", [name for name, _ in public_methods(wellkept.View) if name != "sessions"])

@@ -136,7 +136,7 @@ PAGES = (
     Page(
         file="testing.md",
         title="Testing kit",
-        intro="For authors of stores, and of what stands on them; needs `pip install 'wellkept[testing]'`."
+        intro="For authors of stores, and of what stands on them; needs `pip install '.[testing]'`."
         " Guide: [writing a store](../guides/writing-a-store.md#test-it).",
         shows=("wellkept.testing", "wellkept.testing.subject:Subject", "wellkept.testing.builders"),
     ),

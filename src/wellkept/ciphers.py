@@ -9,7 +9,8 @@ import struct
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from wellkept.errors import ConfigurationError, Tampered
+from wellkept import extras
+from wellkept.errors import Tampered
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -80,13 +81,8 @@ def _aead(secret: bytes) -> "AESGCM":
 
 @cache
 def _loaded() -> "tuple[type[AESGCM], type[Exception]]":
-    try:
-        from cryptography.exceptions import InvalidTag  # lazy: an extra, needed by whoever encrypts
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # lazy: as above
-    except ImportError as error:
-        raise ConfigurationError(
-            "the package 'cryptography' is not installed",
-            details={"package": "cryptography"},
-            hint="pip install 'wellkept[encryption]'",
-        ) from error
+    extras.require("encryption")
+    from cryptography.exceptions import InvalidTag  # lazy: an extra, needed by whoever encrypts
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # lazy: as above
+
     return AESGCM, InvalidTag

@@ -227,7 +227,7 @@ class QuotaExceeded(WellkeptError):
 
 
 class ConfigurationError(WellkeptError, ValueError):
-    """An invalid setting, URL or plug-in.
+    """An invalid setting, URL or plug-in, or a missing extra.
 
     >>> ConfigurationError("no store is registered for 'mysql:'").code
     'CONFIGURATION_ERROR'

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from wellkept import extras
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.errors import ConfigurationError
@@ -166,15 +167,10 @@ def _check(url: object) -> None:
 
 def _store_class(scheme: str) -> type[Store]:
     if scheme in OWN:
+        if scheme in ("postgres", "postgresql"):
+            extras.require("postgres")
         module, name = OWN[scheme].split(":")
-        try:
-            loaded = getattr(importlib.import_module(module), name)
-        except ModuleNotFoundError as error:
-            raise ConfigurationError(
-                f"the package {error.name!r} is not installed",
-                details={"scheme": scheme, "package": error.name},
-                hint="pip install 'wellkept[postgres]'",
-            ) from error
+        loaded = getattr(importlib.import_module(module), name)
     else:
         loaded = _registered(scheme)
     if not (isinstance(loaded, type) and issubclass(loaded, Store)):

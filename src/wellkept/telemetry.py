@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from wellkept import extras
 from wellkept.errors import ConfigurationError, LockTimeout, ScopeDisposed, StoreBusy, StoreCorrupt, StoreError
 from wellkept.events import (
     ContextCompacted,
@@ -63,12 +64,9 @@ def instrument(
     ...     _ = memories.view(user="ada").add("Likes tea")
     ...     stop()
     """
-    try:
-        from opentelemetry import metrics  # lazy: an extra, and heavy
-    except ImportError as error:
-        raise ConfigurationError(
-            "OpenTelemetry is not installed", operation="instrument", hint="install wellkept[otel]"
-        ) from error
+    extras.require("otel")
+    from opentelemetry import metrics  # lazy: an extra, and heavy
+
     if not isinstance(memories, Memories):
         raise ConfigurationError(
             f"memories is a {type(memories).__name__}",

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import doctest
 import re
+import subprocess
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +103,15 @@ def test_python_blocks_run(
 def test_make_targets_exist(name: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert unknown_targets((ROOT / name).read_text(encoding="utf-8"), makefile) == set()
+
+
+def test_make_alone_lists_every_target_as_contributors_are_told(require_tool: Callable[[str], str]) -> None:
+    command = [require_tool("make"), "--no-print-directory"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    texts = dict(re.findall(r"^make ([\w-]+) +(.+)$", listing, re.MULTILINE))
+    assert set(texts) == set(MAKE_TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").replace("`", "")
+    assert texts == dict(re.findall(r"^\| make ([\w-]+) \| (.+) \|$", table, re.MULTILINE))
 
 
 def document(info: str, *lines: str) -> str:

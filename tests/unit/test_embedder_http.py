@@ -108,18 +108,6 @@ def test_processes_do_not_share_a_connection(server: Server) -> None:
     assert server.connections == 2
 
 
-def test_without_httpx_the_error_says_what_to_install(server: Server) -> None:
-    script = (
-        "import sys; sys.modules['httpx'] = None\n"
-        "from wellkept.embedders.http import HttpEmbedder\n"
-        "from wellkept.errors import ConfigurationError\n"
-        "try: HttpEmbedder(sys.argv[1], 'some-model').embed(['a'])\n"
-        "except ConfigurationError as error: print(error.hint)"
-    )
-    done = subprocess.run([sys.executable, "-c", script, server.url], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "pip install 'wellkept[http]'"
-
-
 def test_the_dimension_is_asked_for_given_or_learned(server: Server) -> None:
     asking = embedder(server, dimension=5)
     assert (asking.name, asking.dimension, server.requests) == ("http:some-model@5", 5, [])

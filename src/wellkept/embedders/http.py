@@ -24,6 +24,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
+from wellkept import extras
 from wellkept.errors import ConfigurationError, EmbeddingFailed, RateLimited, WellkeptError
 from wellkept.ports import Clock
 
@@ -50,8 +51,6 @@ FIRST_WAIT_S = 0.5
 
 LONGEST_WAIT_S = 30.0
 """The longest backoff, whatever ``Retry-After`` says: a caller is waiting."""
-
-INSTALL = "pip install 'wellkept[http]'"
 
 _RETRYABLE = frozenset({408, 409})  # 429 has an error of its own
 _BYTES_PER_TEXT = 1 << 20  # more than the longest vectors take as JSON
@@ -235,12 +234,9 @@ class HttpEmbedder:
             return self._client
 
     def _new_client(self) -> "httpx.Client":
-        try:
-            import httpx  # lazy: an extra, and heavy
-        except ImportError:
-            raise ConfigurationError(
-                "the package 'httpx' is not installed", details={"package": "httpx"}, hint=INSTALL
-            ) from None
+        extras.require("http")
+        import httpx  # lazy: an extra, and heavy
+
         system = ssl.create_default_context()
         with suppress(ImportError, ValueError, httpx.InvalidURL):  # they quote the proxy, maybe a password
             return httpx.Client(verify=system, timeout=self._timeout_s, trust_env=not self._address.local)

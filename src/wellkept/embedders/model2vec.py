@@ -15,9 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wellkept import extras
 from wellkept.errors import ConfigurationError
-
-INSTALL = "pip install 'wellkept[model2vec]'"
 
 _TABLE, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _HINT = f"name the folder of a model2vec model, with {_TABLE} and {_TOKENIZER}"
@@ -145,12 +144,8 @@ def _digest(folder: Path) -> str:
 
 
 def _tokenizer(file: Path) -> Any:
-    try:
-        tokenizers = importlib.import_module("tokenizers")  # by name: optional, and mypy must pass without it
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "the package 'tokenizers' is not installed", details={"package": "tokenizers"}, hint=INSTALL
-        ) from None
+    extras.require("model2vec")
+    tokenizers = importlib.import_module("tokenizers")  # by name: optional, and mypy must pass without it
     try:
         made = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # reason: the package raises nothing more precise

@@ -40,8 +40,7 @@ class EventBus:
     """Calls event handlers in registration order, in the thread of the caller.
 
     An exception in a handler is logged to ``wellkept.events`` and counted; it affects neither the write nor other
-    handlers. Watchers are called after every operation, including reads and failures; see
-    :mod:`wellkept.instrument`.
+    handlers. Watchers are called after every operation, including reads and failures; see ``Memories.watch``.
 
     >>> from wellkept.events import Event, MemoryStored
     >>> bus = EventBus()

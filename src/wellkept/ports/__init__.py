@@ -5,6 +5,7 @@ A store is a bundle of a :class:`Journal` (the truth), :class:`Records` (documen
 journal's lock, and runs the kit in ``wellkept.testing``.
 """
 
+from wellkept.ports import positions as positions
 from wellkept.ports.index import Corpus, Images, Index, Near, Nearest
 from wellkept.ports.journal import Journal, Query
 from wellkept.ports.keyring import Keyring, OwnerKey

@@ -1,15 +1,19 @@
 """Receipts of erasures: made, signed by the keyring, kept, and verified against the ledger."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from wellkept import codec
+from wellkept import codec, extras
 from wellkept.engine import ledger
 from wellkept.engine.core import Engine
 from wellkept.engine.ledger import RECEIPTS
-from wellkept.errors import ConfigurationError, KeyUnavailable
+from wellkept.errors import KeyUnavailable
 from wellkept.ports import Record
 from wellkept.types import ErasureReceipt, LedgerEntry, Verification
 from wellkept.types.owners import DATABASE
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _UNSIGNED = "nobody: the database was opened without a keyring"
 _read = codec.reader(ErasureReceipt)
@@ -29,9 +33,7 @@ def made(engine: Engine, entry: LedgerEntry, remains: tuple[str, ...]) -> Erasur
     seed, why = _seed(engine)
     if seed is None:
         return replace(receipt, signed_by=why)
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # lazy: an extra
-
-    key = Ed25519PrivateKey.from_private_bytes(seed)
+    key = _private_key(seed)
     public = key.public_key().public_bytes_raw().hex()
     named = replace(receipt, signed_by=why, public_key=public)
     return replace(named, signature=key.sign(_signed(named)).hex())
@@ -108,23 +110,21 @@ def verify(engine: Engine, receipt: ErasureReceipt) -> Verification:
 
 def _public_key(engine: Engine) -> str | None:
     seed, _ = _seed(engine)
-    if seed is None:
-        return None
+    return None if seed is None else _private_key(seed).public_key().public_bytes_raw().hex()
+
+
+def _private_key(seed: bytes) -> "Ed25519PrivateKey":
+    extras.require("encryption")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # lazy: an extra
 
-    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw().hex()
+    return Ed25519PrivateKey.from_private_bytes(seed)
 
 
 def _fits(receipt: ErasureReceipt) -> bool:
-    try:
-        from cryptography.exceptions import InvalidSignature  # lazy: an extra
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # lazy: as above
-    except ImportError:
-        raise ConfigurationError(
-            "the signature cannot be checked: the package cryptography is missing",
-            details={"field": "receipt"},
-            hint="pip install 'wellkept[encryption]'",
-        ) from None
+    extras.require("encryption")
+    from cryptography.exceptions import InvalidSignature  # lazy: an extra
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # lazy: as above
+
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(receipt.public_key or ""))
         key.verify(bytes.fromhex(receipt.signature or ""), _signed(receipt))

@@ -5,28 +5,20 @@ index finds what it should, ``FaultyStore`` makes any store fail on demand, ``bu
 queries in few words.
 """
 
-import pytest
+import pkgutil
+
+from wellkept import extras
+from wellkept.errors import ConfigurationError
+
+try:
+    extras.require("testing")
+except ConfigurationError as error:  # what walks through packages passes over an ImportError only
+    raise ImportError(str(error), name=__name__) from None
+
+import pytest  # see above
 
 # Before the modules are imported: without it a failing test says "AssertionError" and nothing else.
-pytest.register_assert_rewrite(
-    *(
-        f"wellkept.testing.{part}"
-        for part in (
-            "basics",
-            "capabilities",
-            "concurrency",
-            "embedding",
-            "erasure",
-            "index",
-            "isolation",
-            "machine",
-            "positions",
-            "queries",
-            "quotas",
-            "records",
-        )
-    )
-)
+pytest.register_assert_rewrite(*(module.name for module in pkgutil.iter_modules(__path__, f"{__name__}.")))
 
 from wellkept.testing.conformance import StoreConformance  # noqa: E402  # see above
 from wellkept.testing.faulty import FaultyStore  # noqa: E402  # see above

@@ -8,10 +8,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from wellkept import extras
 from wellkept.errors import ConfigurationError, InvalidInput
-
-INSTALL = "pip install 'wellkept[tokens]'"
-PACKAGE = "splintr"
 
 
 class TokenCounter(Protocol):
@@ -65,17 +63,10 @@ def bpe_counter(encoding: str = "o200k_base") -> TokenCounter:
 
 
 def _tokenizer(encoding: str) -> Any:
+    extras.require("tokens")
+    splintr = importlib.import_module("splintr")  # by name: optional, and mypy must pass without it
     try:
-        # Imported by name: optional, and mypy must pass without it.
-        package = importlib.import_module(PACKAGE)
-    except ImportError:
-        raise ConfigurationError(
-            f"the package {PACKAGE!r} is not installed",
-            details={"field": "encoding", "package": PACKAGE, "extra": "tokens"},
-            hint=INSTALL,
-        ) from None
-    try:
-        return package.Tokenizer.from_pretrained(encoding)
+        return splintr.Tokenizer.from_pretrained(encoding)
     except ValueError:
         raise ConfigurationError(
             f"no vocabulary is named {encoding[:40]!r}",
