@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -159,10 +161,37 @@ def test_reprs_can_be_read_and_hide_contents(tmp_path: Path) -> None:
         assert len(repr(view.search("x" * 10_000))) < 100
 
 
-@pytest.mark.parametrize("name", OFFERED)
-def test_public_name_has_an_example(name: str) -> None:
-    documentation = inspect.getdoc(OFFERED[name]) or ""
-    assert ">>>" in documentation, f"the docstring of {name} shows no example"
+def called() -> set[object]:
+    """What a user calls: functions, and the classes of the surface, by their methods."""
+    surface = {kind for _, kind in offered(wellkept.memories) if inspect.isclass(kind) and not is_dataclass(kind)}
+    return {thing for thing in OFFERED.values() if inspect.isfunction(thing)} | surface
+
+
+def constructed() -> set[object]:
+    """The values that a user makes: what is called takes them, or they are part of one that is taken."""
+    methods = [method for kind in called() if isinstance(kind, type) for _, method in public_methods(kind)]
+    calls: list[Callable[..., object]] = [one for one in (*called(), *methods) if inspect.isroutine(one)]
+    values: set[object] = set()
+    for call in calls:
+        hints = {}
+        with suppress(NameError):  # some types are imported for type checkers only
+            hints = typing.get_type_hints(inspect.unwrap(call))
+        waiting = [hint for name, hint in hints.items() if name != "return"]
+        while waiting:
+            hint = waiting.pop()
+            waiting += typing.get_args(hint)
+            if isinstance(hint, type) and is_dataclass(hint) and hint not in values:
+                values.add(hint)
+                waiting += typing.get_type_hints(hint).values()
+    return values
+
+
+def test_what_a_user_constructs_or_calls_has_an_example() -> None:
+    asked = called() | constructed()
+    bare = [name for name, thing in OFFERED.items() if thing in asked and ">>>" not in (inspect.getdoc(thing) or "")]
+    assert bare == []
+    assert {wellkept.View, wellkept.convert, wellkept.Filter, wellkept.types.Source} <= asked
+    assert not {wellkept.types.Mark, wellkept.types.Page, wellkept.errors.Held} & asked
 
 
 @pytest.mark.parametrize("name", OFFERED)

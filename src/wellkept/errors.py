@@ -95,71 +95,43 @@ class InvalidInput(WellkeptError, ValueError):
 
 
 class InvalidLayer(InvalidInput):
-    """A layer that does not exist.
-
-    >>> InvalidLayer("no layer is named 'planet'").code
-    'INVALID_LAYER'
-    """
+    """A layer that does not exist."""
 
     code = "INVALID_LAYER"
 
 
 class MissingIdentifier(InvalidInput):
-    """A layer was requested without the ids that it needs.
-
-    >>> MissingIdentifier("the session layer needs a user id").code
-    'MISSING_IDENTIFIER'
-    """
+    """A layer was requested without the ids that it needs."""
 
     code = "MISSING_IDENTIFIER"
 
 
 class ContentTooLong(InvalidInput):
-    """Content beyond the limit: 10 MB for a memory, 1 MB for an entry of working memory.
-
-    >>> ContentTooLong("content has 11000000 bytes, the limit is 10485760").code
-    'CONTENT_TOO_LONG'
-    """
+    """Content beyond the limit: 10 MB for a memory, 1 MB for an entry of working memory."""
 
     code = "CONTENT_TOO_LONG"
 
 
 class QueryTooLong(InvalidInput):
-    """A search query beyond the limit.
-
-    >>> QueryTooLong("query has 40000 characters, the limit is 32768").code
-    'QUERY_TOO_LONG'
-    """
+    """A search query beyond the limit."""
 
     code = "QUERY_TOO_LONG"
 
 
 class LimitReached(InvalidInput):
-    """A limit on a count or on tokens is reached; ``details`` has the ``limit`` and the current number.
-
-    >>> LimitReached("agent 'a' has 10000 entries, the limit is 10000").code
-    'LIMIT_REACHED'
-    """
+    """A limit on a count or on tokens is reached; ``details`` has the ``limit`` and the current number."""
 
     code = "LIMIT_REACHED"
 
 
 class NotFound(WellkeptError, LookupError):
-    """No memory with this id is visible. Missing, forgotten and foreign ids are deliberately not distinguished.
-
-    >>> NotFound("no memory 'x' is visible here").code
-    'MEMORY_NOT_FOUND'
-    """
+    """No memory with this id is visible. Missing, forgotten and foreign ids are deliberately not distinguished."""
 
     code = "MEMORY_NOT_FOUND"
 
 
 class Conflict(WellkeptError):
-    """A concurrent write won: the expected version is outdated, or the key is taken. Read again, then decide.
-
-    >>> Conflict("memory 'x' is at version 3, not 2").code
-    'CONFLICT'
-    """
+    """A concurrent write won: the expected version is outdated, or the key is taken. Read again, then decide."""
 
     code = "CONFLICT"
 
@@ -175,41 +147,25 @@ class Held(WellkeptError, PermissionError):
 
 
 class UpkeepRefused(WellkeptError):
-    """A run of upkeep would take too much at once, or its clock is doubtful; nothing was taken.
-
-    >>> UpkeepRefused("the run would take 80 % of the memories of user ada").code
-    'UPKEEP_REFUSED'
-    """
+    """A run of upkeep would take too much at once, or its clock is doubtful; nothing was taken."""
 
     code = "UPKEEP_REFUSED"
 
 
 class NotACopy(WellkeptError):
-    """The target of a conversion is not a copy of the source; ``details`` has the first memory that differs.
-
-    >>> NotACopy("the target is not empty").code
-    'NOT_A_COPY'
-    """
+    """The target of a conversion is not a copy of the source; ``details`` has the first memory that differs."""
 
     code = "NOT_A_COPY"
 
 
 class Unauthorized(WellkeptError, PermissionError):
-    """The identity lacks the permission.
-
-    >>> Unauthorized("this identity does not own the team layer").code
-    'UNAUTHORIZED'
-    """
+    """The identity lacks the permission."""
 
     code = "UNAUTHORIZED"
 
 
 class PlanRestriction(WellkeptError, PermissionError):
-    """The plan of the database does not include a feature; ``details`` has the ``plan`` and the ``feature``.
-
-    >>> PlanRestriction("the plan Core has no long-term memory", hint="upgrade to WriterPro").code
-    'PLAN_RESTRICTION'
-    """
+    """The plan of the database does not include a feature; ``details`` has the ``plan`` and the ``feature``."""
 
     code = "PLAN_RESTRICTION"
 
@@ -218,30 +174,19 @@ class QuotaExceeded(WellkeptError):
     """The write exceeds the storage limit of the plan; nothing was written.
 
     ``details`` has ``usage`` before the write, ``needed`` and ``limit``, in bytes, and the ``plan``.
-
-    >>> QuotaExceeded("the memories would take 120 bytes, the limit is 100").code
-    'QUOTA_EXCEEDED'
     """
 
     code = "QUOTA_EXCEEDED"
 
 
 class ConfigurationError(WellkeptError, ValueError):
-    """An invalid setting, URL or plug-in, or a missing extra.
-
-    >>> ConfigurationError("no store is registered for 'mysql:'").code
-    'CONFIGURATION_ERROR'
-    """
+    """An invalid setting, URL or plug-in, or a missing extra."""
 
     code = "CONFIGURATION_ERROR"
 
 
 class EmbedderMismatch(ConfigurationError):
-    """The stored vectors were made by another embedder than the one given.
-
-    >>> EmbedderMismatch("the file was embedded by 'a', not 'b'").code
-    'EMBEDDER_MISMATCH'
-    """
+    """The stored vectors were made by another embedder than the one given."""
 
     code = "EMBEDDER_MISMATCH"
 
@@ -271,9 +216,6 @@ class RateLimited(WellkeptError):
 class ScopeDisposed(WellkeptError, RuntimeError):
     """A scope of working memory was used after it, or an enclosing scope, was disposed; or an agent's handle after it
     was closed.
-
-    >>> ScopeDisposed("scope 'plan' was disposed").code
-    'SCOPE_DISPOSED'
     """
 
     code = "SCOPE_DISPOSED"
@@ -282,9 +224,6 @@ class ScopeDisposed(WellkeptError, RuntimeError):
 class PositionLost(WellkeptError):
     """The journal does not contain this position: the store was restored from an older copy, failed over, or is a
     different one. The consumer must read the feed again from the start.
-
-    >>> PositionLost("the position belongs to another state of the store").code
-    'POSITION_LOST'
     """
 
     code = "POSITION_LOST"
@@ -293,40 +232,25 @@ class PositionLost(WellkeptError):
 class KeyUnavailable(WellkeptError):
     """The key that something is encrypted with is not there: no keyring was given, it is another one, its master key is
     wrong or missing, or the key was destroyed. ``details`` has the ``key_id``, where it is known.
-
-    >>> KeyUnavailable("there is no key 'k1' of user ada", details={"key_id": "k1"}).code
-    'KEY_UNAVAILABLE'
     """
 
     code = "KEY_UNAVAILABLE"
 
 
 class Tampered(WellkeptError):
-    """Something encrypted does not fit its key and its place: it was altered, damaged or moved from elsewhere.
-
-    >>> Tampered("version 2 of memory 'x' was altered").code
-    'TAMPERED'
-    """
+    """Something encrypted does not fit its key and its place: it was altered, damaged or moved from elsewhere."""
 
     code = "TAMPERED"
 
 
 class Unsupported(WellkeptError, NotImplementedError):
-    """The store lacks a capability, named in ``details["capability"]``.
-
-    >>> Unsupported("the store keeps no leases", details={"capability": "leases"}).code
-    'UNSUPPORTED'
-    """
+    """The store lacks a capability, named in ``details["capability"]``."""
 
     code = "UNSUPPORTED"
 
 
 class StoreError(WellkeptError, OSError):
-    """The store failed; the operation had no effect.
-
-    >>> StoreError("the disk reported an error").code
-    'PROVIDER_ERROR'
-    """
+    """The store failed; the operation had no effect."""
 
     code = "PROVIDER_ERROR"
     retryable = True
@@ -349,20 +273,13 @@ class StoreBusy(StoreError, TimeoutError):
 class LockTimeout(StoreBusy):
     """Other processes held a lock of the JSON Lines store for the whole timeout. If one of them is a writer,
     ``details`` has its ``pid``, ``operation`` and ``since``.
-
-    >>> LockTimeout("'notes/lock' was held for all of 5000 ms", details={"pid": 4711}).code
-    'CONCURRENCY'
     """
 
     code = "CONCURRENCY"
 
 
 class StoreFull(StoreError):
-    """The disk is full. Reads work; writes resume when there is space.
-
-    >>> StoreFull("no space left for 'memory.db'").code
-    'STORE_FULL'
-    """
+    """The disk is full. Reads work; writes resume when there is space."""
 
     code = "STORE_FULL"
 
@@ -379,44 +296,28 @@ class StoreReadOnly(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """Stored data is damaged. ``doctor`` locates the damage and offers a repair.
-
-    >>> StoreCorrupt("checksum of version 7 does not match").code
-    'STORE_CORRUPT'
-    """
+    """Stored data is damaged. ``doctor`` locates the damage and offers a repair."""
 
     code = "STORE_CORRUPT"
     retryable = False
 
 
 class StoreClosed(StoreError):
-    """The store was closed.
-
-    >>> StoreClosed("the store is closed").code
-    'STORE_CLOSED'
-    """
+    """The store was closed."""
 
     code = "STORE_CLOSED"
     retryable = False
 
 
 class NotAStore(StoreError):
-    """The file exists but is not a Wellkept store; it is left unchanged.
-
-    >>> NotAStore("'notes.txt' is not a Wellkept file").code
-    'NOT_A_STORE'
-    """
+    """The file exists but is not a Wellkept store; it is left unchanged."""
 
     code = "NOT_A_STORE"
     retryable = False
 
 
 class SchemaTooNew(StoreError):
-    """The file was written by a newer release than this one.
-
-    >>> SchemaTooNew("the file has schema 9, this release reads up to 2").code
-    'SCHEMA_TOO_NEW'
-    """
+    """The file was written by a newer release than this one."""
 
     code = "SCHEMA_TOO_NEW"
     retryable = False

@@ -87,12 +87,6 @@ class Write(NamedTuple):
     keeps a tombstone. ``keeps_vector`` keeps the stored vector; otherwise ``vector`` replaces it (``None`` removes it).
     ``digest`` is a hash of the embedded text, where embedding is expensive. ``given``: the vector came from the caller
     and cannot be recomputed, so a store must not treat it as derived.
-
-    >>> from wellkept.types import Layer, Operation, Owner, Vector
-    >>> ada = Owner(Layer.USER, ("ada",))
-    >>> erased = Operation.ERASED
-    >>> Write(owner=ada, id="m1", version=2, expected=1, operation=erased, stamp=Stamp("s2"), recorded_at=0).facets
-    {}
     """
 
     owner: Owner
@@ -117,13 +111,7 @@ class Write(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """The limit on the combined ``Usage.bytes_used`` of some owners.
-
-    >>> from wellkept.types import Layer, Operation, Owner, Vector
-    >>> ada = Owner(Layer.USER, ("ada",))
-    >>> Quota(owners=frozenset({ada}), limit_bytes=1_000_000).limit_bytes
-    1000000
-    """
+    """The limit on the combined ``Usage.bytes_used`` of some owners."""
 
     owners: Owners
     limit_bytes: int
@@ -134,9 +122,6 @@ class Guard:
     """A condition that must hold when an append commits: a record's version, or a lease's token.
 
     The token is a fencing token: a worker that was paused past the end of its lease is refused.
-
-    >>> Guard(lease="upkeep", token=7).token
-    7
     """
 
     owner: Owner | None = None
@@ -150,9 +135,6 @@ class Guard:
 class Usage(NamedTuple):
     """The usage of an owner: memories that are not erased, and the bytes of those that are not archived, vectors
     included.
-
-    >>> Usage(memories=2, bytes_used=300).bytes_used
-    300
     """
 
     memories: int = 0
@@ -162,9 +144,6 @@ class Usage(NamedTuple):
 class Mark(NamedTuple):
     """The progress of an owner: its last sequence number, and a counter of changes without a version (vectors added
     later, another embedder, a repair). An index with the same mark is up to date.
-
-    >>> Mark(seq=7).revision
-    0
     """
 
     seq: int = 0
@@ -172,13 +151,7 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The last memory of a page: its sort value, and its place in the order of recording.
-
-    >>> from wellkept.types import Layer, Operation, Owner, Vector
-    >>> ada = Owner(Layer.USER, ("ada",))
-    >>> Place(value=-0.9, born_at=0, owner=ada, born=1).value
-    -0.9
-    """
+    """The last memory of a page: its sort value, and its place in the order of recording."""
 
     value: float
     born_at: int
@@ -187,13 +160,7 @@ class Place(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """A vector for a stored memory, applied only if the memory is still at that version.
-
-    >>> from wellkept.types import Layer, Operation, Owner, Vector
-    >>> ada = Owner(Layer.USER, ("ada",))
-    >>> Embedded(ada, "m1", 1, Vector.of("toy", [1.0])).digest is None
-    True
-    """
+    """A vector for a stored memory, applied only if the memory is still at that version."""
 
     owner: Owner
     id: str
@@ -206,13 +173,7 @@ class Embedded(NamedTuple):
 
 
 class Access(NamedTuple):
-    """The number of reads of a memory since the last report, and the last time (microseconds since 1970).
-
-    >>> from wellkept.types import Layer, Operation, Owner, Vector
-    >>> ada = Owner(Layer.USER, ("ada",))
-    >>> Access(ada, "m1", times=3, last_at=0).times
-    3
-    """
+    """The number of reads of a memory since the last report, and the last time (microseconds since 1970)."""
 
     owner: Owner
     id: str
