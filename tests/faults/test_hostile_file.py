@@ -305,6 +305,7 @@ def test_a_page_is_full_although_some_are_damaged(tmp_path: Path) -> None:
             page = view.list(limit=4, cursor=page.next_cursor)
         assert len(seen) == len(set(seen))
         assert set(seen) == set(known.values()) - damaged
+        assert {view.list(limit=limit).total for limit in (4, 100)} == {view.count()} == {30}
         health = memories.health()
         assert (health.status, "6 damaged" in health.components["memories"].message) == ("degraded", True)
         assert memories.doctor(repair=True).healthy

@@ -224,11 +224,10 @@ def page(engine: Engine, query: Query, cursor: str | None, policies: Policies) -
     stored = engine.journal.select(replace(query, limit=limit + 1))
     taken, more = stored[:limit], len(stored) > limit
     last = filters.place_of(taken[-1], filters.sort_value(taken[-1], query.sort)) if more else None
-    is_all = not (more or query.after or query.offset)  # then nothing has to be counted
     return Page(
         memories=tuple(memory for _, memory in readable(map(engine.accesses.dressed, taken))),
         next_cursor=None if last is None else _cursor(query, last),
-        total=len(stored) if is_all else engine.journal.count(query.owners, query.where, at=query.at),
+        total=engine.journal.count(query.owners, query.where, at=query.at),  # as `count` says: the damaged included
     )
 
 
