@@ -47,21 +47,8 @@ def checked(grant: object) -> Grant:
                 hint="name the owners, use * for any id, or None for every owner",
             )
         for owner in owners:
-            _check_owner(owner)
+            layers.checked("owners", owner)
     return grant
-
-
-def _check_owner(owner: object) -> None:
-    hint = "pass wellkept.types.Owner(layer, ids) with its ids"
-    if not isinstance(owner, Owner) or not isinstance(owner.layer, Layer):
-        raise InvalidInput("an owner of the grant is not an owner", details={"field": "owners"}, hint=hint)
-    needed = len(layers.REQUIRED_IDS[owner.layer])
-    if len(owner.ids) != needed:
-        raise InvalidInput(
-            f"the {owner.layer} layer has {needed} ids, not {len(owner.ids)}", details={"field": "owners"}, hint=hint
-        )
-    for one in owner.ids:
-        validation.name("owners", one)
 
 
 def owner_of_text(text: str) -> Owner:
@@ -72,9 +59,7 @@ def owner_of_text(text: str) -> Owner:
     """
     name, _, rest = text.partition(":")
     layer = layers.parse_layer(name)
-    owner = Owner(layer, tuple(rest.split(":", len(layers.REQUIRED_IDS[layer]) - 1)))
-    _check_owner(owner)
-    return owner
+    return layers.checked("owners", Owner(layer, tuple(rest.split(":", len(layers.REQUIRED_IDS[layer]) - 1))))
 
 
 def text_of_owner(owner: Owner) -> str:
@@ -165,8 +150,10 @@ def covers(owners: Iterable[Owner], owner: Owner) -> bool:
 
 
 def _is_named(granted: Owner, owner: Owner) -> bool:
-    if granted.layer is not owner.layer or len(granted.ids) != len(owner.ids) or "" in owner.ids:
-        return False  # an empty id is that of the whole database's own records
+    if (granted.layer, granted.branch, len(granted.ids)) != (owner.layer, owner.branch, len(owner.ids)):
+        return False
+    if "" in owner.ids:  # that of the whole database's own records
+        return False
     return all(wanted in (ANY_ID, given) for wanted, given in zip(granted.ids, owner.ids, strict=True))
 
 

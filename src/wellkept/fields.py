@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from wellkept import validation
-from wellkept.types import AccessPolicy, Fact, KnowledgePointer, MemoryType, Owner, Source, State, Vector
+from wellkept.types import AccessPolicy, Fact, KnowledgePointer, MemoryType, Owner, Source, State, Tier, Vector
 from wellkept.types.bounds import UNBOUNDED, Bounds, Property
 from wellkept.types.memory import DEFAULT_IMPORTANCE, DEFAULT_TRUST
 
@@ -101,6 +101,16 @@ _SET_BY_CALLERS = (
         check=partial(validation.choice, "type", MemoryType),
         default=MemoryType.FACT,
         short="t",
+        stored=Stored.FACET,
+    ),
+    MemoryField(
+        name="tier",
+        kind=Tier,
+        description="How the memory is kept; by default, as its type, layer and state say.",
+        check=validation.tier,
+        default=Tier.SEMANTIC,
+        clearable=True,
+        compared=False,
         stored=Stored.FACET,
     ),
     MemoryField(
@@ -291,6 +301,13 @@ _SET_BY_THE_ENGINE = (
         kind=State,
         description="Whether the memory takes part in recall.",
         default=State.ACTIVE,
+        stored=Stored.FACET,
+    ),
+    MemoryField(
+        name="tier_set",
+        kind=bool,
+        description="Whether a caller set the tier; otherwise it follows from type, layer and state.",
+        default=False,
         stored=Stored.FACET,
     ),
     MemoryField(

@@ -5,21 +5,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import cache, lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from wellkept import codec, validation
 from wellkept.errors import InvalidInput
 from wellkept.text import words
-from wellkept.types import Filter, Memory, MemoryType, Owner, Place, Sort, SourceType, State, Stored
+from wellkept.types import Filter, Memory, MemoryType, Owner, Place, Sort, SourceType, State, Stored, Tier
 from wellkept.types.memory import DEFAULT_TRUST
 from wellkept.types.stored import ACCESS_POLICY
 
+E = TypeVar("E", bound=StrEnum)
+
 MAX_DEPTH = 10
 _AUTHORS = 1_000
-_TYPES = 1_000
+_CHOICES = 1_000
 _UNITS = MappingProxyType(
     {
         "s": timedelta(seconds=1),
@@ -64,6 +67,7 @@ class Where:
 
     now: datetime
     types: frozenset[MemoryType] | None = None
+    tiers: frozenset[Tier] | None = None
     tags: tuple[str, ...] = ()
     any_tags: tuple[str, ...] = ()
     no_tags: tuple[str, ...] = ()
@@ -98,7 +102,8 @@ def resolve(wanted: Filter, now: datetime) -> Where:
     validation.integer("filter.max_depth", wanted.max_depth, 1, MAX_DEPTH)
     return Where(
         now=now,
-        types=_types(wanted.types),
+        types=_choices("types", MemoryType, wanted.types),
+        tiers=_choices("tiers", Tier, wanted.tiers),
         tags=validation.tags(wanted.tags, "filter.tags"),
         any_tags=validation.tags(wanted.any_tags, "filter.any_tags"),
         no_tags=validation.tags(wanted.no_tags, "filter.no_tags"),
@@ -140,11 +145,11 @@ def _before(now: datetime, span: timedelta) -> datetime:
         return datetime.min.replace(tzinfo=UTC) if span > timedelta() else datetime.max.replace(tzinfo=UTC)
 
 
-def _types(values: Iterable[MemoryType | str] | None) -> frozenset[MemoryType] | None:
+def _choices(name: str, kind: type[E], values: Iterable[E | str] | None) -> frozenset[E] | None:
     if values is None:
         return None
-    given = (values,) if isinstance(values, str) else validation.batch("filter.types", values, _TYPES)
-    return frozenset(validation.choice("filter.types", MemoryType, value) for value in given)
+    given = (values,) if isinstance(values, str) else validation.batch(f"filter.{name}", values, _CHOICES)
+    return frozenset(validation.choice(f"filter.{name}", kind, value) for value in given)
 
 
 def _needle(value: str | None) -> str | None:
@@ -270,6 +275,8 @@ def conditions(where: Where) -> list[Condition]:
         asked.append(lambda stored: stored.id not in without)
     if (types := where.types) is not None:
         asked.append(lambda stored: stored.facets["type"] in types)
+    if (tiers := where.tiers) is not None:
+        asked.append(lambda stored: stored.facets["tier"] in tiers)
     asked += _at_least(where)
     asked += _in_time(where)
     if where.tags or where.any_tags or where.no_tags:

@@ -1,11 +1,12 @@
-"""Resolves an identity to the layers and owners it may read and write."""
+"""Resolves an identity to the layers and owners it may read and write; and which tier a memory has."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from wellkept import validation
-from wellkept.errors import InvalidLayer, MissingIdentifier
-from wellkept.types import Identity, Layer, Owner
+from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
+from wellkept.types import Identity, Layer, Memory, MemoryType, Owner, State, Tier
 from wellkept.types.owners import DEFAULT_USER
 
 REQUIRED_IDS: Mapping[Layer, tuple[str, ...]] = MappingProxyType(
@@ -132,6 +133,33 @@ def owners_of(identity: Identity, layers: Iterable[Layer | str] | None = None) -
     return tuple(owner_of(identity, layer) for layer in sorted(wanted, key=PRECEDENCE.__getitem__))
 
 
+def checked(field: str, owner: object) -> Owner:
+    """An owner that a caller named: one that exists or may come to exist.
+
+    >>> checked("owner", Owner(Layer.USER, ("ada",), "draft"))
+    Traceback (most recent call last):
+    ...
+    wellkept.errors.InvalidInput: owner names the branch 'draft' (there are no branches yet: leave it out)
+    """
+    hint = "pass memory.owner, or wellkept.types.Owner(layer, ids) with the ids of the layer"
+    if not isinstance(owner, Owner) or not isinstance(owner.layer, Layer):
+        raise InvalidInput(f"{field} is not an owner", details={"field": field}, hint=hint)
+    if owner.branch:
+        raise InvalidInput(
+            f"{field} names the branch {validation.named(owner.branch)}",
+            details={"field": field},
+            hint="there are no branches yet: leave it out",
+        )
+    needed = len(REQUIRED_IDS[owner.layer])
+    if len(owner.ids) != needed:
+        raise InvalidInput(
+            f"the {owner.layer} layer has {needed} ids, not {len(owner.ids)}", details={"field": field}, hint=hint
+        )
+    for id in owner.ids:
+        validation.name(field, id)
+    return owner
+
+
 def ordered(owners: Iterable[Owner]) -> tuple[Owner, ...]:
     """Owners in a stable order, the most specific layer first.
 
@@ -160,3 +188,36 @@ def user_of(owner: Owner) -> Owner | None:
     ('ada',)
     """
     return Owner(Layer.USER, owner.ids[:1]) if owner.layer in (Layer.SESSION, Layer.AGENT) else None
+
+
+_OF_ONE = frozenset({Layer.USER, Layer.AGENT})
+_LIKING = frozenset({MemoryType.PREFERENCE, MemoryType.CORRECTION})
+_HAPPENING = frozenset({MemoryType.CONVERSATION, MemoryType.EVENT})
+
+
+def tier_of(layer: Layer, type: MemoryType | str, state: State | str, *, is_fact: bool) -> Tier:
+    """The tier of a memory that nobody set: it follows from its layer, type and state, and whether it has a
+    :class:`wellkept.types.Fact`.
+
+    >>> tier_of(Layer.USER, "preference", "active", is_fact=False).value
+    'personal'
+    >>> tier_of(Layer.TEAM, "preference", "active", is_fact=False).value
+    'semantic'
+    """
+    if layer is Layer.SESSION:
+        return Tier.SESSION
+    if state == State.ARCHIVED:
+        return Tier.ARCHIVAL
+    if is_fact:
+        return Tier.PROCEDURAL
+    if layer in _OF_ONE and type in _LIKING:
+        return Tier.PERSONAL
+    return Tier.EPISODIC if type in _HAPPENING else Tier.SEMANTIC
+
+
+def with_tier(memory: Memory) -> Memory:
+    """A memory in the tier that it belongs to now, unless a caller set one."""
+    if memory.tier_set:
+        return memory
+    tier = tier_of(memory.owner.layer, memory.type, memory.state, is_fact=memory.fact is not None)
+    return memory if memory.tier is tier else replace(memory, tier=tier)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from wellkept import codec
 from wellkept.errors import ContentTooLong, InvalidInput
-from wellkept.types import AccessPolicy, Fact, Identity, KnowledgePointer, PointerType, Source, SourceType, Vector
+from wellkept.types import AccessPolicy, Fact, Identity, KnowledgePointer, PointerType, Source, SourceType, Tier, Vector
 from wellkept.types.owners import DEFAULT_USER
 
 CONTENT_BYTES = 10 * 1024 * 1024
@@ -183,6 +183,16 @@ def choice(field: str, kind: type[K], value: object) -> K:
     except ValueError:
         known = ", ".join(str(one.value) for one in kind)
         raise _wrong(field, f"has no value {named(value)}", f"use one of {known}") from None
+
+
+def tier(value: object) -> Tier | None:
+    """The tier of a stored memory, or ``None`` for the one that follows from its type, layer and state."""
+    if value is None:
+        return None
+    chosen = choice("tier", Tier, value)
+    if chosen is Tier.WORKING:
+        raise _wrong("tier", "cannot be 'working', which is never stored", "use agent.working, or another tier")
+    return chosen
 
 
 def named(value: object) -> str:

@@ -65,13 +65,34 @@ def make_memory(fields: Mapping[str, Any], **more: Any) -> Memory:
 
 def encode_owner(owner: Owner) -> str:
     """An owner as JSON, canonical: equal texts mean equal owners."""
-    return _encoder.encode([owner.layer.value, *owner.ids]).decode()
+    return _encoder.encode(owner_parts(owner)).decode()
 
 
-def decode_owner(text: str) -> Owner:
-    """Decode the output of ``encode_owner``."""
-    layer, *ids = msgspec.json.decode(text, type=list[str])
-    return Owner(Layer(layer), tuple(ids))
+def owner_parts(owner: Owner) -> list[str | dict[str, str]]:
+    """An owner as a JSON array: its layer, its ids, and its branch if it is not the main one.
+
+    >>> owner_parts(Owner(Layer.USER, ("ada",), "draft"))
+    ['user', 'ada', {'branch': 'draft'}]
+    """
+    return [owner.layer.value, *owner.ids, *([{"branch": owner.branch}] if owner.branch else ())]
+
+
+_owner_decoder = msgspec.json.Decoder(list[str | dict[str, str]])
+
+
+def decode_owner(text: str | bytes) -> Owner:
+    """Decode the output of ``encode_owner``; anything else is one of ``UNREADABLE``."""
+    parts = _owner_decoder.decode(text)
+    branch = ""
+    if isinstance(named := parts[-1], dict):
+        del parts[-1]
+        branch = named["branch"]
+        if len(named) > 1 or not branch:
+            raise ValueError("a branch has a name and nothing else")
+    layer, *ids = (part for part in parts if isinstance(part, str))
+    if len(ids) + 1 < len(parts):
+        raise ValueError("ids are texts")
+    return Owner(Layer(layer), tuple(ids), branch)
 
 
 encode_json: Callable[[object], bytes] = _encoder.encode

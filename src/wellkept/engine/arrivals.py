@@ -203,7 +203,7 @@ def _writes(engine: Engine, owner: Owner, fresh: Sequence[Memory], made: dict[st
     micros = codec.to_micros(engine.clock())
     stamps = engine.stamps.stamps(micros, len(fresh))
     prepared: list[Prepared] = [
-        (one, revisions.written(one, Operation.ADDED, None, stamp, micros, made=made[one.id]))
+        (one, revisions.written(engine, one, Operation.ADDED, None, stamp, micros=micros, made=made[one.id]))
         for one, stamp in zip(fresh, stamps, strict=True)
     ]
     return [write._replace(reason=IMPORTED) for write in _marked(engine, owner, prepared)]

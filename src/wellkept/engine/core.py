@@ -25,7 +25,20 @@ from wellkept.ids import ENTROPY, Entropy, StampClock, uuid7
 from wellkept.ports import Clock, Embedder, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
 from wellkept.sensitivity import Detector
 from wellkept.settings.schema import ListSettings, Settings
-from wellkept.types import Access, Identity, Layer, Memory, Need, Owner, Owners, Quota, SessionConfig, Stored, Write
+from wellkept.types import (
+    Access,
+    Identity,
+    Layer,
+    Memory,
+    Need,
+    Owner,
+    Owners,
+    Quota,
+    SessionConfig,
+    Stamp,
+    Stored,
+    Write,
+)
 
 if TYPE_CHECKING:
     from wellkept.recall.calibration import Calibration
@@ -73,6 +86,8 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
 
     def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         engine = self._engine
+        calls = engine.calls
+        calls.depth += 1
         try:
             if not engine.bus.watchers:
                 if needs is not None and engine.plan is not None:
@@ -97,6 +112,10 @@ def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = No
             told.operation = name
             logs.operation_failed(type(self).__name__, name, told)
             raise told from error
+        finally:
+            calls.depth -= 1
+            if not calls.depth:
+                calls.write_id = None
 
     return wrapped
 
@@ -142,6 +161,13 @@ class SessionLimits(Protocol):
 
     def forget(self, session: Owner) -> None:
         """Read the configuration of a session anew."""
+
+
+class Calls(threading.local):
+    """The call of the surface that a thread is in: how many calls deep, and the id of what it writes."""
+
+    depth = 0
+    write_id: str | None = None
 
 
 class Embeddings:
@@ -234,6 +260,7 @@ class Engine:
     stamps: StampClock
     accesses: AccessBuffer
     clock: Clock
+    calls: Calls = field(default_factory=Calls)
     embedder: Embedder | None = None
     bus: EventBus = field(default_factory=EventBus)
     embeddings: Embeddings = field(default_factory=Embeddings)
@@ -334,6 +361,15 @@ class Engine:
     def defaults(self) -> SessionConfig:
         """How sessions are configured unless they say otherwise."""
         return self.settings.session_config(self.store.session_defaults() or SessionConfig())
+
+    def write_id(self, stamp: Stamp) -> str:
+        """The id of the write that a version belongs to: the first stamp that was made in this call of the surface."""
+        calls = self.calls
+        if not calls.depth:
+            return stamp
+        if calls.write_id is None:
+            calls.write_id = stamp
+        return calls.write_id
 
     def new_ids(self, now: datetime, count: int) -> list[str]:
         """Fresh, time-ordered ids."""

@@ -7,13 +7,13 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from wellkept import authorization, codec, filters, validation
+from wellkept import authorization, codec, filters, layers, validation
 from wellkept.errors import InvalidInput
 from wellkept.fields import CHANGEABLE, COMPARED, SETTABLE
 from wellkept.lifecycle import trust
 from wellkept.settings.schema import TrustSettings
 from wellkept.text import objects, recall_markers
-from wellkept.types import ChangedFields, Fact, Memory, MemoryType, NewMemory, Owner
+from wellkept.types import ChangedFields, Fact, Memory, MemoryType, NewMemory, Owner, State, Tier
 
 _REMOVED = 1_000
 _ALWAYS_SET = ("content", "type", "importance", "tags", "metadata", "occurred_at")
@@ -69,6 +69,10 @@ def draft(
         if "expires_at" in fields:
             validation.future("expires_at", fields["expires_at"], now)
     fields["trust"] = trust.of(fields, trusts)
+    if "tier" in fields:
+        fields["tier_set"] = True
+    else:
+        fields["tier"] = layers.tier_of(owner.layer, fields["type"], State.ACTIVE, is_fact="fact" in fields)
     if "fact" in fields:
         if "key" in fields:
             raise InvalidInput(
@@ -156,13 +160,16 @@ def updated(memory: Memory, changes: ChangedFields, now: datetime, trusts: Trust
         validation.future("expires_at", fields["expires_at"], now)
     if "derived_from" in fields:  # what a memory was made from stays true
         fields["derived_from"] = _CHECKS["derived_from"]((*memory.derived_from, *fields["derived_from"]))
+    if "tier" in fields:
+        fields["tier_set"] = fields["tier"] is not None
+        fields["tier"] = fields["tier"] or Tier.SEMANTIC
     after = replace(
         memory,
         **fields,
         tags=_tags(memory.tags, changes),
         metadata=_metadata(memory.metadata, changes),
     )
-    after = replace(after, trust=trust.after_change(memory, after, changes, trusts))
+    after = layers.with_tier(replace(after, trust=trust.after_change(memory, after, changes, trusts)))
     authorization.check_author(after.owner, after.access_policy, after.author)
     same = after == memory and _same_objects(after, memory)
     return memory if same else replace(after, version=memory.version + 1, updated_at=now)

@@ -44,7 +44,8 @@ KEYRING = "keyring"
 
 _PAGE = 500
 _SHOWN = frozenset(
-    "now types min_importance created_after created_before occurred_after occurred_before ids without states".split()
+    "now types tiers min_importance created_after created_before occurred_after occurred_before ids without"
+    " states".split()
 )
 """The conditions that a store can judge of an encrypted memory."""
 

@@ -27,7 +27,7 @@ MARK = "\x1fencrypted"
 PLAIN_KEY = "plain_key"
 """The facet with the key of a memory that is not encrypted, but whose owner has keys: the facet ``key`` is hashed."""
 
-CLEAR = frozenset({"state", "type", "importance", "created_at", "occurred_at", "expires_at", "bytes"})
+CLEAR = frozenset({"state", "type", "tier", "importance", "created_at", "occurred_at", "expires_at", "bytes"})
 """The facets that stay as they are."""
 
 _HASHED = ("key", "author", "session")

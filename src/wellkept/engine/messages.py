@@ -114,7 +114,7 @@ def _offered(engine: Engine, memories: Sequence[Memory], now: datetime) -> list[
     stamps = engine.stamps.stamps(micros, len(memories))
     told = [replace(one, embedded=made.vector is not None) for one, made in zip(memories, vectors, strict=True)]
     return [
-        (memory, revisions.written(memory, Operation.ADDED, None, stamp, micros, made=made))
+        (memory, revisions.written(engine, memory, Operation.ADDED, None, stamp, micros=micros, made=made))
         for memory, made, stamp in zip(told, vectors, stamps, strict=True)
     ]
 

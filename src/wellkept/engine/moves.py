@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from wellkept import codec, events, filters
+from wellkept import codec, events, filters, layers
 from wellkept.engine import holds, quotas, revisions
 from wellkept.engine.core import ATTEMPTS, GIVEN, Engine
 from wellkept.engine.sealing import unseal
@@ -166,23 +166,27 @@ def _copies(engine: Engine, stored: Stored, target: Owner, there: Stored | None,
             recorded_at=codec.to_micros(now),
             replaced=before[1],
             reason=one.reason if there is None else f"moved from {named(stored.owner)}",
-            facets=_own(one) if not last else {**_own(one), _FROM: codec.encode_owner(stored.owner)},
+            facets=_own(one, target) if not last else {**_own(one, target), _FROM: codec.encode_owner(stored.owner)},
             payload=one.payload,
             vector=stored.vector if last else None,
             given=last and stored.vector is not None and (engine.embedder is None or stored.vector.embedder == GIVEN),
+            write_id=engine.write_id(stamp),
         )
         writes.append(write)
         before = (version, stamp)
     return writes
 
 
-def _own(stored: Stored) -> dict[str, object]:
+def _own(stored: Stored, target: Owner) -> dict[str, object]:
     """The facets without the mark by which the old owner finds the memory when the same is added again, and without
-    what tells of moves before.
+    what tells of moves before; in the tier that the memory has with the new owner.
     """
-    marked = duplicates.is_mark(stored.facets.get("key"))
-    left_out = {_TO, _FROM, "key"} if marked else {_TO, _FROM}
-    return {name: value for name, value in stored.facets.items() if name not in left_out}
+    facets = stored.facets
+    left_out = {_TO, _FROM, "key"} if duplicates.is_mark(facets.get("key")) else {_TO, _FROM}
+    own = {name: value for name, value in facets.items() if name not in left_out}
+    if "tier_set" not in facets:
+        own["tier"] = layers.tier_of(target.layer, facets["type"], facets["state"], is_fact="fact" in facets).value
+    return own
 
 
 def _marker(engine: Engine, stored: Stored, target: Owner, now: datetime) -> Write:

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from wellkept import codec
+from wellkept import codec, layers
 from wellkept.engine.core import Engine
 from wellkept.engine.embedding import Made
 from wellkept.engine.sealing import seal, unseal
@@ -27,16 +26,18 @@ def erasure(
 ) -> Write:
     """The write that erases a memory with all its versions, whether it can be read or not."""
     micros = codec.to_micros(now)
+    stamp = engine.stamps.stamp(micros)
     return Write(
         owner=owner,
         id=id,
         version=version + 1,
         expected=version,
         operation=Operation.ERASED,
-        stamp=engine.stamps.stamp(micros),
+        stamp=stamp,
         recorded_at=micros,
         replaced=replaced,
         reason=reason,
+        write_id=engine.write_id(stamp),
     )
 
 
@@ -50,7 +51,9 @@ def moved(
 ) -> Prepared:
     """A memory in another state, otherwise as it was."""
     forgotten_at = now if state is State.FORGOTTEN else None
-    after = replace(unseal(stored), state=state, forgotten_at=forgotten_at, version=stored.version + 1, updated_at=now)
+    after = layers.with_tier(
+        replace(unseal(stored), state=state, forgotten_at=forgotten_at, version=stored.version + 1, updated_at=now)
+    )
     return after, changed(engine, after, operation, stored, now, keeps_vector=True, reason=reason)
 
 
@@ -75,12 +78,19 @@ def changed(
     micros = codec.to_micros(now)
     engine.stamps.observe(before.stamp)
     stamp = engine.stamps.stamp(micros)
-    write = written(memory, operation, before, stamp, micros, made=made)
+    write = written(engine, memory, operation, before, stamp, micros=micros, made=made)
     return write._replace(keeps_vector=keeps_vector, reason=reason)
 
 
 def written(
-    memory: Memory, operation: Operation, before: Stored | None, stamp: Any, micros: int, *, made: Made
+    engine: Engine,
+    memory: Memory,
+    operation: Operation,
+    before: Stored | None,
+    stamp: Stamp,
+    *,
+    micros: int,
+    made: Made,
 ) -> Write:
     """The next version of a memory, sealed."""
     facets, payload = seal(memory, before)
@@ -98,4 +108,5 @@ def written(
         vector=made.vector,
         digest=made.digest,
         given=made.given,
+        write_id=engine.write_id(stamp),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
-from wellkept import codec, logs
+from wellkept import codec, layers, logs
 from wellkept.engine.encrypted_versions import ENCRYPTED
 from wellkept.errors import KeyUnavailable, StoreCorrupt
 from wellkept.lifecycle import duplicates
@@ -24,6 +24,7 @@ from wellkept.types import (
     SourceType,
     State,
     Stored,
+    Tier,
     Version,
 )
 from wellkept.types.memory import DEFAULT_IMPORTANCE, DEFAULT_TRUST
@@ -36,8 +37,8 @@ _facets_of, _payload_of = attrgetter(*_FACETS), attrgetter(*_PAYLOAD)
 _NO_FACETS, _NO_PAYLOAD = (None,) * len(_FACETS), (None,) * len(_PAYLOAD)
 _EMPTY = len("{}")
 KNOWN = frozenset(
-    """state type importance created_at occurred_at expires_at bytes text tags fields source_type has_pointer
-    key author role session title decay_factor superseded_by sensitive access_policy fact trust derived_from
+    """state type tier tier_set importance created_at occurred_at expires_at bytes text tags fields source_type
+    has_pointer key author role session title decay_factor superseded_by sensitive access_policy fact trust derived_from
     moved_to moved_from""".split()
 )
 """The facets that a memory of this release is made of. Others are carried along unchanged."""
@@ -70,6 +71,7 @@ def seal(memory: Memory, before: Stored | None = None) -> tuple[Facets, bytes]:
     facets = {
         "state": memory.state.value,
         "type": memory.type.value,
+        "tier": _tier(memory).value,
         "importance": memory.importance,
         "created_at": created_at,
         "occurred_at": created_at if memory.occurred_at is memory.created_at else codec.to_micros(memory.occurred_at),
@@ -107,11 +109,19 @@ def _named(memory: Memory) -> dict[str, Any]:
         named["has_pointer"] = True
     if memory.fact is not None:
         named["fact"] = _of_fact(memory.fact)
+    if memory.tier_set:
+        named["tier_set"] = True
     if memory.trust != DEFAULT_TRUST:
         named["trust"] = memory.trust
     if memory.derived_from:
         named["derived_from"] = list(memory.derived_from)
     return named
+
+
+def _tier(memory: Memory) -> Tier:
+    if memory.tier_set:
+        return memory.tier
+    return layers.tier_of(memory.owner.layer, memory.type, memory.state, is_fact=memory.fact is not None)
 
 
 def _of_fact(fact: Fact) -> dict[str, Any]:
@@ -169,6 +179,7 @@ def unseal(stored: Stored) -> Memory:
             "version": stored.version,
             "content": facets["text"],
             "type": _TYPES[facets["type"]],
+            "tier": _TIERS[facets["tier"]],
             "state": _STATES[facets["state"]],
             "importance": facets.get("importance", DEFAULT_IMPORTANCE),
             "created_at": created_at,
@@ -232,14 +243,17 @@ def _add_named(fields: dict[str, Any], facets: Facets) -> None:
         fields["expires_at"] = codec.from_micros(facets["expires_at"])
     if "fact" in facets:
         fields["fact"] = fact_of(facets["fact"])
+    if "tier_set" in facets:
+        fields["tier_set"] = True
     if "trust" in facets:
         fields["trust"] = facets["trust"]
     if "derived_from" in facets:
         fields["derived_from"] = tuple(facets["derived_from"])
 
 
-_ALWAYS = len(("state", "type", "importance", "created_at", "occurred_at", "bytes", "text"))
+_ALWAYS = len(("state", "type", "tier", "importance", "created_at", "occurred_at", "bytes", "text"))
 _TYPES: Mapping[str, MemoryType] = {kind.value: kind for kind in MemoryType}
+_TIERS: Mapping[str, Tier] = {tier.value: tier for tier in Tier}
 _STATES: Mapping[str, State] = {state.value: state for state in State}
 
 
@@ -262,6 +276,7 @@ def version_of(stored: Stored, position: Position | None = None) -> Version:
         recorded_at=codec.from_micros(stored.recorded_at),
         stamp=stored.stamp,
         replaced=stored.replaced,
+        write_id=stored.write_id,
         reason=stored.reason,
         memory=None if stored.operation is Operation.ERASED else unseal(stored),
         position=position,

@@ -96,7 +96,7 @@ def _additions(engine: Engine, memories: Sequence[Memory], vectors: Sequence[Mad
     micros = codec.to_micros(now)
     stamps = engine.stamps.stamps(micros, len(memories))
     return [
-        (memory, revisions.written(memory, Operation.ADDED, None, stamp, micros, made=made))
+        (memory, revisions.written(engine, memory, Operation.ADDED, None, stamp, micros=micros, made=made))
         for memory, made, stamp in zip(memories, vectors, stamps, strict=True)
     ]
 

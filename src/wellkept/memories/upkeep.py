@@ -459,14 +459,4 @@ def _nothing() -> int:
 
 def _owner(owner: object) -> Owner:
     """An owner that exists or may come to exist; the whole database without one."""
-    if owner is None:
-        return DATABASE
-    if not isinstance(owner, Owner) or len(owner.ids) != len(layers.REQUIRED_IDS[owner.layer]):
-        raise InvalidInput(
-            "owner is not an owner",
-            details={"field": "owner"},
-            hint="pass memory.owner, or wellkept.types.Owner(layer, ids) with the ids of the layer",
-        )
-    for id in owner.ids:
-        validation.name("owner", id)
-    return owner
+    return DATABASE if owner is None else layers.checked("owner", owner)

@@ -9,7 +9,7 @@ from typing import Any
 from wellkept import fields
 from wellkept.filters import MAX_DEPTH
 from wellkept.operations.verb import Takes, argument, group, option
-from wellkept.types import Filter, Layer, MemoryType, Ranking, Sort, SourceType
+from wellkept.types import Filter, Layer, MemoryType, Ranking, Sort, SourceType, Tier
 from wellkept.types.bounds import Bounds
 
 Position = str
@@ -45,6 +45,9 @@ class Conditions:
 
     types: tuple[MemoryType, ...] = option(
         "Only memories of these types.", (), bounds=Bounds(max_length=len(MemoryType)), flag="type", short="t"
+    )
+    tiers: tuple[Tier, ...] = option(
+        "Only memories of these tiers.", (), bounds=Bounds(max_length=len(Tier)), flag="tier"
     )
     tags: tuple[str, ...] = option(
         "Only memories that have all of these tags, or tags below them.",

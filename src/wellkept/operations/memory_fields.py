@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from wellkept.operations.verb import group, memory_field, option
-from wellkept.types import AccessPolicy, KnowledgePointer, Source
+from wellkept.types import AccessPolicy, KnowledgePointer, Source, Tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionalFields:
     """Fields that a memory may have; the table of fields declares them, and a test holds the types to it."""
 
+    tier: Tier | None = memory_field("tier")
     title: str | None = memory_field("title")
     description: str | None = memory_field("description")
     author: str | None = memory_field("author")

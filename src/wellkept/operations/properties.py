@@ -93,6 +93,7 @@ _MEMORY: Mapping[type, Mapping[str, Property]] = {
     Owner: _table(
         layer="The layer of the owner.",
         ids=("The ids that the layer needs, the user first.", Bounds(max_length=len(Layer), each=ID)),
+        branch=("The branch of the memories; empty for the main one, the only one there is so far.", ID),
     ),
     Source: _table(
         type="The kind of source that the memory came from.",
@@ -154,6 +155,7 @@ _MEMORY: Mapping[type, Mapping[str, Property]] = {
         memory="The memory as the version left it; null once it was erased.",
         stamp=("When and where the version was made; unique everywhere.", LINE),
         replaced=("The stamp of the version before it.", LINE),
+        write_id=("The same for all versions that one call wrote.", LINE),
         position=("The position right behind the version; only in a feed of changes.", Bounds(max_length=100_000)),
     ),
     Problem: _table(

@@ -71,6 +71,11 @@ class Step(NamedTuple):
     before: Head | None
     after: Head
 
+    @property
+    def write_id(self) -> str:
+        """The id of the call that wrote it; a write that names none stands alone."""
+        return self.write.write_id or self.write.stamp
+
 
 @dataclass(slots=True)
 class Plan:

@@ -489,4 +489,5 @@ def _stored(step: Step) -> Stored:
         reason=write.reason,
         facets={} if erased else codec.decode_json(codec.encode_json(write.facets)),
         payload=b"" if erased else write.payload,
+        write_id=step.write_id,
     )

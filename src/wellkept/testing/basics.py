@@ -46,9 +46,10 @@ HOSTILE_TEXTS = (
 
 def same(found: Stored, write: Write) -> bool:
     """Whether a version is what was written, in value and, where JSON could confuse them, in type."""
-    wanted: tuple[object, ...] = (write.owner, write.id, write.version, write.operation, write.stamp, write.reason)
-    told = (found.owner, found.id, found.version, found.operation, found.stamp, found.reason)
-    if told != wanted or found.replaced != write.replaced or found.payload != write.payload:
+    names = ("owner", "id", "version", "operation", "stamp", "replaced", "reason", "payload")
+    if any(getattr(found, name) != getattr(write, name) for name in names):
+        return False
+    if found.write_id != (write.write_id or write.stamp):
         return False
     return found.facets == write.facets and _typed(found.facets) == _typed(write.facets)
 
@@ -148,6 +149,19 @@ class Basics(Subject):
             assert same(by_id[sealed.id], sealed)
         stored = one_of(store, ADA, one.id)
         assert (stored.seq, stored.born, stored.born_at, stored.recorded_at) == (1, 1, one.recorded_at, one.recorded_at)
+
+    def test_what_one_call_wrote_has_one_write_id(self, store: Store, writes: Writer) -> None:
+        """In several appends, after an update and for a tombstone; a write that names none stands alone."""
+        first, second, alone, gone = (writes.add(ADA, text) for text in ("first", "second", "alone", "gone"))
+        store.journal.append([one._replace(write_id="call") for one in (first, second)])
+        store.journal.append([alone, gone])
+        changed, erased = writes.update(alone, "changed"), writes.erase(gone)
+        store.journal.append([one._replace(write_id="call") for one in (changed, erased)])
+        calls = {one.stamp: "call" for one in (first, second, changed, erased)} | {alone.stamp: alone.stamp}
+        for versions in (store.journal.versions({ADA}), store.journal.feed(), store.journal.history(ADA, alone.id)):
+            assert all(one.write_id == calls[one.stamp] for one in versions)
+        heads = [*store.journal.scan({ADA}), *store.journal.select(query(ADA, limit=2))]
+        assert [one.write_id for one in heads] == ["call"] * 5
 
     @pytest.mark.parametrize("text", HOSTILE_TEXTS)
     def test_any_text_comes_back_exactly(self, store: Store, writes: Writer, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from wellkept import codec, ids
 from wellkept.filters import Where
 from wellkept.ports import Query, Store
-from wellkept.types import Facets, Layer, MemoryType, Operation, Owner, State, Stored, Vector, Write
+from wellkept.types import Facets, Layer, MemoryType, Operation, Owner, State, Stored, Tier, Vector, Write
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 """The first time of every clock here."""
@@ -20,7 +20,7 @@ START_US = codec.to_micros(START)
 EMBEDDER = "kit"
 """The name of the embedder that the vectors here claim to come from."""
 
-_UNCOUNTED = ("state", "type", "importance", "created_at", "occurred_at", "text")
+_UNCOUNTED = ("state", "type", "tier", "importance", "created_at", "occurred_at", "text")
 
 
 def owner(*names: str, layer: Layer = Layer.USER) -> Owner:
@@ -50,6 +50,7 @@ def make_facets(text: str | None, payload: bytes = b"", **named: Any) -> dict[st
     made = {
         "state": State.ACTIVE.value,
         "type": MemoryType.FACT.value,
+        "tier": Tier.SEMANTIC.value,
         "importance": 0.5,
         "created_at": START_US,
         "occurred_at": START_US,

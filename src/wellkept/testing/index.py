@@ -82,6 +82,7 @@ def as_stored(write: Write, seq: int) -> Stored:
         facets=write.facets,
         payload=write.payload,
         vector=write.vector,
+        write_id=write.write_id or write.stamp,
     )
 
 

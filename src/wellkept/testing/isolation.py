@@ -46,6 +46,9 @@ def groups() -> Iterator[tuple[Owner, ...]]:
     yield tuple(Owner(Layer.SESSION, ids) for ids in SPLIT)
     for name in ("acme", "a:b", "user"):
         yield tuple(owner(name, layer=layer) for layer in Layer)
+    for names in CONFUSABLE[:3]:
+        yield (owner("acme"), *(Owner(Layer.USER, ("acme",), name) for name in names))
+    yield tuple(Owner(Layer.SESSION, tuple(ids), branch) for *ids, branch in SPLIT)
 
 
 GROUPS = tuple(groups())
@@ -99,7 +102,7 @@ def add_one(store: Store, writes: Writer, whose: Owner, mark: str) -> bool:
     try:
         store.journal.append([one._replace(vector=vector(1, 0))])
     except InvalidInput:
-        assert any("\x00" in name for name in whose.ids), "only NUL may be refused"
+        assert any("\x00" in name for name in (*whose.ids, whose.branch)), "only NUL may be refused"
         return False
     store.records.put(Record(owner=whose, kind="kind", name="name", body=b"{}", version=1, updated_at=START))
     return True

@@ -22,6 +22,7 @@ from wellkept.types import (
     ORDERS_OF_STORES,
     Access,
     Embedded,
+    Layer,
     Operation,
     Owner,
     Owners,
@@ -34,7 +35,7 @@ from wellkept.types import (
     Write,
 )
 
-OWNERS = (owner("ada"), owner("Ada"), owner("ada%"))
+OWNERS = (owner("ada"), owner("Ada"), Owner(Layer.USER, ("ada",), "draft"))
 IDS = ("1", "2", "3", "4")
 KEYS = ("k", "K", "l")
 EMBEDDERS = (EMBEDDER, "other")
@@ -99,6 +100,7 @@ class Model:
             reason=write.reason,
             facets=write.facets,
             payload=write.payload,
+            write_id=write.write_id or write.stamp,
         )
         if write.operation is Operation.ERASED:
             self.journal = [one for one in self.journal if (one.owner, one.id) != place]
@@ -230,7 +232,7 @@ class StoreMachine(RuleBasedStateMachine):
             write = self._next(place, step, f"text {number}", key, head)
             made[place] = write
             batch.append(write)
-        self._append(*batch)
+        self._append(*(write._replace(write_id=batch[0].stamp) for write in batch))
 
     @rule(place=PLACES, step=st.sampled_from([-1, 1]))
     def change_a_wrong_version(self, place: Key, step: int) -> None:

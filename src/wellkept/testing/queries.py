@@ -38,6 +38,7 @@ from wellkept.types import (
     SourceType,
     State,
     Stored,
+    Tier,
 )
 
 ADA, BOB = owner("ada"), owner("bob")
@@ -47,6 +48,7 @@ ACTIVE_OR_FORGOTTEN = frozenset({State.ACTIVE, State.FORGOTTEN})
 # A condition, a memory that meets it, and one that just does not.
 EXAMPLES: tuple[tuple[str, object, Draft, Draft], ...] = (
     ("types", frozenset({MemoryType.EVENT}), {"type": "event"}, {}),
+    ("tiers", frozenset({Tier.EPISODIC, Tier.ARCHIVAL}), {"tier": "archival"}, {"tier": "semantic"}),
     ("tags", ("a", "b"), {"tags": ["b.c", "a"]}, {"tags": ["a", "bc"]}),
     ("any_tags", ("a", "b"), {"tags": ["b.c"]}, {"tags": ["bc", "A"]}),
     ("no_tags", ("a", "b"), {"tags": ["ab"]}, {"tags": ["x", "b.c"]}),

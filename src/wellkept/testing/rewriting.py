@@ -12,7 +12,7 @@ from wellkept.testing.subject import Subject
 from wellkept.types import Embedded, Stored
 
 ADA, BOB = owner("ada"), owner("bob")
-_SAME = ("state", "type", "importance", "created_at", "occurred_at", "expires_at", "bytes")
+_SAME = ("state", "type", "tier", "importance", "created_at", "occurred_at", "expires_at", "bytes")
 
 
 def _other(one: Stored, mark: str, **facets: object) -> Stored:
@@ -33,7 +33,7 @@ class Rewriting(Subject):
 
     def test_rewritten_versions_keep_their_places(self, store: Store, writes: Writer) -> None:
         one = writes.add(ADA, "one", key="k", tags=["old"], author="a", write={"vector": vector(1, 0)})
-        two = writes.update(one, "two", importance=0.9, write={"reason": "because"})
+        two = writes.update(one, "two", importance=0.9, write={"reason": "because", "write_id": "call"})
         other, theirs = writes.add(ADA, "other", key="l"), writes.add(BOB, id=one.id)
         put(store, one, two, other, theirs)
         position, marks = store.journal.position({ADA}), store.journal.marks({ADA})
@@ -48,8 +48,8 @@ class Rewriting(Subject):
             (first.facets, b"first", None),
             (second.facets, b"second", "second"),
         ]
-        places = [(v.version, v.seq, v.born, v.born_at, v.recorded_at, v.stamp, v.replaced) for v in after]
-        assert places == [(v.version, v.seq, v.born, v.born_at, v.recorded_at, v.stamp, v.replaced) for v in before]
+        places = [(*v[1:7], v.stamp, v.replaced, v.write_id) for v in after]
+        assert places == [(*v[1:7], v.stamp, v.replaced, v.write_id) for v in before]
         assert store.journal.position({ADA}) == position
         assert list(store.journal.versions({ADA}, after=position)) == []
         assert store.journal.marks({ADA})[ADA].seq == marks[ADA].seq

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wellkept import codec
 from wellkept.testing.builders import START
-from wellkept.types import AccessPolicy, Layer, MemoryType, Owner, SourceType, State
+from wellkept.types import AccessPolicy, Layer, MemoryType, Owner, SourceType, State, Tier
 
 Draft = dict[str, Any]
 
@@ -77,9 +77,12 @@ def fields() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def owners() -> st.SearchStrategy[Owner]:
-    """Owners with any ids but NUL."""
+    """Owners with any ids but NUL, some of them of a branch."""
     return st.builds(
-        Owner, st.sampled_from(Layer), st.lists(texts(min_size=1, max_size=4), min_size=1, max_size=2).map(tuple)
+        Owner,
+        st.sampled_from(Layer),
+        st.lists(texts(min_size=1, max_size=4), min_size=1, max_size=2).map(tuple),
+        st.just("") | texts(max_size=4),
     )
 
 
@@ -90,6 +93,7 @@ def drafts() -> st.SearchStrategy[Draft]:
         {
             "text": contents() | contents() | st.none(),
             "type": st.sampled_from(MemoryType).map(lambda one: one.value),
+            "tier": st.sampled_from(Tier).map(lambda one: one.value),
             "importance": st.sampled_from(IMPORTANCES) | st.floats(0, 1),
             "created_at": micros,
             "occurred_at": micros,
@@ -108,7 +112,7 @@ def drafts() -> st.SearchStrategy[Draft]:
             "access_policy": st.sampled_from(AccessPolicy).map(lambda one: one.value),
             "decay_factor": st.floats(0, 1),
             "trust": st.sampled_from(TRUSTS),
-            "tier": st.sampled_from(("semantic", "episodic")),
+            "tier_set": st.just(True),
             "facet_of_a_newer_release": st.sampled_from([one for one in VALUES if one is not None]),
         },
     )
@@ -120,6 +124,7 @@ def _some(pool: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
 
 CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "types": st.frozensets(st.sampled_from(MemoryType), max_size=5),
+    "tiers": st.frozensets(st.sampled_from(Tier), max_size=4),
     "tags": _some(TAGS),
     "any_tags": _some(TAGS),
     "no_tags": _some(TAGS),

@@ -441,6 +441,7 @@ def _copy_of(one: Stored, before: int, vector: Vector | None) -> Write:
         facets=one.facets,
         payload=one.payload,
         vector=vector,
+        write_id=one.write_id,
     )
 
 

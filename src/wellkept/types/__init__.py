@@ -13,6 +13,7 @@ from wellkept.types.memory import (
     Source,
     SourceType,
     State,
+    Tier,
     Vector,
 )
 from wellkept.types.new import Conversation, Duplicates, NewMemory
@@ -96,6 +97,8 @@ from wellkept.types.words import (
     RankingName,
     SortName,
     SourceTypeName,
+    TierName,
+    Tiers,
     UpkeepJobName,
 )
 
@@ -196,6 +199,9 @@ __all__ = [
     "Stored",
     "SubjectExport",
     "TagUsage",
+    "Tier",
+    "TierName",
+    "Tiers",
     "Undoable",
     "Undone",
     "UpkeepAction",

@@ -50,6 +50,23 @@ class State(StrEnum):
     MOVED = "moved"
 
 
+class Tier(StrEnum):
+    """How a memory is kept. It follows from its type, layer and state unless a caller sets it; ``working`` is that of
+    working memory, which is never stored.
+
+    >>> Tier("episodic").name
+    'EPISODIC'
+    """
+
+    WORKING = "working"
+    SESSION = "session"
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    PERSONAL = "personal"
+    ARCHIVAL = "archival"
+
+
 class SourceType(StrEnum):
     """The kind of source that a memory came from.
 
@@ -203,7 +220,8 @@ class Memory:
     ``last_accessed_at`` are bookkeeping, not part of the history. ``supersedes`` names the memories that it replaced,
     ``superseded_by`` the one that replaced it, ``derived_from`` those that it was made from. ``trust`` says how far its
     source can be trusted; what is derived is trusted no more than its sources. ``sources`` are all that were named, if
-    the same was added more than once. What is ``sensitive`` is encrypted by a key of its owner. ``embedded`` and
+    the same was added more than once. What is ``sensitive`` is encrypted by a key of its owner. ``tier`` follows from
+    type, layer and state; with ``tier_set`` a caller chose it, and it stays. ``embedded`` and
     ``merged`` are told by the answers of writes alone: whether the call made an embedding or was given one, and
     whether the same was stored already.
 
@@ -221,6 +239,8 @@ class Memory:
     updated_at: datetime
     occurred_at: datetime
     type: MemoryType = MemoryType.FACT
+    tier: Tier = Tier.SEMANTIC
+    tier_set: bool = False
     importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Any
 
 from wellkept.types.grants import AccessPolicy
-from wellkept.types.memory import DEFAULT_IMPORTANCE, Fact, KnowledgePointer, Memory, MemoryType, Source, Vector
+from wellkept.types.memory import DEFAULT_IMPORTANCE, Fact, KnowledgePointer, Memory, MemoryType, Source, Tier, Vector
 from wellkept.types.owners import Layer
 from wellkept.types.representation import hiding
-from wellkept.types.words import AccessPolicyName, LayerName, MemoryTypeName
+from wellkept.types.words import AccessPolicyName, LayerName, MemoryTypeName, TierName
 
 
 class Duplicates(StrEnum):
@@ -53,9 +53,9 @@ class NewMemory:
     write idempotent: the same key and the same memory are stored once. A ``fact`` supersedes the one that its owner
     has for the same subject and predicate, ``supersedes`` names other memories that this one replaces, ``derived_from``
     those that it was made from. ``trust`` follows from source, role and what it is derived from; a value given here can
-    only lower it, unless nothing of that is known. What is ``sensitive`` is encrypted; unless a
-    caller says so, its text decides. ``vector`` is for callers with embeddings of their own: numbers, or
-    a :class:`Vector`.
+    only lower it, unless nothing of that is known. What is ``sensitive`` is encrypted; unless a caller says so, its
+    text decides. ``tier`` says how it is kept, if not as type, layer and state say. ``vector`` is for callers with
+    embeddings of their own: numbers, or a :class:`Vector`.
 
     >>> NewMemory(content="Use tabs", layer="project", type="decision").content
     'Use tabs'
@@ -64,6 +64,7 @@ class NewMemory:
     content: str | Mapping[str, Any]
     layer: Layer | LayerName | None = None
     type: MemoryType | MemoryTypeName = MemoryType.FACT
+    tier: Tier | TierName | None = None
     importance: float = DEFAULT_IMPORTANCE
     tags: Iterable[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -27,7 +27,8 @@ class Layer(StrEnum):
 class Owner:
     """A layer with the ids it needs, compared exactly.
 
-    ``ids`` are in the order of ``wellkept.layers.REQUIRED_IDS``, for a session ``(user, session)``.
+    ``ids`` are in the order of ``wellkept.layers.REQUIRED_IDS``, for a session ``(user, session)``. ``branch`` names a
+    branch of these memories; it is empty for the main one, and stores alone know others: no call accepts one yet.
 
     >>> Owner(Layer.SESSION, ("ada", "monday")).ids
     ('ada', 'monday')
@@ -35,6 +36,7 @@ class Owner:
 
     layer: Layer
     ids: tuple[str, ...]
+    branch: str = ""
 
     def __hash__(self) -> int:
         # Owners are keys of many dictionaries, and hashing the enumeration as well would take three times as long.

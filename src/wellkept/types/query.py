@@ -7,7 +7,7 @@ from typing import Any
 
 from wellkept.types.memory import SourceType
 from wellkept.types.representation import hiding
-from wellkept.types.words import MemoryTypes, SourceTypeName
+from wellkept.types.words import MemoryTypes, SourceTypeName, Tiers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class Filter:
     """
 
     types: MemoryTypes | None = None
+    tiers: Tiers | None = None
     tags: Iterable[str] | None = None
     any_tags: Iterable[str] | None = None
     no_tags: Iterable[str] | None = None

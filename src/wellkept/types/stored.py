@@ -23,17 +23,17 @@ Facets = Mapping[str, Any]
 """Everything that filters, orders and uniqueness rules read of a memory, as JSON values; times are microseconds since
 1970.
 
-Required: ``state``, ``type``, ``importance``, ``created_at``, ``occurred_at``, and ``bytes``, the size of the memory
-without its vector. Optional: ``key``, ``tags`` (a list), ``expires_at``, ``author``, ``role``, ``session``, ``title``,
-``source_type``, ``has_pointer``, ``access_policy``, ``decay_factor``, ``tier``, ``trust`` (0.8 where it is
-missing), ``derived_from`` (a list), ``superseded_by``, ``fields`` (custom fields), and ``text``: the content, unless
+Required: ``state``, ``type``, ``tier``, ``importance``, ``created_at``, ``occurred_at``, and ``bytes``, the size of the
+memory without its vector. Optional: ``key``, ``tags`` (a list), ``expires_at``, ``author``, ``role``, ``session``,
+``title``, ``source_type``, ``has_pointer``, ``access_policy``, ``decay_factor``, ``tier_set``, ``trust`` (0.8 where it
+is missing), ``derived_from`` (a list), ``superseded_by``, ``fields`` (custom fields), and ``text``: the content, unless
 the memory is sensitive. Stores preserve facets that they do not know.
 """
 
 ACCESS_POLICY = "access_policy"
 """The facet that says who may read a memory; without it, the layer decides."""
 
-ALWAYS_THERE = frozenset({"state", "type", "importance", "created_at", "occurred_at", "bytes"})
+ALWAYS_THERE = frozenset({"state", "type", "tier", "importance", "created_at", "occurred_at", "bytes"})
 """The facets that every memory has."""
 
 T = TypeVar("T")
@@ -44,8 +44,9 @@ class Stored(NamedTuple):
 
     ``seq`` is the version's sequence number in the journal of its owner; ``born`` and ``born_at`` are sequence number
     and recording time of the memory's first version: the order of recording is ``(born_at, owner, born)``. Times are
-    microseconds since 1970. ``replaced`` is the stamp of the previous version. Access counts and the vector belong to
-    the memory: only its newest version carries them.
+    microseconds since 1970. ``replaced`` is the stamp of the previous version. ``write_id`` is the same for all
+    versions that one call wrote: they are undone together. Access counts and the vector belong to the memory: only its
+    newest version carries them.
 
     >>> import wellkept
     >>> from wellkept.stores.ram import RamStore
@@ -73,6 +74,7 @@ class Stored(NamedTuple):
     access_count: int = 0
     last_accessed_at: int | None = None
     vector: Vector | None = None
+    write_id: str = ""
 
     def __repr__(self) -> str:
         return shown(self, "reason", "facets", "payload")
@@ -86,7 +88,8 @@ class Write(NamedTuple):
     decrease. For ``erased`` the journal deletes every version of the memory, its vector and its access counts, and
     keeps a tombstone. ``keeps_vector`` keeps the stored vector; otherwise ``vector`` replaces it (``None`` removes it).
     ``digest`` is a hash of the embedded text, where embedding is expensive. ``given``: the vector came from the caller
-    and cannot be recomputed, so a store must not treat it as derived.
+    and cannot be recomputed, so a store must not treat it as derived. ``write_id`` is the id of the call that writes
+    it; without one, the version's stamp is.
     """
 
     owner: Owner
@@ -104,6 +107,7 @@ class Write(NamedTuple):
     keeps_vector: bool = False
     digest: bytes | None = None
     given: bool = False
+    write_id: str = ""
 
     def __repr__(self) -> str:
         return shown(self, "reason", "facets", "payload", "digest")

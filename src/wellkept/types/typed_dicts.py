@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from wellkept.types.grants import AccessPolicy
-from wellkept.types.memory import Fact, KnowledgePointer, MemoryType, Source, Vector
-from wellkept.types.words import AccessPolicyName, MemoryTypeName
+from wellkept.types.memory import Fact, KnowledgePointer, MemoryType, Source, Tier, Vector
+from wellkept.types.words import AccessPolicyName, MemoryTypeName, TierName
 
 
 class NewFields(TypedDict, total=False):
@@ -19,6 +19,7 @@ class NewFields(TypedDict, total=False):
     'user'
     """
 
+    tier: Tier | TierName | None
     title: str | None
     description: str | None
     language: str | None
@@ -56,6 +57,7 @@ class ChangedFields(TypedDict, total=False):
 
     content: str | Mapping[str, Any]
     type: MemoryType | MemoryTypeName
+    tier: Tier | TierName | None
     importance: float
     tags: Iterable[str]
     add_tags: Iterable[str]

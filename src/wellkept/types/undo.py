@@ -23,7 +23,7 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoable:
-    """A write or a run that ``undo`` can take back, or why it cannot.
+    """A write or a run that ``undo`` can take back, or why it cannot. A write is everything that one call wrote.
 
     ``run_id`` is that of a run of upkeep. ``blocked`` says what stands in the way: an erasure, or a later change.
 

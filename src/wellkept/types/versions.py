@@ -14,6 +14,7 @@ class Version:
     """One entry of the journal: the state of a memory after one write.
 
     ``stamp`` identifies the version in every copy of the store, ``replaced`` is the stamp of the previous version.
+    ``write_id`` is the same for all versions that one call wrote.
     ``memory`` is ``None`` once the memory was erased. In a change feed, ``position`` is the position right after the
     version.
 
@@ -34,6 +35,7 @@ class Version:
     recorded_at: datetime
     stamp: Stamp
     replaced: Stamp | None = None
+    write_id: str = ""
     reason: str | None = None
     memory: Memory | None = None
     position: Position | None = None

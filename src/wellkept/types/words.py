@@ -6,13 +6,15 @@ A type checker rejects ``layer="teem"``; at run time the value is validated as w
 from collections.abc import Iterable
 from typing import Literal
 
-from wellkept.types.memory import MemoryType
+from wellkept.types.memory import MemoryType, Tier
 from wellkept.types.owners import Layer
 
 LayerName = Literal["agent", "user", "session", "project", "team", "org", "company"]
 """The value of a :class:`wellkept.Layer`."""
 MemoryTypeName = Literal["fact", "event", "insight", "preference", "correction", "conversation", "decision", "finding"]
 """The value of a :class:`wellkept.MemoryType`."""
+TierName = Literal["session", "episodic", "semantic", "procedural", "personal", "archival"]
+"""The value of a :class:`wellkept.types.Tier` of a stored memory."""
 SourceTypeName = Literal[
     "conversation", "tool_result", "knowledge_sync", "manual", "import", "web", "extracted", "unknown"
 ]
@@ -40,3 +42,5 @@ Layers = Iterable[Layer | LayerName] | Layer | LayerName
 """One or several layers, as members or values."""
 MemoryTypes = Iterable[MemoryType | MemoryTypeName] | MemoryType | MemoryTypeName
 """One or several memory types, as members or values."""
+Tiers = Iterable[Tier | TierName] | Tier | TierName
+"""One or several tiers, as members or values."""

@@ -1,6 +1,6 @@
 """Undo: the last writes and runs, taken back. The journal is the log: a version knows what it replaced.
 
-What was written at one moment is one write.
+What one call wrote is taken back together, whatever the clock said.
 """
 
 import heapq
@@ -36,7 +36,7 @@ class _Entry:
 
     @property
     def id(self) -> str:
-        return self.run_id or str(self.versions[0].stamp)
+        return self.run_id or self.versions[0].write_id
 
 
 def undoable(engine: Engine, owners: Owners, reach: Owners, limit: int) -> list[Undoable]:
@@ -123,40 +123,46 @@ def _listed(ids: Sequence[str]) -> str:
 
 def _entries(engine: Engine, owners: Owners) -> list[_Entry]:
     """The last writes and runs that still count, the newest first."""
-    versions = counting(_last_versions(engine, owners))
-    found: dict[tuple[str, object], _Entry] = {}
+    last, whole = _last_versions(engine, owners)
+    versions = counting(last)
+    entries: dict[tuple[str, ...], _Entry] = {}
     newest: dict[tuple[Owner, str], _Entry] = {}
-    moved = {(one.recorded_at, one.id): move for one in versions if (move := moves.told_by(one))}
+    moved = {(one.write_id, one.id): move for one in versions if (move := moves.told_by(one))}
     for one in versions:
-        move, run = moved.get((one.recorded_at, one.id)), run_of(one)
+        move, run = moved.get((one.write_id, one.id)), run_of(one)
         if move is not None:
-            entry = found.setdefault(("move", (one.recorded_at, one.id)), _Entry(None, move))
+            entry = entries.setdefault(("move", one.write_id, one.id), _Entry(None, move))
         elif run is not None:
-            entry = found.setdefault(("run", run), _Entry(run))
+            entry = entries.setdefault(("run", run), _Entry(run))
         else:
-            entry = found.setdefault(("write", one.recorded_at), _Entry(None))
+            entry = entries.setdefault(("write", one.write_id), _Entry(None))
         entry.versions.append(one)
         before = newest.get((one.owner, one.id))
         if before is not None and before is not entry and one.id not in before.later:
             before.later.append(one.id)
         newest[one.owner, one.id] = entry
-    return sorted(found.values(), key=lambda entry: entry.versions[-1].stamp, reverse=True)
+    complete = (entry for entry in entries.values() if entry.run_id or entry.versions[0].write_id >= whole)
+    return sorted(complete, key=lambda entry: entry.versions[-1].stamp, reverse=True)
 
 
-def _last_versions(engine: Engine, owners: Owners) -> list[Stored]:
-    """Every version since the oldest of the memories that were written last, in the order of writing."""
+def _last_versions(engine: Engine, owners: Owners) -> tuple[list[Stored], str]:
+    """Every version since the oldest of the memories that were written last, in the order of writing; and the first
+    write of which all versions are among them: the id of a write is the first stamp of its call.
+    """
     heads = (one.recorded_at for one in engine.journal.scan(owners, payload=False))
     last = heapq.nlargest(_LOOKED_AT, heads)
     after = None
     if len(last) == _LOOKED_AT:
         after = engine.journal.position(owners, codec.from_micros(last[-1] - 1))
-    found: list[Stored] = []
+    begun, versions = after, list[Stored]()
     while True:
         page = engine.journal.versions(owners, after=after, limit=_PAGE)
-        found += page
+        versions += page
         if not page.more:
-            return sorted(found, key=lambda one: one.stamp)
+            break
         after = page.next
+    versions.sort(key=lambda one: one.stamp)
+    return versions, "" if begun is None or not versions else versions[0].stamp
 
 
 # -- writing ------------------------------------------------------------------------------------------------------
@@ -195,7 +201,7 @@ def _move_back(engine: Engine, moved: Moved) -> None:
         raise run_log.changed("the move", [moved.id])
     heads = found[0][-1].version, found[1][-1].version
     here, there = counting(found[0]), counting(found[1])
-    first = next(one for one in there if one.recorded_at == there[-1].recorded_at)
+    first = next(one for one in there if one.write_id == there[-1].write_id)
     moves.take_back(engine, moved, here[-2], heads, (undoing(here[-1]), undoing(first)))
 
 

@@ -105,7 +105,7 @@ class Making:
             made = embedding.embed(self._engine, [memory], [memory.owner])[0]
         micros = codec.to_micros(now)
         stamp = self._engine.stamps.stamp(micros)
-        write = revisions.written(memory, Operation.ADDED, None, stamp, micros, made=made)
+        write = revisions.written(self._engine, memory, Operation.ADDED, None, stamp, micros=micros, made=made)
         return write._replace(reason=reason)
 
 

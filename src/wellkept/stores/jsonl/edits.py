@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from wellkept import codec, ids, validation
+from wellkept import codec, ids, layers, validation
 from wellkept.errors import InvalidInput, NotAStore
 from wellkept.lifecycle import duplicates
 from wellkept.stores.jsonl import lines
@@ -18,7 +18,7 @@ from wellkept.stores.jsonl.lines import Fields, Flaw, Line
 from wellkept.stores.jsonl.names import folder as folder_name
 from wellkept.stores.jsonl.names import owner_of
 from wellkept.stores.jsonl.owner_folder import MEMORY, OwnerFolder, has_gap, known_stamps
-from wellkept.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored
+from wellkept.types import Facets, MemoryType, Operation, Owner, Stamp, State, Stored, Tier
 from wellkept.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
@@ -108,18 +108,20 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, flaw: Flaw) -> Stor
     """
     fields = flaw.fields or {}
     if flaw.kind == "misplaced":
-        fields = {name: value for name, value in fields.items() if name not in ("owner", "version", "stamp")}
+        own = ("owner", "version", "stamp") if fields.get("tier_set") else ("owner", "version", "stamp", "tier")
+        fields = {name: value for name, value in fields.items() if name not in own}
     try:
         owner, fields = _owner(folder, fields), lines.by_hand(fields)
-        found, payload = facets(fields), lines.to_payload(fields)
-        version = fields.get("version", 0)
+        version, given = fields.get("version", 0), fields.get("id")
         if owner is None or not isinstance(version, int) or not 0 <= version < 2**31:
             return None
+        log = journal.log_of(owner)
+        head = log.heads.get(given) if log is not None and isinstance(given, str) else None
+        found = facets(fields, owner, None if head is None else head.facets)
+        payload = lines.to_payload(fields)
     except (*lines.UNREADABLE, InvalidInput):
         return None
-    given = fields.get("id")
     memory_id = given if isinstance(given, str) and 0 < len(given) <= 64 else ids.uuid7(0, os.urandom(ids.ENTROPY))
-    log = journal.log_of(owner)
     head = log.heads.get(memory_id) if log is not None else None
     holder = log.keys.get(found.get("key", "")) if log is not None else None
     if head is not None and flaw.kind == "misplaced":
@@ -152,21 +154,30 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, flaw: Flaw) -> Stor
 
 def _owner(folder: OwnerFolder, fields: Fields) -> Owner | None:
     if "owner" in fields:
-        layer, *names = fields["owner"]
-        owner = Owner(Layer(layer), tuple(map(str, names)))
-        return owner if folder_name(owner) == folder.name else None
+        owner = codec.decode_owner(codec.encode_json(fields["owner"]))
+        return owner if folder_name(owner) == folder.name and not owner.branch else None
     return folder.owner or owner_of(folder.name)
 
 
-def facets(fields: Fields) -> dict[str, Any]:
-    """The facets of a line by hand, which may leave out all but the content; checked as the engine checks them."""
-    usual = {"state": State.ACTIVE.value, "type": MemoryType.FACT.value, "importance": DEFAULT_IMPORTANCE}
-    found = lines.to_facets(usual | fields)
+def facets(fields: Fields, owner: Owner, before: Facets | None = None) -> dict[str, Any]:
+    """The facets of a line by hand, which may leave out all but the content; checked as the engine checks them.
+
+    The tier is one that the person set if it is neither that of the version ``before`` nor the one that follows from
+    what the line says.
+    """
+    usual: Fields = {"state": State.ACTIVE.value, "type": MemoryType.FACT.value, "importance": DEFAULT_IMPORTANCE}
+    found = lines.to_facets(usual | {"tier": Tier.SEMANTIC.value} | fields)
     validation.content(found["text"])
     if isinstance(payload := fields.get("payload"), dict) and "data" in payload:
         validation.content_object(payload["data"])
     validation.unit("importance", found["importance"])
     validation.tags(found.get("tags", ()))
+    validation.tier(found["tier"])
+    derived = layers.tier_of(owner.layer, found["type"], found["state"], is_fact="fact" in found).value
+    if fields.get("tier", derived) not in (derived, None if before is None else before["tier"]):
+        found["tier_set"] = True
+    elif "tier_set" not in found:
+        found["tier"] = derived
     validation.metadata(found.get("fields", {}))
     if duplicates.is_mark(found.get("key")):  # by which the same is found when it is added again: it says other now
         del found["key"]

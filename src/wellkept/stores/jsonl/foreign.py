@@ -60,7 +60,7 @@ def decoded(owner: Owner, memory: bytes, tombstones: bytes) -> Iterator[Line | F
             yield Flaw("damaged", codec.encode_json(fields), fields)
             continue
         stamp = Stamp(f"{one.recorded_at:014x}{place:06x}-{origin}.000000")
-        heads[one.id] = one = one._replace(stamp=stamp)
+        heads[one.id] = one = one._replace(stamp=stamp, write_id=stamp)
         yield Line(stored=one, after=after)
         after = stamp
 
@@ -74,7 +74,7 @@ def _parsed(data: bytes) -> Fields | Flaw:
 
 def _added(owner: Owner, heads: dict[str, Stored], fields: Fields) -> Stored:
     kept = lines.by_hand({name: one for name, one in fields.items() if name in _KEPT})
-    facets, before = edits.facets(kept), heads.get(str(fields["id"]))
+    facets, before = edits.facets(kept, owner), heads.get(str(fields["id"]))
     at = facets["created_at"]
     return Stored(
         owner=owner,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from wellkept import codec
 from wellkept.text import objects, plain_entries
-from wellkept.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored, Vector
+from wellkept.types import Layer, MemoryType, Operation, Owner, Stamp, State, Stored, Tier, Vector
 
 Fields = dict[str, Any]
 
@@ -29,13 +29,14 @@ _LINE_ENDS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\
 
 _BESIDE = ("role", "metadata")
 _TIMES = frozenset({"created_at", "occurred_at", "expires_at"})
-_NAMED = """type importance decay_factor tags state key author session title occurred_at expires_at source_type
-has_pointer tier trust superseded_by bytes""".split()
+_NAMED = """type tier tier_set importance decay_factor tags state key author session title occurred_at expires_at
+source_type has_pointer trust superseded_by bytes""".split()
 """Facets that stand in a line under their own names; others stand together under ``facets``."""
 _NAMES = frozenset(_NAMED)
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "type": str,
+    "tier": str,
     "importance": (int, float),
     "decay_factor": (int, float),
     "trust": (int, float),
@@ -158,9 +159,11 @@ def encode(line: Line) -> bytes:
         fields["recorded_at"] = _iso(one.recorded_at)
         if one.reason is not None:
             fields["reason"] = one.reason
-    fields |= {"schema_version": SCHEMA, "owner": [one.owner.layer.value, *one.owner.ids], "version": one.version}
+    fields |= {"schema_version": SCHEMA, "owner": codec.owner_parts(one.owner), "version": one.version}
     fields |= {"operation": one.operation.value, "stamp": one.stamp}
     fields |= {name: value for name, value in (("replaced", one.replaced), ("after", line.after)) if value is not None}
+    if one.write_id not in ("", one.stamp):
+        fields["write_id"] = one.write_id
     if line.batch is not None:
         fields["batch"] = {"id": line.batch.id, "place": line.batch.place, "count": line.batch.size}
     if line.keeps_vector:
@@ -186,7 +189,7 @@ def line(fields: Fields) -> Line:
     operation = Operation(fields["operation"])
     erased = operation is Operation.ERASED
     stored = Stored(
-        owner=_owner(tuple(fields["owner"])),
+        owner=_owner(codec.encode_json(fields["owner"])),
         id=text(fields["id"]),
         version=_number(fields["version"], 1),
         seq=0,
@@ -199,6 +202,7 @@ def line(fields: Fields) -> Line:
         reason=fields.get("reason"),
         facets={} if erased else to_facets(fields),
         payload=b"" if erased else to_payload(fields),
+        write_id=text(fields.get("write_id", fields["stamp"])),
     )
     if stored.reason is not None and not isinstance(stored.reason, str):
         raise ValueError("a reason is a text")
@@ -217,12 +221,12 @@ def line(fields: Fields) -> Line:
 
 
 @lru_cache(maxsize=1_000)
-def _owner(parts: tuple[Any, ...]) -> Owner:
+def _owner(name: bytes) -> Owner:
     """Most lines of a file have the same one."""
-    layer, *ids = parts
-    if not all(isinstance(one, str) and len(one) <= TEXT_LENGTH for one in ids):
-        raise ValueError("ids are texts")
-    return Owner(Layer(layer), tuple(ids))
+    owner = codec.decode_owner(name)
+    if any(len(one) > TEXT_LENGTH for one in (*owner.ids, owner.branch)):
+        raise ValueError("an id is too long")
+    return owner
 
 
 # -- facets and payload ---------------------------------------------------------------------------------------
@@ -264,13 +268,14 @@ def to_facets(fields: Fields) -> Fields:
         raise ValueError("a tag is a text")
     _number(facets.get("bytes") or 0, 0)
     MemoryType(facets["type"])  # one line that the engine cannot read would stop every listing
+    Tier(facets["tier"])
     State(facets["state"])
     return facets
 
 
 def size_of(facets: Mapping[str, Any], payload: bytes) -> int:
     """What a memory counts for without its vector, as the engine counts it."""
-    always = {"state", "type", "importance", "created_at", "occurred_at", "bytes", "text"}
+    always = {"state", "type", "tier", "importance", "created_at", "occurred_at", "bytes", "text"}
     named = {name: value for name, value in facets.items() if name not in always}
     return len((facets.get("text") or "").encode()) + len(codec.encode_json(named)) + len(payload)
 

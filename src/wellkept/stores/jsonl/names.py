@@ -33,6 +33,7 @@ FOLDERS: Mapping[Layer, str] = MappingProxyType(
         Layer.COMPANY: "companies",
     }
 )
+_BRANCH = "+"  # before the name of a branch, which no id has either
 HASHED = "@%~"  # neither an id nor the sign between two of them looks like that
 
 
@@ -84,6 +85,8 @@ def folder(owner: Owner) -> str:
     ('sessions/monday@ada', 'projects/api')
     """
     name = "@".join(file_name(id) for id in reversed(owner.ids)) or "@"
+    if owner.branch:
+        name += f"{_BRANCH}{file_name(owner.branch)}"
     if len(name) > NAME_BYTES:
         ending = HASHED + hashlib.sha256(codec.encode_owner(owner).encode()).hexdigest()
         name = name[: NAME_BYTES - len(ending)] + ending
@@ -94,12 +97,13 @@ def owner_of(name: str) -> Owner | None:
     """The owner of a folder; nothing if its ids were too long to be kept in the name, or if the name is not ours.
 
     >>> owner_of("sessions/monday@ada")
-    Owner(layer=<Layer.SESSION: 'session'>, ids=('ada', 'monday'))
+    Owner(layer=<Layer.SESSION: 'session'>, ids=('ada', 'monday'), branch='')
     """
     layer, _, rest = name.partition("/")
+    rest, _, branch = rest.partition(_BRANCH)
     ids = () if rest == "@" else tuple(id_of(part) for part in reversed(rest.split("@")))
     for one, folder_ in FOLDERS.items():
         if folder_ == layer and None not in ids:
-            owner = Owner(one, tuple(id for id in ids if id is not None))
+            owner = Owner(one, tuple(id for id in ids if id is not None), id_of(branch) or "")
             return owner if folder(owner) == name else None
     return None

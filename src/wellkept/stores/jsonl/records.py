@@ -32,7 +32,7 @@ _OWN = frozenset({"version", "record", "body", *DERIVED})
 def described(owner: Owner, kind: str, name: str) -> Owner | None:
     """The session that a record describes: those of a user's sessions stand with the user, under the session's id."""
     is_session = kind == SESSION and owner.layer is Layer.USER and len(owner.ids) == 1
-    return Owner(Layer.SESSION, (*owner.ids, name)) if is_session else None
+    return Owner(Layer.SESSION, (*owner.ids, name), owner.branch) if is_session else None
 
 
 def place(owner: Owner, kind: str, name: str) -> str:
@@ -49,7 +49,7 @@ def encode(record: Record, more: Mapping[str, Any]) -> bytes:
     """
     body = lines.as_object(record.body)
     about = {
-        "owner": [record.owner.layer, *record.owner.ids],
+        "owner": codec.owner_parts(record.owner),
         "kind": record.kind,
         "name": record.name,
         "version": record.version,
@@ -74,13 +74,13 @@ def decode(data: bytes, file: str) -> Record | None:
         about = fields.get("record") or _of_session(fields)
         if about is None:
             return None
-        layer, *ids = about["owner"]
+        owner = codec.decode_owner(codec.encode_json(about["owner"]))
         body = {name: value for name, value in fields.items() if name not in _OWN}
         if "record" not in fields:  # what may be missing there must be there here
             times = {"created_at": about["updated_at"], "last_accessed": about["updated_at"]}
-            body = {"user_id": ids[0], **times, **body, "migration": {"from": fields.get("version", VERSION)}}
+            body = {"user_id": owner.ids[0], **times, **body, "migration": {"from": fields.get("version", VERSION)}}
         return Record(
-            owner=Owner(Layer(layer), tuple(map(str, ids))),
+            owner=owner,
             kind=str(about["kind"]),
             name=str(about["name"]),
             body=fields["body"].encode("utf-8", "surrogateescape") if "body" in fields else codec.encode_json(body),
@@ -233,4 +233,4 @@ def _is_of(name: str, owners: Owners | None) -> bool:
     """Whether a session's folder may be of one of some users."""
     if owners is None or HASHED in name or "@" not in name:
         return True
-    return any(name.endswith(f"@{file_name(owner.ids[0])}") for owner in owners if len(owner.ids) == 1)
+    return any(folder(owner).partition("/")[2] == name.rpartition("@")[2] for owner in owners)

@@ -34,9 +34,9 @@ KEYS = (
 _JOURNAL = f"owner, epoch, {rows.VERSION}"
 _VECTORS = "owner, born, embedder, data, spans, pieces, digest"
 _TYPES = {
-    "journal": ["int4", "int4", "text", *["int8"] * 5, *["text"] * 6, "bytea", "bytea"],
+    "journal": ["int4", "int4", "text", *["int8"] * 5, *["text"] * 7, "bytea", "bytea"],
     "heads": [
-        *["int4", "text", *["int8"] * 4, *["text"] * 3, "float8", *["int8"] * 3, "text", "text"],
+        *["int4", "text", *["int8"] * 4, *["text"] * 4, "float8", *["int8"] * 3, "text", "text"],
         *["bool", "text[]", "text", "int8", "int8"],
     ],
     "vectors": ["int4", "int8", "text", *["bytea"] * 4],

@@ -75,10 +75,10 @@ def _expected(session: Session, found: Differences, counted: dict[int, Counters]
     newest: Row | None = None
     for row in _stream(session, "journal", _JOURNAL):
         found.versions += 1
-        number = row[15]
+        number = row[16]
         if not _is_sound(row):
             found.damaged += 1
-        if newest is not None and (newest[15], newest[rows.ID]) != (number, row[rows.ID]):
+        if newest is not None and (newest[16], newest[rows.ID]) != (number, row[rows.ID]):
             yield _head(newest, counted)
         newest = row
         seq, memories, used, last_at = counted.get(number, Counters())
@@ -95,12 +95,12 @@ def _is_sound(row: Row) -> bool:
 
 
 def _facets(row: Row) -> Any:
-    return {} if row[11] is None else codec.decode_json(row[11])
+    return {} if row[12] is None else codec.decode_json(row[12])
 
 
 def _head(row: Row, counted: dict[int, Counters]) -> tuple[Any, ...]:
     """The head that a version leaves, as ``append`` would have written it."""
-    number, vector, facets = row[15], row[16], _facets(row)
+    number, vector, facets = row[16], row[17], _facets(row)
     erased, archived = row[rows.OPERATION] == rows.ERASED, facets.get("state") == State.ARCHIVED
     size = int(facets.get("bytes", 0))
     after = Head(row[2], row[4], row[5], Stamp(row[rows.STAMP]), erased, facets.get("key"), size, vector, archived)

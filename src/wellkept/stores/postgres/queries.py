@@ -77,6 +77,8 @@ def conditions(where: Where) -> Conditions:
         found.add("(h.expires_at IS NULL OR h.expires_at > %s)", codec.to_micros(where.now))
     if where.types is not None:
         found.add("h.type = ANY(%s)", sorted(kind.value for kind in where.types))
+    if where.tiers is not None:
+        found.add("h.tier = ANY(%s)", sorted(tier.value for tier in where.tiers))
     if where.min_importance is not None:
         found.add("h.importance >= %s", float(where.min_importance))
     if where.authors is not None:

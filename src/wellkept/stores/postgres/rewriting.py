@@ -11,7 +11,7 @@ from wellkept.types import Operation, Stored
 
 _NUMBERS = "SELECT digest, no FROM owners WHERE digest = ANY(%s)"
 _VERSION = (
-    "SELECT id, version, seq, born, born_at, recorded_at, operation, stamp, replaced FROM journal"
+    "SELECT id, version, seq, born, born_at, recorded_at, operation, stamp, replaced, write_id FROM journal"
     " WHERE owner = %s AND id = %s AND version = %s AND stamp = %s FOR UPDATE"
 )
 _UPDATE = (
@@ -42,13 +42,13 @@ def rewrite(session: Session, versions: Sequence[Stored]) -> None:
 
 
 def _rewrite(session: Session, owner: int, one: Stored) -> None:
-    for row in session.rows(_VERSION, (owner, one.id, one.version, str(one.stamp))):
+    for *row, write_id in session.rows(_VERSION, (owner, one.id, one.version, str(one.stamp))):
         erased = one.operation is Operation.ERASED
         rest = dict(one.facets)
         content = rest.pop("text", None)
         facets = None if erased else codec.encode_json(rest).decode()
         changed = (one.reason, facets, content, None if erased else one.payload)
-        digest = rows.checksum((*row, *changed))
+        digest = rows.checksum((*row, one.reason, write_id, *changed[1:]))
         session.run(_UPDATE, (*changed, digest, owner, row[2]))
         get = one.facets.get
         columns = (

@@ -18,7 +18,8 @@ ERASED = Operation.ERASED.value
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
 
 VERSION = (
-    "id, version, seq, born, born_at, recorded_at, operation, stamp, replaced, reason, facets, content, payload, digest"
+    "id, version, seq, born, born_at, recorded_at, operation, stamp, replaced, reason, write_id, facets, content,"
+    " payload, digest"
 )
 JOURNAL = ", ".join(f"j.{column}" for column in VERSION.split(", "))
 WITHOUT_PAYLOAD = ", ".join(
@@ -44,7 +45,7 @@ def looked_up(table: str, name: str, condition: str, *, optional: bool = False) 
 HEAD_BY_ID = looked_up("heads", "h", "h.owner = o.no AND h.id = w.id")
 
 
-WHO, ID, SEQ, OPERATION, STAMP, DIGEST = 0, 1, 3, 7, 8, 14
+WHO, ID, SEQ, OPERATION, STAMP, DIGEST = 0, 1, 3, 7, 8, 15
 
 
 class Named(NamedTuple):
@@ -94,6 +95,7 @@ class JournalRow(NamedTuple):
     stamp: str
     replaced: str | None
     reason: str | None
+    write_id: str | None
     facets: str | None
     content: str | None
     payload: bytes | None
@@ -111,18 +113,20 @@ def journal_row(step: Step) -> JournalRow:
         payload = write.payload
     values = (
         *(write.id, write.version, step.seq, step.born, step.born_at, step.recorded_at, write.operation.value),
-        *(str(write.stamp), write.replaced, write.reason, facets, content, payload),
+        *(str(write.stamp), write.replaced, write.reason),
+        # Most writes have one version: its stamp is the id of the write.
+        *(None if step.write_id == write.stamp else step.write_id, facets, content, payload),
     )
     return JournalRow(*values, checksum(values))
 
 
-_NUMBERS = struct.Struct("<5q7q")
+_NUMBERS = struct.Struct("<5q8q")
 
 
 def checksum(values: Sequence[Any]) -> bytes:
     """The checksum over a version; the lengths keep the texts apart."""
     id_, version, seq, born, born_at, recorded_at, operation, *texts, payload = values
-    lengths = [-1 if text is None else len(text) for text in (id_, operation, *texts[:4], texts[4])]
+    lengths = [-1 if text is None else len(text) for text in (id_, operation, *texts)]
     packed = _NUMBERS.pack(version, seq, born, born_at, recorded_at, *lengths)
     joined = "".join(text for text in (id_, operation, *texts) if text is not None).encode()
     return blake2b(packed + joined + (payload or b""), digest_size=16).digest()
@@ -145,7 +149,7 @@ def verify(row: Sequence[Any]) -> None:
 def to_stored(row: Sequence[Any]) -> Stored:
     """The version of the columns ``o.name, JOURNAL, ACCESSES, VECTOR``; columns behind them are passed over."""
     try:
-        facets: dict[str, Any] = {} if row[11] is None else codec.decode_json(row[11])
+        facets: dict[str, Any] = {} if row[12] is None else codec.decode_json(row[12])
         if row[OPERATION] != ERASED and not facets.keys() >= ALWAYS_THERE:
             raise ValueError("a facet is missing")
     except codec.UNREADABLE as error:
@@ -154,8 +158,8 @@ def to_stored(row: Sequence[Any]) -> Stored:
             details={"memory_id": row[ID], "version": row[2]},
             hint="run doctor; restore the database from a backup of the server",
         ) from error
-    if row[12] is not None:
-        facets["text"] = row[12]
+    if row[13] is not None:
+        facets["text"] = row[13]
     return Stored(
         _owner_of(row[WHO]),
         row[ID],
@@ -169,10 +173,11 @@ def to_stored(row: Sequence[Any]) -> Stored:
         row[9],
         row[10],
         facets,
-        row[13] or b"",
-        row[15] or 0,
-        row[16],
-        None if row[18] is None else to_vector(*row[17:21]),
+        row[14] or b"",
+        row[16] or 0,
+        row[17],
+        None if row[19] is None else to_vector(*row[18:22]),
+        row[STAMP] if row[11] is None else row[11],
     )
 
 
@@ -183,8 +188,8 @@ def checked(row: Sequence[Any]) -> Stored:
 
 
 HEAD = (
-    "owner, id, born, born_at, seq, version, stamp, state, type, importance, created_at, occurred_at, expires_at,"
-    " author, source_type, has_pointer, tags, key, size, vector"
+    "owner, id, born, born_at, seq, version, stamp, state, type, tier, importance, created_at, occurred_at,"
+    " expires_at, author, source_type, has_pointer, tags, key, size, vector"
 )
 
 
@@ -193,13 +198,14 @@ def head_row(owner: int, step: Step) -> tuple[object, ...]:
     write, after = step.write, step.after
     place = (owner, write.id, after.born, after.born_at, step.seq, after.version, str(after.stamp))
     if after.erased:
-        return (*place, ERASED, "", 0.0, 0, 0, None, None, None, False, [], None, 0, 0)
+        return (*place, ERASED, "", "", 0.0, 0, 0, None, None, None, False, [], None, 0, 0)
     facets = write.facets
     get = facets.get
     return (
         *place,
         str(facets["state"]),
         str(facets["type"]),
+        str(facets["tier"]),
         float(facets["importance"]),
         facets["created_at"],
         facets["occurred_at"],

@@ -39,7 +39,8 @@ FIRST = Migration(
         "CREATE INDEX owners_name ON owners (left(name, 400))",
         'CREATE TABLE journal (owner integer NOT NULL, seq bigint NOT NULL, id text COLLATE "C" NOT NULL,'
         " version bigint NOT NULL, born bigint NOT NULL, born_at bigint NOT NULL, recorded_at bigint NOT NULL,"
-        ' operation text NOT NULL, stamp text COLLATE "C" NOT NULL, replaced text, reason text, facets text,'
+        ' operation text NOT NULL, stamp text COLLATE "C" NOT NULL, replaced text, reason text,'
+        " write_id text, facets text,"
         " content text, payload bytea, digest bytea NOT NULL, epoch integer NOT NULL,"
         " xid xid8 NOT NULL DEFAULT pg_current_xact_id(), PRIMARY KEY (owner, seq))",
         "CREATE UNIQUE INDEX journal_id ON journal (owner, id, version)",
@@ -47,6 +48,7 @@ FIRST = Migration(
         'CREATE TABLE heads (owner integer NOT NULL, id text COLLATE "C" NOT NULL, born bigint NOT NULL,'
         " born_at bigint NOT NULL, seq bigint NOT NULL, version bigint NOT NULL,"
         ' stamp text COLLATE "C" NOT NULL, state text COLLATE "C" NOT NULL, type text COLLATE "C" NOT NULL,'
+        ' tier text COLLATE "C" NOT NULL,'
         " importance double precision NOT NULL, created_at bigint NOT NULL, occurred_at bigint NOT NULL,"
         ' expires_at bigint, author text COLLATE "C", source_type text COLLATE "C", has_pointer boolean NOT NULL,'
         ' tags text[] COLLATE "C" NOT NULL, key text COLLATE "C", size bigint NOT NULL, vector bigint NOT NULL,'

@@ -59,7 +59,7 @@ def projections(connection: apsw.Connection) -> Iterator[Projection]:
 
 
 def _projection(row: tuple[Any, ...], vector_bytes: int) -> Projection:
-    place, owner, number, facets = row[0], row[1], row[5], codec.decode_json(row[13])
+    place, owner, number, facets = row[0], row[1], row[5], codec.decode_json(row[14])
     rows.check_facets(facets)
     size = int(facets["bytes"]) + vector_bytes
     return Projection(
@@ -74,7 +74,7 @@ def counters(connection: apsw.Connection, projected: Iterable[Projection]) -> li
     memories: defaultdict[Any, int] = defaultdict(int)
     used: defaultdict[Any, int] = defaultdict(int)
     for projection in projected:
-        owner, size = projection.head[0], projection.head[12]
+        owner, size = projection.head[0], projection.head[13]
         memories[owner] += 1
         used[owner] += int(str(size))
     last = {owner: (seq, at) for owner, seq, at in rows.fetch(connection, _LAST)}
@@ -113,7 +113,7 @@ def rebuild(connection: apsw.Connection) -> None:
     connection.execute("DELETE FROM images")
 
 
-_TEXTS = r"\b(?:j\.)?(?:id|operation|stamp|replaced|reason|facets|text)\b"
+_TEXTS = r"\b(?:j\.)?(?:id|operation|stamp|replaced|reason|write_id|facets|text)\b"
 
 
 def raw(columns: str) -> str:
@@ -124,5 +124,5 @@ def raw(columns: str) -> str:
 def decoded(row: Iterable[Any]) -> tuple[Any, ...]:
     """A row of raw columns with its texts; payload and checksum stay bytes."""
     return tuple(
-        value.decode() if isinstance(value, bytes) and column < 15 else value for column, value in enumerate(row)
+        value.decode() if isinstance(value, bytes) and column < 16 else value for column, value in enumerate(row)
     )

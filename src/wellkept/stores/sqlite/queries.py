@@ -71,6 +71,8 @@ def conditions(owners: Iterable[int], where: Where) -> Conditions:
         found.add("(h.expires_at IS NULL OR h.expires_at > ?)", codec.to_micros(where.now))
     if where.types is not None:
         found.among("h.type", sorted(kind.value for kind in where.types))
+    if where.tiers is not None:
+        found.among("h.tier", sorted(tier.value for tier in where.tiers))
     if where.min_importance is not None:
         found.add("h.importance >= ?", where.min_importance)
     if where.authors is not None:

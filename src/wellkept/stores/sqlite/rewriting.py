@@ -37,13 +37,13 @@ def _rewrite(connection: apsw.Connection, row: Sequence[object], one: Stored) ->
     text = rest.pop("text", None)
     facets = None if erased else codec.encode_json(rest).decode()
     payload = None if erased else one.payload
-    values = (*row[:12], one.reason, facets, text, payload)
+    values = (*row[:12], one.reason, row[13], facets, text, payload)
     connection.execute(_UPDATE, (one.reason, facets, text, payload, rows.checksum(values), place))
     columns = one.facets.get("author"), one.facets.get("source_type"), one.facets.get("has_pointer", False)
     connection.execute(_HEAD, (*columns, owner, number, place))
     if not connection.changes():
         return  # not the newest
-    before = codec.decode_json(str(row[13]).encode())
+    before = codec.decode_json(str(row[14]).encode())
     for tag in before.get("tags", ()):
         connection.execute("DELETE FROM tags WHERE owner = ? AND tag = ? AND number = ?", (owner, tag, number))
     rows.INTO_TAGS.rows(connection, [(owner, tag, number) for tag in one.facets.get("tags", ())])

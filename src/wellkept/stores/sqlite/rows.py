@@ -52,18 +52,18 @@ def _statement(into: str, width: int, size: int) -> str:
 
 VERSION = (
     "place, owner, id, version, seq, number, born, born_at, recorded_at, operation, stamp, replaced, reason,"
-    " facets, text, payload"
+    " write_id, facets, text, payload"
 )
 CHECKED = f"{VERSION}, checksum"
 """A whole row of the journal, its checksum last."""
 
 HEAD = (
-    "owner, number, place, state, type, importance, created_at, occurred_at, expires_at, author, source_type,"
+    "owner, number, place, state, type, tier, importance, created_at, occurred_at, expires_at, author, source_type,"
     " has_pointer, bytes, born_at"
 )
 
-INTO_JOURNAL = Insert(f"journal ({CHECKED})", 17)
-INTO_HEADS = Insert(f"heads ({HEAD})", 14)
+INTO_JOURNAL = Insert(f"journal ({CHECKED})", 18)
+INTO_HEADS = Insert(f"heads ({HEAD})", 15)
 INTO_TAGS = Insert("tags (owner, tag, number)", 3)
 INTO_KEYS = Insert("keys (owner, key, number)", 3)
 INTO_VECTORS = Insert("vectors (number, embedder, data, spans, pieces, digest)", 6)
@@ -84,8 +84,8 @@ ID_BY_KEY = (
 )
 _FIRST, _LAST = codec.FIRST_MICROS, codec.LAST_MICROS
 _SOMEBODY = Owner(Layer.USER, ("",))
-_always_there = itemgetter("state", "type", "importance", "created_at", "occurred_at", "bytes")
-_TYPES = {(str, str, number, int, int, int) for number in (int, float)}
+_always_there = itemgetter("state", "type", "tier", "importance", "created_at", "occurred_at", "bytes")
+_TYPES = {(str, str, str, number, int, int, int) for number in (int, float)}
 _COLUMNS = (str, int, int, int, int, int, int)  # from id to recorded_at: without its payload no checksum is compared
 _OPTIONAL: Mapping[str, type] = {
     **dict.fromkeys(("key", "author", "role", "session", "title", "source_type", "access_policy"), str),
@@ -95,6 +95,7 @@ _OPTIONAL: Mapping[str, type] = {
     "fields": dict,
     "expires_at": int,
     "has_pointer": bool,
+    "tier_set": bool,
 }
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
 ERASED = Operation.ERASED.value
@@ -127,6 +128,7 @@ def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object
         write.stamp,
         write.replaced,
         write.reason,
+        _written_by(step),
         facets,
         text,
         payload,
@@ -134,7 +136,13 @@ def journal_row(step: Step, owner: int, number: int, place: int) -> tuple[object
     return (*values, checksum(values))
 
 
-_NUMBERS = struct.Struct("<8q6q")
+def _written_by(step: Step) -> str | None:
+    """The id of a write, unless it is the stamp of the version: most writes have one version."""
+    write_id = step.write_id
+    return None if write_id == step.write.stamp else write_id
+
+
+_NUMBERS = struct.Struct("<8q7q")
 
 
 def checksum(values: Sequence[Any]) -> bytes:
@@ -153,6 +161,7 @@ def checksum(values: Sequence[Any]) -> bytes:
         stamp,
         replaced,
         reason,
+        write_id,
         facets,
         text,
         payload,
@@ -170,17 +179,18 @@ def checksum(values: Sequence[Any]) -> bytes:
         len(stamp),
         -1 if replaced is None else len(replaced),
         -1 if reason is None else len(reason),
+        -1 if write_id is None else len(write_id),
         -1 if facets is None else len(facets),
         -1 if text is None else len(text),
     )
-    texts = f"{operation}{id_}{stamp}{replaced}{reason}{facets}{text}".encode()
+    texts = f"{operation}{id_}{stamp}{replaced}{reason}{write_id}{facets}{text}".encode()
     return blake2b(numbers + texts + payload if payload else numbers + texts, digest_size=16).digest()
 
 
 def verify(row: Sequence[Any]) -> None:
     """Refuse a version of the columns ``CHECKED`` that is not what was written."""
     try:
-        sound = checksum(row[:16]) == row[16]
+        sound = checksum(row[:17]) == row[17]
     except (TypeError, ValueError, struct.error):
         sound = False  # a column has another type than was written
     if not sound:
@@ -204,6 +214,7 @@ def head_columns(facets: Facets, size: int) -> tuple[object, ...]:
     return (
         facets["state"],
         facets["type"],
+        facets["tier"],
         facets["importance"],
         facets["created_at"],
         facets["occurred_at"],
@@ -244,15 +255,15 @@ def to_stored(row: tuple[Any, ...], owner: Owner, *, payload: bool = True) -> St
 
 
 def _decoded(row: tuple[Any, ...], owner: Owner) -> Stored:
-    facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
+    facets: dict[str, Any] = {} if row[14] is None else codec.decode_json(row[14])
     if row[9] != ERASED:
         check_facets(facets)
     if tuple(map(type, row[2:9])) != _COLUMNS:
         raise ValueError("a column has another type")
     if not (_FIRST <= row[7] <= _LAST and _FIRST <= row[8] <= _LAST):
         raise ValueError("a time is out of range")
-    if row[14] is not None:
-        facets["text"] = row[14]
+    if row[15] is not None:
+        facets["text"] = row[15]
     return Stored(
         owner,
         row[2],
@@ -266,10 +277,11 @@ def _decoded(row: tuple[Any, ...], owner: Owner) -> Stored:
         row[11],
         row[12],
         facets,
-        row[15] or b"",
-        row[17] or 0,
-        row[18],
-        None if row[20] is None else to_vector(row[19], row[20], row[21], row[22]),
+        row[16] or b"",
+        row[18] or 0,
+        row[19],
+        None if row[21] is None else to_vector(row[20], row[21], row[22], row[23]),
+        row[10] if row[13] is None else row[13],
     )
 
 

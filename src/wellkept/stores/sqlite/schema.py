@@ -60,6 +60,7 @@ FIRST = Migration(
             stamp TEXT NOT NULL,
             replaced TEXT,
             reason TEXT,
+            write_id TEXT,
             facets TEXT,
             text TEXT,
             payload BLOB,
@@ -73,6 +74,7 @@ FIRST = Migration(
             place INTEGER NOT NULL,
             state TEXT NOT NULL,
             type TEXT NOT NULL,
+            tier TEXT NOT NULL,
             importance REAL NOT NULL,
             created_at INTEGER NOT NULL,
             occurred_at INTEGER NOT NULL,
@@ -156,7 +158,7 @@ _STATISTICS = {
     ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
     ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
 }
-DIGEST = "a865f06bde34a0119a2f423ac3fdb5bf"
+DIGEST = "aef1319b07c0dd0aea0145e38953ea28"
 """Of the objects of the first schema: making a schema to compare with takes 4 ms."""
 
 

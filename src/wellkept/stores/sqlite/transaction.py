@@ -376,7 +376,7 @@ def _sound(found: tuple[Any, ...]) -> Kept:
     """The head of a memory by the columns of ``_HEAD``, compared with its checksum."""
     *row, vector = found
     rows.verify(row)
-    facets: dict[str, Any] = {} if row[13] is None else codec.decode_json(row[13])
+    facets: dict[str, Any] = {} if row[14] is None else codec.decode_json(row[14])
     head = Head(
         version=row[3],
         born=row[6],
