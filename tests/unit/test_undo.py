@@ -62,6 +62,35 @@ def test_writes_are_taken_back_one_after_the_other(view: View, later: Callable[[
 
 
 @pytest.mark.req("N3")
+def test_what_one_call_wrote_goes_together_whatever_the_clock_says(view: View, clock: HandClock) -> None:
+    """A clock that was set back gives many writes the same time, and one call may take long."""
+    view.add("before the correction")
+    for seconds, text in ((1.0, "Monday"), (0.5, "Tuesday"), (0.1, "Wednesday")):
+        clock.time -= timedelta(seconds=seconds)
+        view.add(text)
+    view.add_many(["Thursday", "Friday"])
+    assert [len(one.memory_ids) for one in view.undoable()] == [2, 1, 1, 1, 1]
+    assert len(view.undo().ids) == 2
+    view.undo()
+    assert contents(view)[:1] == [("Friday", State.FORGOTTEN)]
+    assert {one.content for one in view.list()} == {"before the correction", "Monday", "Tuesday"}
+
+
+@pytest.mark.req("N3")
+def test_every_version_names_the_call_that_wrote_it(view: View) -> None:
+    """The same id in every append of a call, told by history and changes; another one for each call."""
+    first, second = view.add_many(["Likes tea", "Likes cake"])
+    moved = view.add("Likes jam")
+    view.forget_many(filter=Filter(text="likes"))
+    calls: dict[str, set[str]] = {}
+    for version in view.changes():
+        calls.setdefault(version.write_id, set()).add(version.memory_id)
+    assert list(calls.values()) == [{first.id, second.id}, {moved.id}, {first.id, second.id, moved.id}]
+    assert [one.id for one in view.undoable()] == list(reversed(calls))
+    assert {one.write_id for one in view.history(first.id)} < set(calls)
+
+
+@pytest.mark.req("N3")
 def test_after_a_later_change_it_is_refused(view: View, later: Callable[[], None]) -> None:
     tea = view.add("Likes tea")
     later()

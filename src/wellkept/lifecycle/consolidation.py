@@ -61,6 +61,8 @@ def merged(sources: Sequence[Memory], content: str, id: str, now: datetime) -> M
         updated_at=now,
         occurred_at=newest.occurred_at,
         type=newest.type,
+        tier=newest.tier,
+        tier_set=newest.tier_set,
         importance=max(one.importance for one in sources),
         tags=tuple(dict.fromkeys(tag for one in ordered for tag in one.tags)),
         metadata=metadata,

@@ -40,6 +40,8 @@ def mark_of(memory: Memory, *, timed: bool) -> str | None:
     parts: list[Any] = [memory.type.value, *_told_apart(memory)]
     if memory.metadata:
         parts.append(codec.encode_sorted(dict(memory.metadata)).decode())
+    if memory.tier_set:
+        parts.append(["tier", memory.tier])
     if timed:
         parts.append(["at", codec.to_micros(memory.occurred_at)])
     elif (told := periods.told(memory.content, at=memory.occurred_at)) is not None:  # tomorrow is another day each day

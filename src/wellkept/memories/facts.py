@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept import validation
 from wellkept.engine import facts, reading, writing
+from wellkept.engine.core import operation
 from wellkept.engine.reading import Moment
 from wellkept.types import Fact, Layer, LayerName, Layers, Memory, NewMemory
 from wellkept.types.memory import DEFAULT_IMPORTANCE
@@ -32,7 +33,10 @@ class Facts:
 
     def __init__(self, view: View) -> None:
         self._view = view
+        self._engine = view._engine
+        self.identity = view.identity
 
+    @operation
     def add(
         self,
         subject: str,
@@ -85,9 +89,9 @@ class Facts:
             metadata={} if metadata is None else metadata,
             fact=fact,
         )
-        view = self._view
-        return writing.add_all(view._engine, view._scope, [new], view.identity.session)[0]
+        return writing.add_all(self._engine, self._view._scope, [new], self.identity.session)[0]
 
+    @operation
     def find(
         self,
         *,
@@ -121,7 +125,7 @@ class Facts:
         validation.flag("include_superseded", include_superseded)
         validation.integer("limit", limit, 1, _FOUND)
         moment = validation.optional_moment("valid_at", valid_at)
-        engine = self._view._engine
+        engine = self._engine
         owners = self._view._scope.owners_in(layers)
         at, now = reading.moment(engine, owners, as_of)
         found = facts.find(engine, owners, parts, valid_at=moment, at=at, now=now, history=include_superseded)

@@ -23,7 +23,7 @@ IDS = 100
 
 _READS = frozenset(
     """get get_many history lineage list count stats changes search list_memories topics sessions_about all load
-    export sizes facts""".split()
+    export sizes facts find""".split()
 )
 _NEVER = frozenset(
     """view agent health settings position plan retention policies runs next_due holds receipts verify

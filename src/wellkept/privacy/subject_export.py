@@ -75,9 +75,9 @@ def _archive(engine: Engine, file: BinaryIO, subject: Owner, owners: Sequence[Ow
                 out.flush()
         manifest = {
             "format": FORMAT,
-            "subject": _owner(subject),
+            "subject": codec.owner_parts(subject),
             "made_at": now,
-            "owners": [_owner(owner) for owner in owners],
+            "owners": [codec.owner_parts(owner) for owner in owners],
             "lines": counts,
         }
         archive.writestr(_member("manifest.json"), codec.encode_json(manifest))
@@ -107,7 +107,7 @@ def _one(engine: Engine, owner: Owner, id: str) -> dict[str, Any]:
     try:
         [stored] = engine.journal.get({owner}, [id])
     except _UNREADABLE as error:
-        return {"owner": _owner(owner), "id": id, "unreadable": error.code}
+        return {"owner": codec.owner_parts(owner), "id": id, "unreadable": error.code}
     return _told(stored)
 
 
@@ -131,11 +131,12 @@ def _version(one: Stored) -> dict[str, Any]:
 
 def _operation(one: Stored) -> dict[str, Any]:
     return {
-        "owner": _owner(one.owner),
+        "owner": codec.owner_parts(one.owner),
         "id": one.id,
         "version": one.version,
         "operation": one.operation.value,
         "recorded_at": codec.from_micros(one.recorded_at),
+        "write_id": one.write_id,
     }
 
 
@@ -144,9 +145,9 @@ def _told(one: Stored) -> dict[str, Any]:
     try:
         memory = sealing.unseal(one)
     except StoreCorrupt as error:
-        return {"owner": _owner(one.owner), "id": one.id, "unreadable": error.code}
+        return {"owner": codec.owner_parts(one.owner), "id": one.id, "unreadable": error.code}
     fields: dict[str, Any] = codec.decode_json(codec.encode_json(memory))
-    fields["owner"] = _owner(one.owner)
+    fields["owner"] = codec.owner_parts(one.owner)
     return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
@@ -161,13 +162,9 @@ def _records(engine: Engine, owners: Sequence[Owner]) -> Iterator[dict[str, Any]
         except codec.UNREADABLE:
             body = record.body.decode("utf-8", "backslashreplace")
         yield {
-            "owner": _owner(record.owner),
+            "owner": codec.owner_parts(record.owner),
             "kind": record.kind,
             "name": record.name,
             "updated_at": record.updated_at,
             "body": body,
         }
-
-
-def _owner(owner: Owner) -> list[str]:
-    return [owner.layer.value, *owner.ids]

@@ -163,6 +163,8 @@ def _arrival(place: Place, memory: Memory, session: str) -> Arrival:
     given: dict[str, Any] = {name: getattr(memory, name) for name in _COPIED}
     if given["session"] == session:
         given["session"] = None  # the one that it is read into
+    if not memory.tier_set:
+        given["tier"] = None
     return Arrival(
         place=place,
         id=memory.id,

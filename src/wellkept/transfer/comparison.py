@@ -57,6 +57,7 @@ def encoded(one: Stored) -> bytes:
         one.recorded_at,
         one.stamp,
         one.replaced,
+        one.write_id,
         one.reason,
         dict(one.facets),
     )

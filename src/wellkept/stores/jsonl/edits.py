@@ -18,7 +18,7 @@ from wellkept.stores.jsonl.lines import Fields, Flaw, Line
 from wellkept.stores.jsonl.names import folder as folder_name
 from wellkept.stores.jsonl.names import owner_of
 from wellkept.stores.jsonl.owner_folder import MEMORY, OwnerFolder, has_gap, known_stamps
-from wellkept.types import Facets, MemoryType, Operation, Owner, Stamp, State, Stored, Tier
+from wellkept.types import MemoryType, Operation, Owner, Stamp, State, Stored, Tier
 from wellkept.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
@@ -112,15 +112,13 @@ def _candidate(journal: "JsonlJournal", folder: OwnerFolder, flaw: Flaw) -> Stor
         fields = {name: value for name, value in fields.items() if name not in own}
     try:
         owner, fields = _owner(folder, fields), lines.by_hand(fields)
-        version, given = fields.get("version", 0), fields.get("id")
+        version = fields.get("version", 0)
         if owner is None or not isinstance(version, int) or not 0 <= version < 2**31:
             return None
-        log = journal.log_of(owner)
-        head = log.heads.get(given) if log is not None and isinstance(given, str) else None
-        found = facets(fields, owner, None if head is None else head.facets)
-        payload = lines.to_payload(fields)
+        found, payload = facets(fields, owner), lines.to_payload(fields)
     except (*lines.UNREADABLE, InvalidInput):
         return None
+    given, log = fields.get("id"), journal.log_of(owner)
     memory_id = given if isinstance(given, str) and 0 < len(given) <= 64 else ids.uuid7(0, os.urandom(ids.ENTROPY))
     head = log.heads.get(memory_id) if log is not None else None
     holder = log.keys.get(found.get("key", "")) if log is not None else None
@@ -159,11 +157,10 @@ def _owner(folder: OwnerFolder, fields: Fields) -> Owner | None:
     return folder.owner or owner_of(folder.name)
 
 
-def facets(fields: Fields, owner: Owner, before: Facets | None = None) -> dict[str, Any]:
+def facets(fields: Fields, owner: Owner) -> dict[str, Any]:
     """The facets of a line by hand, which may leave out all but the content; checked as the engine checks them.
 
-    The tier is one that the person set if it is neither that of the version ``before`` nor the one that follows from
-    what the line says.
+    A tier is taken for one that somebody set if the line says so, or is new: that of an edited line was written by us.
     """
     usual: Fields = {"state": State.ACTIVE.value, "type": MemoryType.FACT.value, "importance": DEFAULT_IMPORTANCE}
     found = lines.to_facets(usual | {"tier": Tier.SEMANTIC.value} | fields)
@@ -173,11 +170,10 @@ def facets(fields: Fields, owner: Owner, before: Facets | None = None) -> dict[s
     validation.unit("importance", found["importance"])
     validation.tags(found.get("tags", ()))
     validation.tier(found["tier"])
-    derived = layers.tier_of(owner.layer, found["type"], found["state"], is_fact="fact" in found).value
-    if fields.get("tier", derived) not in (derived, None if before is None else before["tier"]):
+    if "tier" in fields and "version" not in fields:
         found["tier_set"] = True
-    elif "tier_set" not in found:
-        found["tier"] = derived
+    if "tier_set" not in found:
+        found["tier"] = layers.tier_of(owner.layer, found["type"], found["state"], is_fact="fact" in found).value
     validation.metadata(found.get("fields", {}))
     if duplicates.is_mark(found.get("key")):  # by which the same is found when it is added again: it says other now
         del found["key"]
