@@ -27,7 +27,7 @@ def checked(grant: object) -> Grant:
     >>> checked(Grant(owners=(Owner(Layer.USER, ("ada", "bob")),)))
     Traceback (most recent call last):
     ...
-    wellkept.errors.InvalidInput: the user layer has 1 ids, not 2 (pass wellkept.types.Owner(layer, ids) with its ids)
+    wellkept.errors.InvalidInput: the user layer has 1 ids, not 2 (pass Owner(layer, ids) with the ids of the layer)
     """
     if not isinstance(grant, Grant):
         raise InvalidInput(

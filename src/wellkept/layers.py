@@ -141,7 +141,7 @@ def checked(field: str, owner: object) -> Owner:
     ...
     wellkept.errors.InvalidInput: owner names the branch 'draft' (there are no branches yet: leave it out)
     """
-    hint = "pass memory.owner, or wellkept.types.Owner(layer, ids) with the ids of the layer"
+    hint = "pass Owner(layer, ids) with the ids of the layer"
     if not isinstance(owner, Owner) or not isinstance(owner.layer, Layer):
         raise InvalidInput(f"{field} is not an owner", details={"field": field}, hint=hint)
     if owner.branch:

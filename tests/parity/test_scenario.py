@@ -228,7 +228,7 @@ def told(say: Say) -> list[Any]:
             shown = shown.replace(id, f"${number}")
         today = f"{datetime.now(UTC):%Y-%m-%d}"
         shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", shown).replace(today, "TODAY")
-        shown = re.sub(r'"(stamp|replaced|next|position)": "[^"]+"', r'"\1": "PLACE"', shown)
+        shown = re.sub(r'"(stamp|replaced|write_id|next|position)": "[^"]+"', r'"\1": "PLACE"', shown)
         shown = shown.replace('"message": "not used yet"', '"message": "ok"')  # each surface has its own index
         shown = re.sub(r'"(latency_ms|average_embedding_ms|embeddings_made)": [\d.e-]+', r'"\1": 0', shown)
         shown = re.sub(r'(?<=")(hold|plan|run)?[0-9a-f]{8}-[0-9a-f-]{27}', "ID", shown)
@@ -373,6 +373,7 @@ def test_every_condition_reaches_the_engine(tmp_path: Path) -> None:
 
 FIELDS: dict[str, Any] = {
     "type": wellkept.MemoryType.DECISION,
+    "tier": wellkept.types.Tier.PROCEDURAL,
     "importance": 0.9,
     "tags": ("style",),
     "metadata": {"pages": 3},

@@ -22,6 +22,7 @@ from wellkept.types import (
     Stamp,
     State,
     Stored,
+    Tier,
 )
 
 _NUMBERS = count(1)
@@ -79,6 +80,8 @@ def drafts() -> st.SearchStrategy[dict[str, Any]]:
         {
             "content": contents(),
             "type": st.sampled_from(MemoryType),
+            "tier": st.sampled_from(Tier),
+            "tier_set": st.just(True),
             "importance": unit,
             "tags": st.lists(st.sampled_from(TAGS), unique=True, max_size=4).map(tuple),
             "metadata": fields(),

@@ -77,6 +77,7 @@ def fields_of_a_memory() -> list[Case]:
     table.add("sensitive", "yes", "", 0, 1, 1.5, b"x", [True], {"a": True}, object())
     table.add("content", "x" * (10 * 1024 * 1024 + 1), "é" * (5 * 1024 * 1024 + 1), kind=ContentTooLong)
     table.add("type", "", "nonsense", "FACT", None, 10**5000, *WRONG_TYPES)
+    table.add("tier", "", "nonsense", "working", "SEMANTIC", 10**5000, *WRONG_TYPES)
     table.add("importance", -0.0001, 1.0001, math.nan, math.inf, -math.inf, True, "0.5", None, 10**400, [0.5])
     for name in ("confidence", "relevance", "decay_factor", "trust"):
         table.add(name, -0.1, 1.1, math.nan, True, "0.5", [0.5], 10**400)

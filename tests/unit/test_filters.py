@@ -46,6 +46,7 @@ def plain(value: Any) -> Any:
 
 PREDICATES: dict[str, Callable[[Memory, Any], bool]] = {
     "types": lambda m, w: m.type.value in [one.value for one in w],
+    "tiers": lambda m, w: m.tier.value in [one.value for one in w],
     "tags": lambda m, w: not [t for t in w if not [x for x in m.tags if below(x, t)]],
     "any_tags": lambda m, w: bool([t for t in w for x in m.tags if below(x, t)]),
     "no_tags": lambda m, w: not [t for t in w for x in m.tags if below(x, t)],
@@ -262,6 +263,7 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
 
 BAD_FIELDS: dict[str, list[Any]] = {
     "types": ["nothing", ["fact", "nothing"], 5, [None], [["fact"]]],
+    "tiers": ["nothing", ["semantic", "nothing"], 5, [None]],
     "tags": ["text", 5, [5], ["a\nb"], [str(n) for n in range(101)]],
     "any_tags": ["text", 5, [5], [""], [str(n) for n in range(101)]],
     "no_tags": ["text", 5, [None], [str(n) for n in range(101)]],

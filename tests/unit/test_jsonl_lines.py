@@ -20,6 +20,7 @@ MONDAY = Owner(Layer.SESSION, ("ada", "monday"))
 FACETS = {
     "state": "active",
     "type": "decision",
+    "tier": "session",
     "importance": 0.9,
     "created_at": 1_767_268_800_000_000,
     "occurred_at": 1_767_268_800_000_000,
@@ -46,6 +47,7 @@ def stored(**changes: Any) -> Stored:
         "reason": None,
         "facets": FACETS,
         "payload": b'{"language":"en","references":["m0"]}',
+        "write_id": "s1",
     }
     return Stored(**(fields | changes))
 

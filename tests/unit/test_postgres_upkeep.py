@@ -68,7 +68,7 @@ def test_a_sound_store_is_healthy(store: PostgresStore) -> None:
     [
         ("DELETE FROM heads WHERE state = 'active'", "heads"),
         ("UPDATE heads SET key = NULL, tags = '{}', size = 7", "heads"),
-        ("INSERT INTO heads SELECT owner, 'zzz', 9999, born_at, seq, version, stamp, state, type, importance,"
+        ("INSERT INTO heads SELECT owner, 'zzz', 9999, born_at, seq, version, stamp, state, type, tier, importance,"
          " created_at, occurred_at, expires_at, author, source_type, has_pointer, tags, 'other', size, vector"
          " FROM heads WHERE key = 'k'", "heads"),
         ("UPDATE owners SET bytes = bytes + 1, memories = 0", "counters"),

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from tests.unit.samples import drafts, maybe, memory
 from tests.unit.test_validation import JSON
-from wellkept import Memory, View, codec, statistics
+from wellkept import Memory, View, codec, layers, statistics
 from wellkept.engine.sealing import KNOWN, seal, unseal, version_of
 from wellkept.errors import StoreCorrupt
 from wellkept.lifecycle import duplicates
 from wellkept.testing import strategies
 from wellkept.testing.builders import START, vector
-from wellkept.types import Operation, Position, Stamp, State, Stored, Write
+from wellkept.types import Operation, Position, Stamp, State, Stored, Tier, Write
+from wellkept.types.stored import ALWAYS_THERE
 
 LINES = maybe(strategies.texts(min_size=1))
 OTHERS = st.fixed_dictionaries(
@@ -29,13 +30,14 @@ OTHERS = st.fixed_dictionaries(
     | {"owner": strategies.owners(), "version": st.integers(1, 2**40), "access_count": st.integers(0, 2**40)}
     | {"last_accessed_at": maybe(strategies.moments()), "updated_at": strategies.moments()}
     | {"vector": st.none() | st.just(vector(1, 2))}
+    | {"tier": st.sampled_from(Tier), "tier_set": st.booleans()}
 )
 
 
 @st.composite
 def memories(draw: st.DrawFn) -> Memory:
     """Memories with any fields."""
-    made = replace(memory(**draw(drafts())), **draw(OTHERS))
+    made = layers.with_tier(replace(memory(**draw(drafts())), **draw(OTHERS)))
     return replace(made, forgotten_at=made.updated_at) if made.state is State.FORGOTTEN else made
 
 
@@ -81,7 +83,7 @@ def test_facets_and_payload_are_plain_json(what: Memory) -> None:
     facets, payload = seal(what)
     assert json.loads(json.dumps(facets)) == facets
     assert set(facets) <= KNOWN
-    assert {"state", "type", "importance", "created_at", "occurred_at", "bytes", "text"} <= set(facets)
+    assert {*ALWAYS_THERE, "text"} <= set(facets)
     rest = json.loads(payload) if payload else {}
     assert isinstance(rest, dict)
     assert not {"content", "text"} & set(rest)
@@ -89,7 +91,7 @@ def test_facets_and_payload_are_plain_json(what: Memory) -> None:
 
 def test_what_a_memory_does_not_have_takes_no_room() -> None:
     facets, payload = seal(memory("tea"))
-    assert set(facets) == {"state", "type", "importance", "created_at", "occurred_at", "bytes", "text"}
+    assert set(facets) == {*ALWAYS_THERE, "text"}
     assert payload == b""
     assert facets["bytes"] == len("tea") + len("{}")
 
@@ -109,7 +111,7 @@ def test_bytes_are_content_named_facets_and_payload() -> None:
         assert statistics.footprint(sealed(replace(what, vector=vector(1, 2)))) - bare == grown + 8
 
 
-NEWER: dict[str, Any] = {"tier": "semantic", "charm": 0.7, "weather": "m2", "mood": {"deep": [1, None]}}
+NEWER: dict[str, Any] = {"season": "spring", "charm": 0.7, "weather": "m2", "mood": {"deep": [1, None]}}
 
 
 @given(memories(), memories(), st.dictionaries(st.sampled_from(sorted(NEWER)), JSON, min_size=1))
@@ -168,6 +170,7 @@ DAMAGED: list[tuple[dict[str, Any], bytes]] = [
     *(({}, payload) for payload in (b'{"confidence":"high"}', b'{"pointer":5}', b'{"references":"m1"}')),
     *(({"type": value}, b"") for value in ("moon", 5, None, ["fact"])),
     *(({"state": value}, b"") for value in ("lost", 5, None)),
+    *(({"tier": value}, b"") for value in ("quick", 5, None)),
     *(({"created_at": value}, b"") for value in (None, "now", 10**18, -(10**18), 2**70, ["x"])),
     *(({"expires_at": value}, b"") for value in ("now", 10**18)),
     *(({"importance": value}, b"") for value in ("high", None)),
@@ -190,7 +193,7 @@ def test_damage_is_reported_with_its_memory_and_without_content(facets: dict[str
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["text", "type", "state", "created_at", "occurred_at"])
+@pytest.mark.parametrize("name", ["text", "type", "tier", "state", "created_at", "occurred_at"])
 def test_a_facet_that_must_be_there_is_missed(name: str) -> None:
     what = memory(CANARY)
     facets = {known: value for known, value in seal(what)[0].items() if known != name}

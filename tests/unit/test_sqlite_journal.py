@@ -30,6 +30,7 @@ from wellkept.types import (
     SourceType,
     State,
     Stored,
+    Tier,
     Vector,
     Write,
 )
@@ -54,6 +55,7 @@ def facets(chosen: random.Random, key: str | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "state": chosen.choice(tuple(State)).value,
         "type": chosen.choice(tuple(MemoryType)).value,
+        "tier": chosen.choice(tuple(Tier)).value,
         "importance": chosen.choice((0.1, 0.5, 0.9)),
         "created_at": codec.to_micros(START) + chosen.randrange(1_000),
         "occurred_at": codec.to_micros(START) + chosen.randrange(1_000),
@@ -111,6 +113,7 @@ class Script:
             vector=one,
             keeps_vector=chosen.random() < 0.3,
             digest=chosen.choice((None, b"digest")),
+            write_id=chosen.choice(("", "call")),
         )
 
     def step(self) -> None:

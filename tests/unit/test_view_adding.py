@@ -13,12 +13,13 @@ from tests.unit.stand_ins import HandClock, Opener, sequence
 from wellkept import Layer, Memories, Memory, MemoryType, NewMemory, View
 from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
 from wellkept.testing.builders import START
-from wellkept.types import AccessPolicy, KnowledgePointer, Owner, PointerType, Source, SourceType
+from wellkept.types import AccessPolicy, KnowledgePointer, Owner, PointerType, Source, SourceType, Tier
 
 EVERYTHING: dict[str, Any] = {
     "content": "Use PostgreSQL\nfor all new services — ✓",
     "layer": "project",
     "type": "decision",
+    "tier": "personal",
     "importance": 0.9,
     "tags": ["database", "architecture.storage"],
     "metadata": {"n": 1, "flag": True, "list": [1.5, None, {"deep": "ü"}]},
@@ -65,7 +66,7 @@ def _memory(id: str) -> dict[str, Any]:
     given = {name: value for name, value in EVERYTHING.items() if name != "layer"}
     made = {"id": id, "owner": Owner(Layer.PROJECT, ("api",)), "created_at": START, "updated_at": START}
     plural = {name: tuple(EVERYTHING[name]) for name in ("tags", "references", "derived_from")}
-    return given | made | plural | {"type": MemoryType.DECISION}
+    return given | made | plural | {"type": MemoryType.DECISION, "tier": Tier.PERSONAL, "tier_set": True}
 
 
 @pytest.mark.req("L1", "H2")

@@ -20,6 +20,7 @@ from wellkept.types import Layers, Sort, SortName
 DAY = timedelta(days=1)
 # Conditions that the memory with every field meets, and such that it does not.
 MET: list[dict[str, Any]] = [
+    {"tiers": "personal"},
     {"keyed": ["nothing", "adr-042"]},
     {"types": ["decision", "fact"]},
     {"types": "decision"},
@@ -44,6 +45,7 @@ STATES = ("include_forgotten", "include_archived", "include_superseded", "includ
 UNMET: list[dict[str, Any]] = [
     {"types": ["fact"]},
     {"types": []},
+    {"tiers": ["semantic", "archival"]},
     {"tags": ["database", "nothing"]},
     {"tags": ["architecture.storage.disk"]},
     {"any_tags": ["arch", "Database"]},

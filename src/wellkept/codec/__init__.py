@@ -84,9 +84,9 @@ def decode_owner(text: str | bytes) -> Owner:
     """Decode the output of ``encode_owner``; anything else is one of ``UNREADABLE``."""
     parts = _owner_decoder.decode(text)
     branch = ""
-    if isinstance(named := parts[-1], dict):
+    if parts and isinstance(named := parts[-1], dict):
         del parts[-1]
-        branch = named["branch"]
+        branch = named.get("branch", "")
         if len(named) > 1 or not branch:
             raise ValueError("a branch has a name and nothing else")
     layer, *ids = (part for part in parts if isinstance(part, str))

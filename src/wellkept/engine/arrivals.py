@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from wellkept import codec, filters, validation
+from wellkept import codec, filters, layers, validation
 from wellkept.engine import drafts, embedding, keys, provenance, quotas, revisions, sensitive, writing
 from wellkept.engine.core import ATTEMPTS, Engine
 from wellkept.engine.revisions import Prepared
@@ -86,7 +86,7 @@ def _drafted(engine: Engine, owner: Owner, one: Arrival, now: datetime) -> Memor
     if new.source is None and new.pointer is None:
         new = replace(new, source=_SOURCE)
     memory = drafts.draft(new, owner, now, validation.name("id", one.id), owner.ids[-1], trusts=trusts)
-    return replace(
+    arrived = replace(
         memory,
         created_at=min(validation.moment("created_at", one.created_at), now),  # another machine's clock may be ahead
         trust=min(memory.trust, trusts.document),
@@ -97,6 +97,7 @@ def _drafted(engine: Engine, owner: Owner, one: Arrival, now: datetime) -> Memor
         sources=tuple(found for each in one.sources if (found := validation.source(each)) is not None),
         key=validation.optional_line("key", one.key),
     )
+    return layers.with_tier(arrived)
 
 
 def _limited(engine: Engine, owner: Owner, memories: dict[str, Memory]) -> list[Memory]:
