@@ -91,6 +91,19 @@ def test_every_version_names_the_call_that_wrote_it(view: View) -> None:
 
 
 @pytest.mark.req("N3")
+def test_a_move_is_one_write_with_both_owners(memories: Memories) -> None:
+    view = memories.view(user="ada", project="api")
+    moved = view.add("Reviews need two approvals", layer="user")
+    view.update(moved.id, importance=0.9)
+    view.move(moved.id, layer="project")
+    assert len({one.write_id for one in memories.view(project="api").history(moved.id)}) == 1
+    assert [len(one.memory_ids) for one in view.undoable()] == [1, 1, 1]
+    assert memories.view(user="ada").history(moved.id)[-1].write_id == view.undoable()[0].id
+    view.undo()
+    assert [one.layer.value for one in view.list()] == ["user"]
+
+
+@pytest.mark.req("N3")
 def test_after_a_later_change_it_is_refused(view: View, later: Callable[[], None]) -> None:
     tea = view.add("Likes tea")
     later()
