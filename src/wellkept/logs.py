@@ -282,6 +282,18 @@ def upkeep_failed(job: str, layer: Layer | None, agent_id: str | None, error: We
     LOG.error("%s cleanup failed for %s: %s", job, whose, error.code, extra=fields)
 
 
+def accesses_put_off(count: int, code: str) -> None:
+    """The store does not take access counts now; they are written later."""
+    fields = {"component": "Accesses", "count": count, "code": code}
+    LOG.warning("the reads of %d memories are counted later: %s", count, code, extra=fields)
+
+
+def accesses_lost(count: int, code: str) -> None:
+    """Access counts could not be written for too long, or nobody knows whether they were."""
+    fields = {"component": "Accesses", "count": count, "code": code}
+    LOG.warning("the reads of %d memories are not counted: %s", count, code, extra=fields)
+
+
 def erasure_unfinished(error: WellkeptError) -> None:
     """An erasure that was interrupted could not be finished when the database was opened: the hold or the key that
     stands against it is named.
