@@ -141,8 +141,8 @@ class Audit(Protocol):
 class SessionLimits(Protocol):
     """What the engine asks about sessions when it writes into one: see ``wellkept.sessions.limits``."""
 
-    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
-        """Append within the limit of a session, after making room where that is needed and allowed."""
+    def append(self, engine: Engine, writes: Sequence[Write], quotas: Sequence[Quota]) -> None:
+        """Append within the limit of every session, after making room where that is needed and allowed."""
 
     def forget(self, session: Owner) -> None:
         """Read the configuration of a session anew."""
