@@ -316,9 +316,10 @@ def ledger_untrusted() -> None:
     LOG.warning("the ledger of erasures can be written by others: check it, then replay it", extra=fields)
 
 
-def audit_unwritten(error: str) -> None:
-    """An entry of the audit log could not be written."""
-    LOG.error("the audit log cannot be written: %s", error, extra={"component": "Audit", "code": error})
+def audit_unwritten(file: str, code: str, lost: int = 0) -> None:
+    """The audit log cannot be written, or so many entries could not be until the end."""
+    fields = {"component": "Audit", "file": file, "code": code, "count": lost}
+    LOG.error("the audit log cannot be written: %s%s", code, f"; {lost} entries are lost" if lost else "", extra=fields)
 
 
 def lock_taken(file: str, waited_ms: float, *, exclusive: bool) -> None:

@@ -26,7 +26,20 @@ from wellkept.ids import ENTROPY, Entropy, StampClock, uuid7
 from wellkept.ports import Clock, Embedder, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
 from wellkept.sensitivity import Detector
 from wellkept.settings.schema import ListSettings, Settings
-from wellkept.types import Access, Identity, Layer, Memory, Need, Owner, Owners, Quota, SessionConfig, Stored, Write
+from wellkept.types import (
+    Access,
+    Component,
+    Identity,
+    Layer,
+    Memory,
+    Need,
+    Owner,
+    Owners,
+    Quota,
+    SessionConfig,
+    Stored,
+    Write,
+)
 
 if TYPE_CHECKING:
     from wellkept.recall.calibration import Calibration
@@ -133,6 +146,9 @@ class Audit(Protocol):
 
     def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
         """Run an operation and enter it, whether it succeeds or not."""
+
+    def health(self) -> Component:
+        """Whether the log can be written."""
 
     def close(self) -> None:
         """Release the log."""
