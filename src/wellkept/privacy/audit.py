@@ -159,7 +159,7 @@ class Audit:
         """Force the log to the disk, and let the database remember its last entry."""
         try:
             last = self.log.force()
-        except OSError as error:
+        except (OSError, WellkeptError) as error:
             self._tell("audit.anchor", error)
             return
         with suppress(WellkeptError):  # another process was faster, or the database can only be read
