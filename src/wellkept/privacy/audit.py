@@ -95,7 +95,7 @@ class Audit:
         try:
             number = self.log.append(entry | _ids(None, name, args) | {"unfinished": True}, announces=True)
         except (OSError, WellkeptError) as error:
-            self._tell(entry["verb"], error, refused=True)
+            self.tell(entry["verb"], error, refused=True)
             refusal = error if isinstance(error, WellkeptError) else audit_log.unwritable(self.log.path, error)
             refusal.operation = name
             raise refusal from error
@@ -126,13 +126,13 @@ class Audit:
         try:
             self.log.append(entry)
         except (OSError, WellkeptError) as error:  # it is done: to fail now would say that it is not
-            self._tell(entry["verb"], error)
+            self.tell(entry["verb"], error)
             return
         self._told = False
         if self.log.unanchored >= audit_log.ANCHORED:
             self.anchor()
 
-    def _tell(self, verb: str, error: BaseException, *, refused: bool = False) -> None:
+    def tell(self, verb: str, error: BaseException, *, refused: bool = False) -> None:
         """Say that an entry could not be written: to the log once, to handlers each time."""
         why, file, running = audit_log.reason(error), self.log.path.name, self._running
         if not self._told:
@@ -160,7 +160,7 @@ class Audit:
         try:
             last = self.log.force()
         except (OSError, WellkeptError) as error:
-            self._tell("audit.anchor", error)
+            self.tell("audit.anchor", error)
             return
         with suppress(WellkeptError):  # another process was faster, or the database can only be read
             audit_log.keep_anchor(self._engine, last)
@@ -238,6 +238,8 @@ def opened(engine: Engine) -> Audit | None:
     log = AuditLog(Path(chosen.file), sync=chosen.sync)
     made = Audit(engine, log, reads=chosen.reads, refuses=chosen.on_failure == "refuse")
     if chosen.retention_days is not None:
-        with suppress(StoreError):  # where there is no room for the shorter log, the longer one stays
+        try:
             made.prune(engine.clock() - timedelta(days=chosen.retention_days))
+        except StoreError as error:  # where there is no room for the shorter log, the longer one stays
+            made.tell("audit.prune", error)
     return made
