@@ -173,7 +173,8 @@ class PlanRestriction(WellkeptError, PermissionError):
 class QuotaExceeded(WellkeptError):
     """The write exceeds the storage limit of the plan; nothing was written.
 
-    ``details`` has ``usage`` before the write, ``needed`` and ``limit``, in bytes, and the ``plan``.
+    ``details`` has ``usage`` before the write, ``needed`` and ``limit``, in bytes, the ``plan``, and the ``owner`` if
+    the limit is one owner's alone.
     """
 
     code = "QUOTA_EXCEEDED"

@@ -282,6 +282,18 @@ def upkeep_failed(job: str, layer: Layer | None, agent_id: str | None, error: We
     LOG.error("%s cleanup failed for %s: %s", job, whose, error.code, extra=fields)
 
 
+def accesses_put_off(count: int, code: str) -> None:
+    """The store does not take access counts now; they are written later."""
+    fields = {"component": "Accesses", "count": count, "code": code}
+    LOG.warning("the reads of %d memories are counted later: %s", count, code, extra=fields)
+
+
+def accesses_lost(count: int, code: str) -> None:
+    """Access counts could not be written for too long, or nobody knows whether they were."""
+    fields = {"component": "Accesses", "count": count, "code": code}
+    LOG.warning("the reads of %d memories are not counted: %s", count, code, extra=fields)
+
+
 def erasure_unfinished(error: WellkeptError) -> None:
     """An erasure that was interrupted could not be finished when the database was opened: the hold or the key that
     stands against it is named.
@@ -304,9 +316,10 @@ def ledger_untrusted() -> None:
     LOG.warning("the ledger of erasures can be written by others: check it, then replay it", extra=fields)
 
 
-def audit_unwritten(error: str) -> None:
-    """An entry of the audit log could not be written."""
-    LOG.error("the audit log cannot be written: %s", error, extra={"component": "Audit", "code": error})
+def audit_unwritten(file: str, code: str, lost: int = 0) -> None:
+    """The audit log cannot be written, or so many entries could not be until the end."""
+    fields = {"component": "Audit", "file": file, "code": code, "count": lost}
+    LOG.error("the audit log cannot be written: %s%s", code, f"; {lost} entries are lost" if lost else "", extra=fields)
 
 
 def lock_taken(file: str, waited_ms: float, *, exclusive: bool) -> None:

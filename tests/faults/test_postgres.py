@@ -146,6 +146,20 @@ def test_a_lost_answer_to_commit_is_no_conflict_and_doubles_nothing(
         assert len(view.changes(limit=1_000)) == count + 3
 
 
+@pytest.mark.req("L3", "L14")
+def test_reads_whose_count_was_written_are_not_counted_again(postgres_url: str, proxy: TcpProxy) -> None:
+    url = f"postgresql://postgres@127.0.0.1:{proxy.port}/{postgres_url.rpartition('/')[2]}"
+    with wellkept.open(url, embedder=None) as memories:
+        view = view_of(memories)
+        id = view.add("before").id
+        view.get(id)
+        proxy.losses = 1
+        assert [one.access_count for one in view.list(sort_by="most_accessed")] == [1]
+        assert proxy.lost == 1
+    with wellkept.open(url, embedder=None) as memories:
+        assert [one.access_count for one in view_of(memories).list(sort_by="most_accessed")] == [1]
+
+
 @pytest.mark.req("L14")
 def test_what_was_dumped_and_restored_is_the_same_and_old_positions_are_lost(
     postgres_server: PostgresServer, postgres_url: str

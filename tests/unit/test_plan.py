@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wellkept import codec
 from wellkept.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, WellkeptError
 from wellkept.ports import Counters, Head, Plan, Standing, plan
 from wellkept.testing.builders import Writer, owner, vector
@@ -191,7 +192,8 @@ def test_a_quota_refuses_growth_beyond_it_and_nothing_else(
         if after > max(limit, before):
             with pytest.raises(QuotaExceeded) as caught:
                 plan(batch, standing, quotas=quotas)
-            assert caught.value.details == {"usage": before, "needed": after - before, "limit": limit}
+            own = {"owner": codec.encode_owner(*whose)} if len(whose) == 1 else {}
+            assert caught.value.details == {"usage": before, "needed": after - before, "limit": limit, **own}
         else:
             assert plan(batch, standing, quotas=quotas) == free
         model.take(free)

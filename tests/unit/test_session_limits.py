@@ -7,15 +7,17 @@ import pytest
 
 import wellkept
 from tests.unit.stand_ins import HandClock, Opener
-from wellkept import Memories
+from wellkept import Memories, codec
+from wellkept.engine import quotas
 from wellkept.engine.core import ATTEMPTS
 from wellkept.errors import Conflict, QuotaExceeded, StoreBusy
 from wellkept.memories import Session
 from wellkept.sessions import limits
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
+from wellkept.testing.builders import Writer
 from wellkept.testing.concurrency import at_once
-from wellkept.types import State
+from wellkept.types import Layer, Owner, State
 
 LIMIT = 2_000
 Process = Callable[[], Memories]
@@ -75,6 +77,41 @@ def test_a_session_that_was_never_created_has_the_limit_of_the_others(opener: Op
         kept = view.get(faded.id, include_forgotten=True)
         assert kept is not None
         assert kept.state is State.ARCHIVED
+
+
+@pytest.mark.req("J9", "L12")
+@pytest.mark.parametrize("full", [0, 1])
+def test_every_session_of_a_batch_is_held_to_its_own_limit(memories: Memories, full: int) -> None:
+    sessions = memories.view(user="ada").sessions
+    limits = {"monday": 3 * LIMIT, "tuesday": 2 * LIMIT, "sunday": None}
+    owners = [Owner(Layer.SESSION, ("ada", name)) for name in limits]
+    for name, limit in limits.items():
+        sessions.create(name, config={"limit_bytes": limit, "auto_compact": False})
+        sessions.load(name).view.add("a" * LIMIT)
+    writes, engine = Writer(), memories._engine
+    sizes = [100, 100, 5 * LIMIT]
+    sizes[full] = 3 * LIMIT
+    batch = [writes.add(one, "b" * size) for one, size in zip(owners, sizes, strict=True)]
+    with pytest.raises(QuotaExceeded) as caught:
+        quotas.append(engine, batch)
+    assert caught.value.details["owner"] == codec.encode_owner(owners[full])
+    assert [len(sessions.load(name).view.list()) for name in limits] == [1, 1, 1]
+    fitting = [writes.add(one, "b" * 100) for one in owners]
+    quotas.append(engine, fitting)
+    assert len(engine.journal.get(frozenset(owners), [one.id for one in fitting])) == 3
+
+
+@pytest.mark.req("J9")
+def test_room_is_made_in_every_session_of_a_batch(memories: Memories) -> None:
+    sessions, owners = memories.view(user="ada").sessions, []
+    for name in ("monday", "tuesday"):
+        session = sessions.create(name, config={"limit_bytes": LIMIT})
+        session.view.add("a" * 1_200, importance=0)
+        owners.append(Owner(Layer.SESSION, ("ada", name)))
+    writes = Writer()
+    quotas.append(memories._engine, [writes.add(one, "b" * 1_200) for one in owners])
+    for name in ("monday", "tuesday"):
+        assert [one.content[0] for one in sessions.load(name).view.list()] == ["b"]
 
 
 @pytest.mark.req("J9", "L12")

@@ -16,6 +16,7 @@ VALUES = {
     "database.postgres.schema": '"agents"',
     "database.durability": '"relaxed"',
     "audit.file": '"audit.jsonl"',
+    "audit.on_failure": '"continue"',
     "embedder.name": '"some-plugin"',
     "embedder.url": '"https://example.com/v1"',
     "embedder.model": '"model"',

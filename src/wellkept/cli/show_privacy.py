@@ -72,6 +72,8 @@ def verified(screen: Screen, answer: Verification, _: Any) -> None:
     if answer.valid:
         signed = ", the signature fits" if answer.signed else ""
         screen.line(f"valid: {plurals.counted(answer.checked, 'entry', 'entries')}{signed}", "green")
+    if answer.missing:
+        screen.line(f"{plurals.counted(answer.missing, 'entry', 'entries')} could not be written", "yellow")
     screen.line(f"anchor {answer.anchor}", "dim")
 
 
@@ -83,7 +85,10 @@ def audit(screen: Screen, answer: Entries, _: Any) -> None:
 def _row(one: AuditEntry) -> tuple[str, ...]:
     who = "/".join(filter(None, (one.user, one.agent, one.session))) or "-"
     ids = " ".join(map(short, one.ids[:3])) + (f" and {len(one.ids) - 3} more" if len(one.ids) > 3 else "")
-    return (widgets.time(one.at), f"{who} ({one.grant})" if one.grant else who, one.verb, ids, one.error or "")
+    ended = one.error or ("unfinished" if one.unfinished else "")
+    if one.count and not one.ids:  # how many entries are missing
+        ids = str(one.count)
+    return (widgets.time(one.at), f"{who} ({one.grant})" if one.grant else who, one.verb, ids, ended)
 
 
 def _named(owner: Owner) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from wellkept import codec, entitlements, instrument, logs, open_files
@@ -27,6 +28,7 @@ from wellkept.sensitivity import Detector
 from wellkept.settings.schema import ListSettings, Settings
 from wellkept.types import (
     Access,
+    Component,
     Identity,
     Layer,
     Memory,
@@ -56,6 +58,9 @@ PAGE = ListSettings().page_size
 """How many memories a page has unless somebody asks for more or fewer."""
 
 _BUFFERED = 1_000
+_MOST_BUFFERED = 100_000  # while the store cannot be written: some 20 MB
+_PATIENCE_MS = 20  # of a read that wants its counts written: as long as a usual commit
+_CLOSING_MS = 1_000
 _COUNTED = 10_000  # owners whose embeddings are counted
 
 P = ParamSpec("P")
@@ -149,6 +154,9 @@ class Audit(Protocol):
     def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
         """Run an operation and enter it, whether it succeeds or not."""
 
+    def health(self) -> Component:
+        """Whether the log can be written."""
+
     def close(self) -> None:
         """Release the log."""
 
@@ -156,8 +164,8 @@ class Audit(Protocol):
 class SessionLimits(Protocol):
     """What the engine asks about sessions when it writes into one: see ``wellkept.sessions.limits``."""
 
-    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
-        """Append within the limit of a session, after making room where that is needed and allowed."""
+    def append(self, engine: Engine, writes: Sequence[Write], quotas: Sequence[Quota]) -> None:
+        """Append within the limit of every session, after making room where that is needed and allowed."""
 
     def forget(self, session: Owner) -> None:
         """Read the configuration of a session anew."""
@@ -205,21 +213,24 @@ class Embeddings:
 
 
 class AccessBuffer:
-    """Counts reads of memories, and hands them to the journal now and then. Bookkeeping: a crash may lose some."""
+    """Counts reads of memories, and hands them to the journal now and then. Bookkeeping: a crash may lose some.
+
+    A read neither fails nor waits because of it: what cannot be written now is kept, and written later.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._pending: dict[tuple[Owner, str], tuple[int, int]] = {}
+        self._due = _BUFFERED  # with so many memories it is time to write
+        self._told = 0  # what the log was told since it was written last: 1 that it is put off, 2 that some are lost
 
     def count(self, memories: Sequence[Stored], micros: int) -> list[Stored]:
         """One read of each memory; the memories with the reads that the journal has not heard of before this one."""
         found = []
         with self._lock:
-            if os.getpid() != self._process:  # what was counted before a fork is the parent's to write
-                self._process, self._pending = os.getpid(), {}
-            pending = self._pending
+            pending = self._own()
             for one in memories:
                 place = (one.owner, one.id)
                 known = pending.get(place)
@@ -229,10 +240,21 @@ class AccessBuffer:
                 else:
                     pending[place] = (known[0] + 1, micros)
                     found.append(one._replace(access_count=one.access_count + known[0], last_accessed_at=known[1]))
-            full = len(pending) >= _BUFFERED
+            full = len(pending) >= self._due
         if full:
-            self.flush()
+            self.flush(wait_ms=0)
         return found
+
+    def _own(self) -> dict[tuple[Owner, str], tuple[int, int]]:
+        """What is pending; what was counted before a fork is the parent's to write."""
+        if os.getpid() != self._process:
+            self._process, self._pending, self._due = os.getpid(), {}, _BUFFERED
+        return self._pending
+
+    def add(self, access: Access) -> None:
+        """Count reads that were counted elsewhere before."""
+        with self._lock:
+            _merge(self._own(), {(access.owner, access.id): (access.times, access.last_at)})
 
     def dressed(self, one: Stored) -> Stored:
         """A memory with the reads that the journal has not heard of yet."""
@@ -241,15 +263,55 @@ class AccessBuffer:
             return one
         return one._replace(access_count=one.access_count + pending[0], last_accessed_at=pending[1])
 
-    def flush(self) -> None:
-        """Write what is pending: before an answer that depends on it, and at the end."""
+    def flush(self, *, wait_ms: int = _PATIENCE_MS) -> None:
+        """Write what is pending, as before an answer that depends on it; where that fails, it is put off."""
         with self._lock:
-            if not self._pending or os.getpid() != self._process:
+            pending = self._own()
+            if not pending:
                 return
-            pending, self._pending = self._pending, {}
-        self._journal.count_accesses(
-            [Access(owner, memory_id, times, last_at) for (owner, memory_id), (times, last_at) in pending.items()]
-        )
+            self._pending, self._due = {}, _BUFFERED
+        counted = [Access(owner, memory_id, *reads) for (owner, memory_id), reads in pending.items()]
+        try:
+            self._journal.count_accesses(counted, wait_ms=wait_ms)
+        except WellkeptError as error:
+            self._put_off(pending, error)
+        else:
+            self._told = 0
+
+    def _put_off(self, pending: dict[tuple[Owner, str], tuple[int, int]], error: WellkeptError) -> None:
+        """Keep what was not written for the next time. What may have been written is not written twice."""
+        if error.details.get("outcome") == "unknown":
+            logs.accesses_lost(len(pending), error.code)
+            return
+        with self._lock:
+            _merge(pending, self._own())
+            excess = max(len(pending) - _MOST_BUFFERED, 0)
+            for oldest in list(islice(pending, excess)):
+                del pending[oldest]
+            self._pending, self._due = pending, len(pending) + max(_BUFFERED, len(pending) // 10)
+            told, self._told = self._told, max(self._told, 2 if excess else 1)
+        if excess and told < 2:
+            logs.accesses_lost(excess, error.code)
+        elif not told:
+            logs.accesses_put_off(len(pending), error.code)
+
+    def close(self) -> None:
+        """Write what is pending, or give it up."""
+        self.flush(wait_ms=_CLOSING_MS)
+        with self._lock:
+            lost = len(self._own())
+            self._pending = {}
+        if lost:
+            logs.accesses_lost(lost, "CLOSED")
+
+
+def _merge(
+    pending: dict[tuple[Owner, str], tuple[int, int]], later: Mapping[tuple[Owner, str], tuple[int, int]]
+) -> None:
+    """Add reads to others; what was read last comes last."""
+    for place, (times, last_at) in later.items():
+        before, before_at = pending.pop(place, (0, 0))
+        pending[place] = before + times, max(before_at, last_at)
 
 
 @dataclass(slots=True, kw_only=True)

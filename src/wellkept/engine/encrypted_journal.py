@@ -219,9 +219,9 @@ class EncryptedJournal(Journal):
         """As the store does: stand-ins have the name of their embedder."""
         return self._wrapped.adopt(embedder, dimension)
 
-    def count_accesses(self, accesses: Sequence[Access]) -> None:
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
         """Counts are in the clear."""
-        self._wrapped.count_accesses(accesses)
+        self._wrapped.count_accesses(accesses, wait_ms=wait_ms)
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Settings are in the clear."""

@@ -179,10 +179,10 @@ class GrantedJournal(Journal):
         self._engine.check(Need.ERASE if erases else Need.WRITE, {write.owner for write in writes})
         return self._journal.append(writes, quotas=quotas, guards=guards)
 
-    def count_accesses(self, accesses: Sequence[Access]) -> None:
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
         """Count what was read."""
         self._engine.check(Need.READ, {one.owner for one in accesses})
-        self._journal.count_accesses(accesses)
+        self._journal.count_accesses(accesses, wait_ms=wait_ms)
 
     # -- reading ----------------------------------------------------------------------------------------------
 

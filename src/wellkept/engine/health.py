@@ -1,4 +1,4 @@
-"""Whether a database works now: its store, its index, its embedder and the handlers of its events."""
+"""Whether a database works now: its store, its index, its embedder, its audit log and the handlers of its events."""
 
 import time
 
@@ -21,6 +21,8 @@ def health(engine: Engine) -> Health:
         "embedder": _embedder(engine, stored.status),
         "handlers": Component(message=f"{failures} calls failed" if failures else "ok"),  # the application's, not ours
     }
+    if engine.audit is not None:
+        components["audit"] = engine.audit.health()
     status = stored.status
     if status is Status.HEALTHY and any(one.status is not Status.HEALTHY for one in components.values()):
         status = Status.DEGRADED

@@ -56,7 +56,7 @@ def move(engine: Engine, owners: Owners, id: str, target: Owner) -> Memory:
     """Give a memory that is visible to another owner; the memory as it is there."""
     engine.accesses.flush()
     for _ in range(ATTEMPTS):
-        stored = newest(engine.journal.get(owners, [id], vectors=True))
+        stored = newest(list(map(engine.accesses.dressed, engine.journal.get(owners, [id], vectors=True))))
         if stored is None or not filters.visible_at(stored, codec.to_micros(engine.clock())):
             raise NotFound(
                 f"no memory {id[:64]!r} is visible here",
@@ -89,9 +89,9 @@ def _moved(engine: Engine, stored: Stored, target: Owner) -> Memory:
     copies, marker = _copies(engine, stored, target, there, now), _marker(engine, stored, target, now)
     _write(engine, stored, copies, marker)
     if stored.access_count:
-        read = Access(target, stored.id, stored.access_count, stored.last_accessed_at or 0)
-        engine.journal.count_accesses([read])
-    [memory] = [unseal(one) for one in engine.journal.get({target}, [stored.id])]
+        engine.accesses.add(Access(target, stored.id, stored.access_count, stored.last_accessed_at or 0))
+        engine.accesses.flush()
+    [memory] = [unseal(engine.accesses.dressed(one)) for one in engine.journal.get({target}, [stored.id])]
     if engine.bus.handlers:
         moved = events.MemoryUpdated(at=engine.clock(), memory_id=memory.id, owner=target, version=memory.version)
         engine.bus.emit(moved)

@@ -64,14 +64,13 @@ def of_plan(engine: Engine, writes: Iterable[Write]) -> list[Quota]:
 
 
 def append(engine: Engine, writes: Sequence[Write]) -> None:
-    """Append what may grow: only if its owners stay within the plan, and a session within its limit."""
+    """Append what may grow: only if its owners stay within the plan, and each session within its limit."""
     quotas = of_plan(engine, writes)
-    session = next((write.owner for write in writes if write.owner.layer is Layer.SESSION), None)
     try:
-        if session is None or engine.session_limits is None:
+        if engine.session_limits is None or all(write.owner.layer is not Layer.SESSION for write in writes):
             engine.journal.append(writes, quotas=quotas)
         else:
-            engine.session_limits.append(engine, writes, session, quotas)
+            engine.session_limits.append(engine, writes, quotas)
     except QuotaExceeded as error:
         error.hint = "old versions count too; forget what is not needed for good (permanent=True), or "
         if engine.plan is not None and engine.plan.limit_bytes == error.details["limit"]:

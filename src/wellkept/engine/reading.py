@@ -238,11 +238,12 @@ def _by_relevance(engine: Engine, query: Query, judged_at: datetime, policies: P
     limit = query.limit or PAGE
     fits = filters.matching(query.where)
     text = query.where.content_contains is not None or bool(query.where.text)
-    matching = [one for one in engine.journal.scan(query.owners, at=query.at, payload=text) if fits(one)]
+    stored = map(engine.accesses.dressed, engine.journal.scan(query.owners, at=query.at, payload=text))
+    matching = [one for one in stored if fits(one)]
     value = decay.irrelevance_of(judged_at, {owner: policies.get(owner, decay.USUAL) for owner in query.owners})
     found = filters.page(matching, query.sort, after=query.after, offset=query.offset, limit=limit + 1, value=value)
     taken = found[:limit]
-    whole = engine.journal.get(query.owners, [one.id for one in taken], at=query.at)
+    whole = map(engine.accesses.dressed, engine.journal.get(query.owners, [one.id for one in taken], at=query.at))
     read = {(one.owner, one.id): one for one in whole}
     chosen = (read[place] for one in taken if (place := (one.owner, one.id)) in read)
     memories = [memory for _, memory in readable(chosen)]

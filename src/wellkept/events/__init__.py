@@ -2,6 +2,7 @@
 
 from wellkept.events.bus import EventBus
 from wellkept.events.event_types import (
+    AuditFailed,
     ContextCompacted,
     ContextComposed,
     Event,
@@ -42,6 +43,7 @@ __all__ = [  # noqa: RUF022  # the order of the reference
     "QuotaWarning",
     "SessionCompacted",
     "RetentionCleanupCompleted",
+    "AuditFailed",
     "WorkingMemorySet",
     "WorkingMemoryRemoved",
     "WorkingMemoryCleared",

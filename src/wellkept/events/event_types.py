@@ -362,6 +362,22 @@ class SnapshotRestored(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFailed(Event):
+    """An entry could not be written into the audit log ``file``, for the reason ``error``, such as ``ENOSPC``.
+
+    ``refused`` says that the operation ``verb`` was refused for it; otherwise it was done, and its entry is missing.
+
+    >>> AuditFailed.__mro__[1] is Event
+    True
+    """
+
+    verb: str
+    file: str
+    error: str
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionCleanupCompleted(Event):
     """A run of retention has ended. ``entries_deleted`` counts memories that were forgotten or erased.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from datetime import datetime
 
 from wellkept import codec, validation
@@ -60,13 +59,16 @@ class AuditTrail:
         validation.integer("limit", limit, 1, _ENTRIES)
         validation.optional_moment("since", since)
         wanted = {name: value for name, value in (("verb", verb), ("user", user)) if value is not None}
-        found: deque[AuditEntry] = deque(maxlen=limit)
+        found: dict[int, AuditEntry] = {}
         for entry in self._audit().log.entries():
+            found.pop(entry.get("announced", 0), None)  # how it ended says all that its announcement says
             if wanted.items() <= entry.items() and (id is None or id in entry.get("ids", ())):
                 read = _read(codec.encode_json(entry))
                 if since is None or read.at >= since:
-                    found.append(read)
-        return tuple(reversed(found))
+                    found[read.seq] = read
+                if len(found) > limit:
+                    del found[next(iter(found))]
+        return tuple(reversed(found.values()))
 
     @operation
     def verify(self, *, anchor: str | None = None) -> Verification:

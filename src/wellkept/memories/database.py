@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -394,11 +393,10 @@ class Memories(Maintenance):
         >>> memories.close()
         """
         self._upkeep.stop()
-        with suppress(WellkeptError):  # bookkeeping: a full disk must not keep anybody from closing
-            self._engine.accesses.flush()
-            if self._engine.audit is not None:
-                self._engine.audit.close()
-                self._engine.audit = None
+        self._engine.accesses.close()
+        if self._engine.audit is not None:
+            self._engine.audit.close()
+            self._engine.audit = None
         self._engine.store.close()
 
     def __enter__(self) -> Self:

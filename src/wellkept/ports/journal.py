@@ -80,8 +80,13 @@ class Journal(ABC):
         """
 
     @abstractmethod
-    def count_accesses(self, accesses: Sequence[Access]) -> None:
-        """Add to the access counts of memories; those that are not there are passed over. The caller buffers."""
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
+        """Add to the access counts of memories, all or none; those that are not there are passed over.
+
+        The caller buffers, and counts again what an error says was not counted. So an error after which that is not
+        known has ``{"outcome": "unknown"}`` in its details. ``wait_ms`` is how long to wait for other writers at most,
+        ``None`` as long as any write does: reads must not be held up by their bookkeeping.
+        """
 
     @abstractmethod
     def set_settings(self, values: Mapping[str, str]) -> None:

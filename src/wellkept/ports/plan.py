@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from wellkept import codec
 from wellkept.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded
 from wellkept.types import Guard, Operation, Owner, Quota, Stamp, State, Vector, Write
 
@@ -247,9 +248,10 @@ def _check_quota(quota: Quota, made: Plan, standing: Standing) -> None:
         if owner in quota.owners:
             after += counters.bytes_used - standing.counters.get(owner, Counters()).bytes_used
     if after > quota.limit_bytes and after > before:
+        whose = {"owner": codec.encode_owner(*quota.owners)} if len(quota.owners) == 1 else {}
         raise QuotaExceeded(
             f"the memories would take {after} bytes, the limit is {quota.limit_bytes}",
-            details={"usage": before, "needed": after - before, "limit": quota.limit_bytes},
+            details={"usage": before, "needed": after - before, "limit": quota.limit_bytes, **whose},
             hint="nothing was written; erase what is not needed (forget with permanent=True), or raise the limit",
         )
 

@@ -1,4 +1,8 @@
-"""Who did what to which memories: operations as entries of the audit log. Contents, keys and queries never enter it."""
+"""Who did what to which memories: operations as entries of the audit log. Contents, keys and queries never enter it.
+
+Where nothing may be done without an entry, an operation is announced by one before it runs, and refused if that cannot
+be written: so a full disk never leaves anything done of which the log knows nothing.
+"""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -8,12 +12,24 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wellkept import codec, logs
+from wellkept import codec, events, logs
 from wellkept.engine.core import Actor, Engine
-from wellkept.errors import WellkeptError
+from wellkept.errors import StoreError, WellkeptError
 from wellkept.privacy import audit_log
 from wellkept.privacy.audit_log import Anchor, AuditLog
-from wellkept.types import Conversation, Grant, Hit, Identity, Memory, Owner, Page, Results, Verification
+from wellkept.types import (
+    Component,
+    Conversation,
+    Grant,
+    Hit,
+    Identity,
+    Memory,
+    Owner,
+    Page,
+    Results,
+    Status,
+    Verification,
+)
 
 R = TypeVar("R")
 
@@ -32,6 +48,7 @@ _NEVER = frozenset(
 _NAMES = {"AuditTrail": "audit", "SessionPreferences": "preferences", "AgentMemory": "agent"}
 _PERSONAL = "Privacy"  # to hand over everything about a person is more than a read
 _SCHEDULED = "run_due"
+_TRAIL = "AuditTrail"  # what concerns the log itself must be possible when it is full
 _BY_ID = frozenset("forget restore update get history lineage load close delete compact undo release revoke".split())
 """Operations whose first argument is an id."""
 
@@ -39,9 +56,10 @@ _BY_ID = frozenset("forget restore update get history lineage load close delete 
 class Audit:
     """Notes the operations of an open database in its audit log."""
 
-    def __init__(self, engine: Engine, log: AuditLog, *, reads: bool) -> None:
-        self._engine, self.log, self._reads = engine, log, reads
+    def __init__(self, engine: Engine, log: AuditLog, *, reads: bool, refuses: bool) -> None:
+        self._engine, self.log, self._reads, self._refuses = engine, log, reads, refuses
         self._running = threading.local()
+        self._told = False  # the log was told that nothing can be written
 
     def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
         """Run an operation and enter it, whether it succeeds or not; but not the operations that it calls itself."""
@@ -49,19 +67,43 @@ class Audit:
         is_read = name in _READS and type(actor).__name__ != _PERSONAL
         if name in _NEVER or (is_read and not self._reads) or getattr(running, "is_busy", False):
             return run()
+        entry = self._entry(actor, name)
+        announced = self._announce(entry, name, args) if self._announces(actor, name) else {}
         running.is_busy = True
         try:
-            result = run()
-        except WellkeptError as error:
-            self._enter(actor, name, args, None, error.code)
+            try:
+                result = run()
+            finally:
+                running.is_busy = False
+        except BaseException as error:  # reason: whatever ended it, it was tried
+            code = error.code if isinstance(error, WellkeptError) else type(error).__name__
+            self._enter(entry | announced | _ids(None, name, args) | {"error": code})
             raise
-        finally:
-            running.is_busy = False
-        if name != _SCHEDULED or result is not None:  # mostly nothing is due
-            self._enter(actor, name, args, result, None)
+        if name != _SCHEDULED or announced or result is not None:  # mostly nothing is due
+            self._enter(entry | announced | _ids(result, name, args))
         return result
 
-    def _enter(self, actor: Actor, name: str, args: tuple[object, ...], result: object, code: str | None) -> None:
+    def _announces(self, actor: Actor, name: str) -> bool:
+        """Whether an operation is entered before it runs. Of what is only looked for, there would be too many entries:
+        that is refused as long as the log is known not to work.
+        """
+        if not self._refuses or type(actor).__name__ == _TRAIL:
+            return False
+        return name != _SCHEDULED or self.log.failure is not None
+
+    def _announce(self, entry: dict[str, Any], name: str, args: tuple[object, ...]) -> dict[str, Any]:
+        try:
+            number = self.log.append(entry | _ids(None, name, args) | {"unfinished": True}, announces=True)
+        except (OSError, WellkeptError) as error:
+            self.tell(entry["verb"], error, refused=True)
+            refusal = error if isinstance(error, WellkeptError) else audit_log.unwritable(self.log.path, error)
+            refusal.operation = name
+            raise refusal from error
+        self._told = False
+        return {"announced": number}
+
+    def _entry(self, actor: Actor, name: str) -> dict[str, Any]:
+        """Who does what, and when."""
         kind = type(actor).__name__
         verb = name if kind == "View" else f"{_NAMES.get(kind, kind.lower())}.{name}"
         entry: dict[str, Any] = {"at": self._engine.clock().isoformat(), "verb": verb}
@@ -77,27 +119,51 @@ class Audit:
         grant: Grant | None = getattr(actor._engine, "grant", None)  # only a granted engine has one
         if grant is not None and (holder := grant.key or grant.holder) is not None:
             entry["grant"] = holder
-        ids, owner = _touched(result)
-        if not ids and name in _BY_ID and args and isinstance(args[0], str):
-            ids = [args[0][:_ID_CHARACTERS]]
-        if ids:
-            entry["ids"] = ids[:IDS]
-            if len(ids) > 1:
-                entry["count"] = len(ids)
-        if owner is not None:
-            entry["owner"] = codec.encode_owner(owner)
-        if code is not None:
-            entry["error"] = code
+        return entry
+
+    def _enter(self, entry: dict[str, Any]) -> None:
+        entry["at"] = self._engine.clock().isoformat()
         try:
-            if self.log.append(entry):
-                self.anchor()
-        except OSError as error:
-            logs.audit_unwritten(type(error).__name__)
+            self.log.append(entry)
+        except (OSError, WellkeptError) as error:  # it is done: to fail now would say that it is not
+            self.tell(entry["verb"], error)
+            return
+        self._told = False
+        if self.log.unanchored >= audit_log.ANCHORED:
+            self.anchor()
+
+    def tell(self, verb: str, error: BaseException, *, refused: bool = False) -> None:
+        """Say that an entry could not be written: to the log once, to handlers each time."""
+        why, file, running = audit_log.reason(error), self.log.path.name, self._running
+        if not self._told:
+            self._told = True
+            logs.audit_unwritten(file, why)
+        if getattr(running, "is_telling", False) or not self._engine.bus.wants(events.AuditFailed):
+            return
+        running.is_telling = True  # what a handler does may fail in the same way
+        try:
+            at = self._engine.clock()
+            self._engine.bus.emit(events.AuditFailed(at=at, verb=verb, file=file, error=why, refused=refused))
+        finally:
+            running.is_telling = False
+
+    def health(self) -> Component:
+        """Whether the log could be written the last time, and how many entries it lacks since it could not."""
+        if self.log.failure is None:
+            return Component()
+        told = "operations are refused" if self._refuses else f"{self.log.missing.entries} entries are missing"
+        message = f"{self.log.path.name!r} cannot be written ({self.log.failure}): {told}"
+        return Component(status=Status.DEGRADED, message=message)
 
     def anchor(self) -> None:
         """Force the log to the disk, and let the database remember its last entry."""
+        try:
+            last = self.log.force()
+        except (OSError, WellkeptError) as error:
+            self.tell("audit.anchor", error)
+            return
         with suppress(WellkeptError):  # another process was faster, or the database can only be read
-            audit_log.keep_anchor(self._engine, self.log.force())
+            audit_log.keep_anchor(self._engine, last)
 
     def prune(self, before: datetime) -> int:
         """Drop the entries from before a time; how many. The database remembers the last one dropped."""
@@ -113,9 +179,28 @@ class Audit:
         return replace(checked, valid=False, problems=(*checked.problems, why))
 
     def close(self) -> None:
-        """Anchor the log, and release it."""
+        """Enter what is missing, anchor the log, and release it."""
+        try:
+            self.log.settle(self._engine.clock().isoformat())
+        except (OSError, WellkeptError) as error:
+            logs.audit_unwritten(self.log.path.name, audit_log.reason(error), self.log.missing.entries)
         self.anchor()
         self.log.close()
+
+
+def _ids(result: object, name: str, args: tuple[object, ...]) -> dict[str, Any]:
+    """To what it was done: the ids that the operation returned, or the one that it was given."""
+    ids, owner = _touched(result)
+    if not ids and name in _BY_ID and args and isinstance(args[0], str):
+        ids = [args[0][:_ID_CHARACTERS]]
+    found: dict[str, Any] = {}
+    if ids:
+        found["ids"] = ids[:IDS]
+        if len(ids) > 1:
+            found["count"] = len(ids)
+    if owner is not None:
+        found["owner"] = codec.encode_owner(owner)
+    return found
 
 
 def _touched(result: object) -> tuple[list[str], Owner | None]:
@@ -151,7 +236,10 @@ def opened(engine: Engine) -> Audit | None:
     if chosen.file is None:
         return None
     log = AuditLog(Path(chosen.file), sync=chosen.sync)
-    made = Audit(engine, log, reads=chosen.reads)
+    made = Audit(engine, log, reads=chosen.reads, refuses=chosen.on_failure == "refuse")
     if chosen.retention_days is not None:
-        made.prune(engine.clock() - timedelta(days=chosen.retention_days))
+        try:
+            made.prune(engine.clock() - timedelta(days=chosen.retention_days))
+        except StoreError as error:  # where there is no room for the shorter log, the longer one stays
+            made.tell("audit.prune", error)
     return made

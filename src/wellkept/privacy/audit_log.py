@@ -3,22 +3,27 @@
 Each entry is written before the operation returns, so a killed process loses none; a power loss may take the last ones
 unless each is forced to the disk. The database keeps an anchor: the number and the hash of an entry that the log must
 have, so that its end cannot be cut off unseen.
+
+An entry is written whole or not at all. Half a line can only be left by a crash, or by a disk that takes nothing back
+either; the next one who opens the log cuts it off. How many entries are missing for such reasons is an entry itself,
+made as soon as there is room: a log of a disk that was full is valid, and says what it lacks.
 """
 
+import errno
 import hashlib
 import hmac
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from wellkept import codec, hash_chain
 from wellkept.engine.core import Engine
 from wellkept.engine.ledger import ANCHORS
-from wellkept.errors import ConfigurationError
+from wellkept.errors import ConfigurationError, StoreError, StoreFull, StoreReadOnly
 from wellkept.hash_chain import GENESIS
 from wellkept.ports import Record
 from wellkept.types import Verification
@@ -32,6 +37,11 @@ except ImportError:  # not on every system
 ANCHORED = 256
 """After so many entries the database gets a new anchor, and when it is closed."""
 
+MISSING = "audit.missing"
+"""The verb of the entry that says how many entries could not be written."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _NAME = "anchor"
 _BASE = "base"
 _CHUNK = 64 * 1024
@@ -54,6 +64,15 @@ class Kept(NamedTuple):
     base: Anchor = Anchor()
 
 
+class Missing(NamedTuple):
+    """How many entries could not be written, from when to when, and why the last of them."""
+
+    entries: int = 0
+    since: str | None = None
+    until: str | None = None
+    why: str = "TORN"
+
+
 _read = codec.reader(tuple[Kept, str | None])
 
 
@@ -71,28 +90,79 @@ class AuditLog:
         self._process = 0
         self._end = -1  # where the file ended, and with which entry, when it was last looked at
         self._last = Anchor()
-        self._unanchored = 0
-        with self._held():
-            pass  # a file that cannot be made is told of at once
+        self._torn = False  # half a line of this process, which was counted, may stand at the end
+        self.missing = Missing()
+        self.failure: str | None = None  # why nothing could be written the last time
+        self.unanchored = 0
+        try:
+            with self._held():
+                pass  # a file that cannot be made is told of at once
+        except OSError as error:
+            raise unwritable(path, error) from error
 
     # -- writing ----------------------------------------------------------------------------------------------
 
-    def append(self, body: dict[str, Any]) -> bool:
-        """Add an entry; whether it is time for a new anchor."""
+    def append(self, body: dict[str, Any], *, announces: bool = False) -> int:
+        """Add an entry, whole or not at all; its number. One that cannot be added is missing from then on, unless it
+        only ``announces`` what is not done then.
+        """
         with self._lock:
-            file = self._locked()
             try:
-                seq = self._last.seq + 1
-                data, digest = hash_chain.line(body, seq, self._last.hash)
-                os.write(file, data)
-                if self._sync:
-                    os.fdatasync(file)
-                self._last = Anchor(seq, digest)
-                self._end += len(data)
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)
-            self._unanchored = (self._unanchored + 1) % ANCHORED
-            return not self._unanchored
+                return self._append(body)
+            except BaseException as error:  # reason: an interrupt, too, leaves the entry out
+                if not announces:
+                    self._miss(body["at"], error)
+                self.failure = reason(error)
+                raise
+
+    def settle(self, at: str) -> None:
+        """Enter how many entries are missing, if any are."""
+        with self._lock:
+            if self.missing.entries:
+                self._append(None, at)
+
+    def _append(self, body: dict[str, Any] | None, at: str = "") -> int:
+        file = self._locked()
+        try:
+            data, last = b"", self._last
+            for one in (self._gap(body["at"] if body else at), body):
+                if one is not None:
+                    line, digest = hash_chain.line(one, last.seq + 1, last.hash)
+                    data, last = data + line, Anchor(last.seq + 1, digest)
+            end, self._end = self._end, -1  # whatever interrupts this, the end is looked for again
+            self._write(file, data, end)
+            self._last, self.missing, self.failure = last, Missing(), None
+            self._end = end + len(data)
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+        self.unanchored += 1
+        return last.seq
+
+    def _gap(self, at: str) -> dict[str, Any] | None:
+        missing = self.missing
+        if not missing.entries:
+            return None
+        times = {"since": missing.since, "until": missing.until} if missing.since else {}
+        return {"at": at, "verb": MISSING, "count": missing.entries, "error": missing.why, **times}
+
+    def _miss(self, at: str, error: BaseException) -> None:
+        before = self.missing
+        self.missing = Missing(before.entries + 1, before.since or at, at, reason(error))
+
+    def _write(self, file: int, data: bytes, end: int) -> None:
+        """All of it or nothing: what a full disk took in part is cut off."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(file, rest) :]
+            if self._sync:
+                os.fdatasync(file)
+        except BaseException:  # reason: as in ``append``
+            self._torn = True
+            with suppress(OSError):
+                os.ftruncate(file, end)
+                self._torn = False
+            raise
 
     @contextmanager
     def _held(self) -> Iterator[int]:
@@ -132,29 +202,37 @@ class AuditLog:
                     details={"field": "audit.file"},
                     hint="choose another place for it, or make that one writable",
                 ) from error
+            if self._process != os.getpid():  # what could not be written before a fork is the parent's to tell
+                self.missing, self.failure, self._torn = Missing(), None, False
             self._process, self._end = os.getpid(), -1
         return self._file
 
     def _look(self, file: int, size: int) -> None:
-        """Find the last entry. Half a line, left by a crash of the machine, is ended: verify tells of it."""
-        tail = b""
+        """Find the last entry, and cut off half a line behind it. A whole one only lacks its end."""
+        tail = whole = b""
         at = size
-        while at > 0 and tail.rstrip(b"\n").count(b"\n") < 1:
+        while at > 0 and b"\n" not in whole:
             at = max(0, at - _CHUNK)
             tail = os.pread(file, size - at, at)
-        lines = tail.rstrip(b"\n").split(b"\n") if tail.strip() else []
-        if tail and not tail.endswith(b"\n"):
+            whole = tail[: tail.rfind(b"\n") + 1].rstrip(b"\n")
+        torn = tail[tail.rfind(b"\n") + 1 :]
+        self._last = _place_of(whole[whole.rfind(b"\n") + 1 :]) if whole else Anchor()
+        entry = _parsed(torn)
+        if entry is not None and hash_chain.broken([entry], seq=self._last.seq, previous=self._last.hash) is None:
             os.write(file, b"\n")
-            size += 1
-            lines = lines[:-1] or _read_lines(self.path)[-2:-1]
-        self._last = _place_of(lines[-1]) if lines else Anchor()
-        self._end = size
+            self._last, size = _place_of(torn), size + 1
+        elif torn:
+            os.ftruncate(file, size - len(torn))
+            size -= len(torn)
+            if not self._torn:
+                self.missing = self.missing._replace(entries=self.missing.entries + 1)
+        self._end, self._torn = size, False
 
     def force(self) -> Anchor:
         """Force what was written to the disk; the last entry, as an anchor."""
         with self._held() as file:
             os.fsync(file)
-            self._unanchored = 0
+            self.unanchored = 0
             return self._last
 
     def prune(self, before: datetime, remember: Callable[[Anchor], None]) -> int:
@@ -176,16 +254,26 @@ class AuditLog:
             kept = [line for line in kept if _place_of(line).seq > first.seq]
             remember(first)
             base = codec.encode_json({_BASE: True, "seq": first.seq, "hash": first.hash})
-            new = self.path.with_name(f".{self.path.name}.new")
-            new.unlink(missing_ok=True)
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                self._replace(b"".join(line + b"\n" for line in (base, *kept)))
+            except OSError as error:
+                raise unwritable(self.path, error) from error
+        return dropped
+
+    def _replace(self, data: bytes) -> None:
+        new = self.path.with_name(f".{self.path.name}.new")
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
             with os.fdopen(descriptor, "wb") as out:
-                out.write(b"".join(line + b"\n" for line in (base, *kept)))
+                out.write(data)
                 out.flush()
                 os.fsync(out.fileno())
             new.replace(self.path)
-            self._end = -1
-        return dropped
+        except BaseException:  # reason: half a file would only take room
+            new.unlink(missing_ok=True)
+            raise
+        self._end = -1
 
     def _close(self) -> None:
         if self._file >= 0 and self._process == os.getpid():
@@ -209,10 +297,17 @@ class AuditLog:
 
     def check(self, kept: Kept, anchor: Anchor | None) -> Verification:
         """Whether no entry was altered or removed, up to the database's anchor and another one at least."""
+        with self._held():
+            file, end, lost = self.path.open("rb"), self._end, self.missing.entries
+        with file:
+            return self._checked(file, end, lost, kept, anchor)
+
+    def _checked(self, file: BinaryIO, end: int, lost: int, kept: Kept, anchor: Anchor | None) -> Verification:
+        """The same of a file up to where it ended, where so many entries are to be told missing."""
         wanted = {one.seq: one.hash for one in (kept.last, kept.base, anchor or Anchor()) if one.seq}
         seq, previous, checked = 0, GENESIS, 0
         problems: list[str] = []
-        for number, line in enumerate(_lines(self.path)):
+        for number, line in enumerate(_lines(file, end)):
             entry = _parsed(line)
             if entry is None:
                 problems.append(f"line {number + 1} cannot be read")
@@ -223,21 +318,25 @@ class AuditLog:
             elif (broken := hash_chain.broken([entry], seq=seq, previous=previous)) is not None:
                 problems.append(f"entry {broken.seq}: {broken.why}")
             else:
-                seq, previous, checked = seq + 1, str(entry["hash"]), checked + 1
+                seq, previous, checked = seq + 1, str(entry["hash"]), checked + ("unfinished" not in entry)
+                lost += entry["count"] if entry.get("verb") == MISSING else 0
                 if wanted.pop(seq, previous) != previous:
                     problems.append(f"entry {seq} is another one than the anchor says")
             if problems:
                 break
         if not problems and any(one > seq for one in wanted):
             problems.append(f"the end was cut off: entry {max(wanted)} is missing, the last one is {seq}")
-        return Verification(
-            valid=not problems, checked=checked, anchor=str(Anchor(seq, previous)), problems=tuple(problems)
-        )
+        told = str(Anchor(seq, previous))
+        return Verification(valid=not problems, checked=checked, missing=lost, anchor=told, problems=tuple(problems))
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from (line for line in file if line.strip())
+def _lines(file: BinaryIO, end: int) -> Iterator[bytes]:
+    for line in file:
+        end -= len(line)
+        if end < 0:
+            return  # written meanwhile
+        if line.strip():
+            yield line
 
 
 def _read_lines(path: Path) -> list[bytes]:
@@ -255,6 +354,22 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 def _place_of(line: bytes) -> Anchor:
     entry = _parsed(line) or {}
     return Anchor(int(entry.get("seq", 0)), str(entry.get("hash", GENESIS)))
+
+
+def reason(error: BaseException) -> str:
+    """Why an entry could not be written: the name that the system has for it, or the error's."""
+    return errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The error of ours for an entry that could not be written."""
+    kind = StoreFull if error.errno in _FULL else StoreReadOnly if error.errno in _READ_ONLY else StoreError
+    return kind(
+        f"the audit log {path.name!r} cannot be written: {error.strerror or reason(error)}",
+        details={"file": path.name, "errno": error.errno},
+        hint="nothing was changed; make room for the log, or let operations go on without it:"
+        " audit.on_failure = 'continue'",
+    )
 
 
 # -- anchors --------------------------------------------------------------------------------------------------------

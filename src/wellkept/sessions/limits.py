@@ -1,9 +1,9 @@
 """The limit of a session: a write that may grow it must fit, if need be after a compaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from wellkept import logs
+from wellkept import codec, logs
 from wellkept.engine.core import ATTEMPTS, Engine
 from wellkept.errors import Conflict, QuotaExceeded
 from wellkept.sessions import compaction
@@ -32,22 +32,25 @@ class SessionLimits:
         self._known: dict[Owner, _Known] = {}
         self._crowded: dict[Owner, int] = {}  # sessions that compaction cannot help until they hold more
 
-    def append(self, engine: Engine, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]) -> None:
-        """Append within the limit of a session, after making room where that is needed and allowed."""
-        known = self._known.get(session)
-        for _ in range(ATTEMPTS):  # its record changes with every use of the session
-            known = known or self._read(engine, session)
+    def append(self, engine: Engine, writes: Sequence[Write], quotas: Sequence[Quota]) -> None:
+        """Append within the limit of every session, after making room where that is needed and allowed."""
+        sessions = dict.fromkeys(write.owner for write in writes if write.owner.layer is Layer.SESSION)
+        changed = next(iter(sessions)).ids[-1]
+        for _ in range(ATTEMPTS):  # a record changes with every use of its session
+            known = {one: self._known.get(one) or self._read(engine, one) for one in sessions}
             try:
-                self._append(engine, known, writes, session, quotas)
+                self._append(engine, known, writes, quotas)
             except Conflict as error:
                 if error.details.get("kind") != KIND:
                     raise
-                known = None
+                changed = error.details.get("name", changed)
+                for session in sessions:
+                    self._known.pop(session, None)
             else:
                 return
         raise Conflict(
-            f"session {session.ids[-1]!r} kept changing while it was written to",
-            details={"session_id": session.ids[-1]},
+            f"session {changed!r} kept changing while it was written to",
+            details={"session_id": changed},
             hint="try again when there are fewer writers",
         )
 
@@ -70,30 +73,29 @@ class SessionLimits:
         return known
 
     def _append(
-        self, engine: Engine, known: _Known, writes: Sequence[Write], session: Owner, quotas: Sequence[Quota]
+        self, engine: Engine, known: Mapping[Owner, _Known], writes: Sequence[Write], quotas: Sequence[Quota]
     ) -> None:
-        """Within what starts a compaction, or after one, or at least within the limit."""
-        config = known.config
-        guard = _guard(session, known.version)
-        limit = config.limit_bytes
-        if limit is None or not config.auto_compact:
-            own = [] if limit is None else [_quota(session, limit)]
-            engine.journal.append(writes, quotas=[*quotas, *own], guards=[guard])
-            return
-        threshold = int(limit * config.compaction_threshold)
-        try:
-            engine.journal.append(writes, quotas=[*quotas, _quota(session, threshold)], guards=[guard])
-        except QuotaExceeded as error:
-            if error.details["limit"] != threshold:
-                raise  # it is the plan's limit, about which a session can do nothing
-            usage, needed = error.details["usage"], error.details["needed"]
-        else:
-            return
-        if usage + needed > limit or usage >= self._crowded.get(session, 0):
-            logs.session_nearly_full(session.ids[-1], usage + needed, limit)
-            report = compaction.make_room(engine, session, config, needed, frozenset(write.id for write in writes))
-            self._note_room(session, report.bytes_after, needed, config)
-        engine.journal.append(writes, quotas=[*quotas, _quota(session, limit)], guards=[guard])
+        """Within what starts a compaction of each session, or after one, or at least within the limit."""
+        guards = [_guard(session, one.version) for session, one in known.items()]
+        configs = {session: one.config for session, one in known.items()}
+        limits = {one: config.limit_bytes for one, config in configs.items() if config.limit_bytes is not None}
+        waiting = {codec.encode_owner(session): session for session in limits if configs[session].auto_compact}
+        while True:
+            within = limits | {one: int(limits[one] * configs[one].compaction_threshold) for one in waiting.values()}
+            own = [Quota(owners=frozenset({session}), limit_bytes=limit) for session, limit in within.items()]
+            try:
+                engine.journal.append(writes, quotas=[*quotas, *own], guards=guards)
+            except QuotaExceeded as error:
+                session = waiting.pop(error.details.get("owner", ""), None)
+                if session is None:
+                    raise  # its room was made, or it is the plan's limit, about which a session can do nothing
+                usage, needed, spared = error.details["usage"], error.details["needed"], {write.id for write in writes}
+            else:
+                return
+            if usage + needed > limits[session] or usage >= self._crowded.get(session, 0):
+                logs.session_nearly_full(session.ids[-1], usage + needed, limits[session])
+                report = compaction.make_room(engine, session, configs[session], needed, frozenset(spared))
+                self._note_room(session, report.bytes_after, needed, configs[session])
 
     def _note_room(self, session: Owner, left: int, needed: int, config: SessionConfig) -> None:
         """If a compaction left a session nearly full, do not try again before half of the rest is full as well."""
@@ -102,10 +104,6 @@ class SessionLimits:
             self._crowded[session] = left + (limit - left) // 2
         else:
             self._crowded.pop(session, None)
-
-
-def _quota(session: Owner, limit: int) -> Quota:
-    return Quota(owners=frozenset({session}), limit_bytes=limit)
 
 
 def _guard(session: Owner, version: int) -> Guard:

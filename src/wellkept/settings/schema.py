@@ -330,6 +330,12 @@ class AuditSettings(Section, at="audit"):
     sync: bool = setting(
         False, Flag(), "Whether each entry is forced to the disk; otherwise a power loss may take the last second's."
     )
+    on_failure: str = setting(
+        "refuse",
+        Word(("refuse", "continue")),
+        "What becomes of operations while the log cannot be written: they are refused before anything is changed, or"
+        " they go on, and the log says later how many entries it lacks.",
+    )
     retention_days: float | None = setting(
         None,
         Number(0.001, 100_000, none="never"),

@@ -77,9 +77,6 @@ class InMemoryJournal(Journal):
     def _keep_settings(self, values: Mapping[str, str]) -> None:
         """Keep settings."""
 
-    def _keep_accesses(self, accesses: Sequence[Access]) -> None:
-        """Keep access counts."""
-
     def _versions_of_guards(self, guards: Sequence[Guard]) -> Mapping[tuple[Owner, str, str], int]:  # noqa: ARG002
         """The versions of the records that guards name."""
         return {}
@@ -254,10 +251,9 @@ class InMemoryJournal(Journal):
         for log in self._logs.values():
             yield from (one for one in log.heads.values() if one.operation is not Operation.ERASED)
 
-    def count_accesses(self, accesses: Sequence[Access]) -> None:
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:  # noqa: ARG002
         """Add them up."""
         with self._writing("count_accesses"):
-            self._keep_accesses(accesses)
             for one in accesses:
                 self._take_access(one)
 

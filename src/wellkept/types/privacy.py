@@ -157,7 +157,8 @@ class Verification:
     """Whether a receipt, a ledger or an audit log is what it says it is, and if not, why.
 
     ``checked`` counts entries; ``signed`` says whether a signature was there and fits. ``anchor`` names the last entry:
-    kept elsewhere, it shows later whether the end was cut off.
+    kept elsewhere, it shows later whether the end was cut off. ``missing`` counts entries that could not be written, as
+    on a full disk: the log itself tells of them, so it is valid.
 
     >>> Verification(valid=True, checked=0, anchor="").problems
     ()
@@ -167,6 +168,7 @@ class Verification:
     checked: int
     anchor: str
     signed: bool = False
+    missing: int = 0
     problems: tuple[str, ...] = ()
 
 
@@ -201,6 +203,10 @@ class SubjectExport:
 class AuditEntry:
     """One operation in the audit log: who did what, to which ids, when, and how it ended. It has no content.
 
+    ``unfinished``: it was announced, and the log does not say how it ended; ``announced`` is the number of the entry
+    that announced it. The verb ``audit.missing`` tells of entries that could not be written: their ``count``, and from
+    ``since`` to ``until``.
+
     >>> from datetime import UTC
     >>> entry = AuditEntry(seq=1, at=datetime(2030, 1, 7, tzinfo=UTC), verb="add", user="ada", ids=("m1",))
     >>> entry.verb, entry.error
@@ -218,5 +224,9 @@ class AuditEntry:
     session: str | None = None
     grant: str | None = None
     error: str | None = None
+    announced: int | None = None
+    unfinished: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
     previous: str = ""
     hash: str = ""

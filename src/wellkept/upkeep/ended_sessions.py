@@ -36,7 +36,7 @@ def plan(engine: Engine, asked: Asked) -> UpkeepPlan:
         ended = asked.ended(owner) if owner.layer is Layer.SESSION else None
         if ended is None:
             return Looked()
-        found = list(engine.journal.scan({owner}))
+        found = list(map(engine.accesses.dressed, engine.journal.scan({owner})))
         held = known.over(owner)
         left = [one for one in found if asked.again or not _stays(one, ended)]
         chosen = [one for one in left if held(one) is None and ended_sessions.matters(one, policy, now)]

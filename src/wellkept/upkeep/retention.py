@@ -14,7 +14,7 @@ def plan(engine: Engine, asked: Asked) -> UpkeepPlan:
     """What the retention policies take now."""
 
     def look(owner: Owner, policy: RetentionPolicy, known: Holds, now: datetime) -> Looked:
-        found = list(engine.journal.scan({owner}, payload=known.read_text))
+        found = list(map(engine.accesses.dressed, engine.journal.scan({owner}, payload=known.read_text)))
         decays = asked.fading(owner) if policy.archive_below is not None else decay.USUAL
         taken = list(retention.steps(found, policy, known.over(owner), now, decays))
         return Looked(steps=taken, shares=[planning.share(owner, len(found), taken)], newest=planning.newest(found))

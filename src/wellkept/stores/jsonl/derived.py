@@ -77,14 +77,23 @@ def read_accesses(disk: Disk, folder: OwnerFolder) -> dict[str, tuple[int, int]]
 
 
 def add_accesses(disk: Disk, accesses: Iterable[tuple[OwnerFolder, Access]]) -> None:
-    """Keep access counts; they are not forced to the disk."""
+    """Keep access counts, all or none; they are not forced to the disk."""
     by_file: dict[str, bytes] = {}
     for folder, one in accesses:
         line = access_line(one.id, one.times, one.last_at)
         name = folder.derived(ACCESSES)
         by_file[name] = by_file.get(name, b"") + line
-    for name, data in by_file.items():
-        disk.append(name, data, disk.look(name).size, sync=False)
+    written: list[tuple[str, int]] = []
+    try:
+        for name, data in by_file.items():
+            at = disk.look(name).size
+            disk.append(name, data, at, sync=False)
+            written.append((name, at))
+    except BaseException:  # reason: whatever it was, they are counted again
+        for name, at in written:
+            with suppress(StoreError):
+                disk.cut(name, at)
+        raise
 
 
 def access_line(memory_id: str, times: int, last_at: int) -> bytes:

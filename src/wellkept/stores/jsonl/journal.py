@@ -268,10 +268,17 @@ class JsonlJournal(FollowingJournal):
         self.file.write(self._settings | dict(values))
         self.disk.durable = values.get("durability", self._settings.get("durability")) != "relaxed"
 
-    def _keep_accesses(self, accesses: Sequence[Access]) -> None:
-        with suppress(StoreError):  # bookkeeping: a full disk must not make reading fail
-            known = [one for one in accesses if self._is_live(one.owner, one.id)]
-            derived.add_accesses(self.disk, [(self.folder_of(one.owner), one) for one in known])
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
+        """Add them up, and nothing else: what another write left to be done does not make counting fail."""
+        lock = self._file_lock if wait_ms is None else self._file_lock.waiting(wait_ms)
+        with self._lock:
+            self.check_open()
+            with lock.exclusive("count_accesses"):
+                self._refresh()
+                known = [one for one in accesses if self._is_live(one.owner, one.id)]
+                derived.add_accesses(self.disk, [(self.folder_of(one.owner), one) for one in known])
+            for one in known:
+                self._take_access(one)
 
     # -- telling ----------------------------------------------------------------------------------------------
 

@@ -29,7 +29,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -238,6 +239,12 @@ class Lock:
         self._turnstile = self._path.with_name(path.name + TURNSTILE)
         self.settings = settings or LockSettings()
         self._clock, self.monotonic, self.sleep, self.chance = clock, monotonic, sleep, chance
+
+    def waiting(self, timeout_ms: float) -> "Lock":
+        """The same lock for somebody who waits another time for it."""
+        other = copy(self)
+        other.settings = replace(self.settings, timeout_ms=timeout_ms)
+        return other
 
     def shared(self, operation: str) -> AbstractContextManager[None]:
         """Hold it together with others who read."""

@@ -75,8 +75,8 @@ class PostgresJournal(Journal):
         """Go over to another embedder, if every memory has its vector."""
         return self._server.write(lambda session: embedding.adopt(session, embedder, dimension), repeatable=True)
 
-    def count_accesses(self, accesses: Sequence[Access]) -> None:
-        """Add them up, with one statement."""
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
+        """Add them up, with one statement. Its transaction tells whether the answer to a commit was lost."""
         added: dict[tuple[bytes, str], tuple[int, int]] = {}
         for one in accesses:
             place = (rows.named(one.owner).digest, one.id)
@@ -84,7 +84,14 @@ class PostgresJournal(Journal):
             added[place] = (times + one.times, max(last_at, one.last_at))
         if added:
             values = [list(column) for column in zip(*((*place, *one) for place, one in added.items()), strict=True)]
-            self._server.write(lambda session: session.run(statements.COUNT_ACCESSES, values))
+
+            def work(session: Session) -> None:
+                with session.transaction():
+                    if wait_ms is not None:
+                        session.run(statements.LOCK_TIMEOUT, (f"{max(wait_ms, 1)}ms",))  # 0 would be for ever
+                    session.run(statements.COUNT_ACCESSES, values)
+
+            self._server.write(work, once=wait_ms is not None)
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change settings of the store. Another durability holds for connections opened from now on."""

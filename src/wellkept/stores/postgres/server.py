@@ -197,15 +197,17 @@ class Server:
             self._replayed[session.connection] = written
         return True
 
-    def write(self, work: Callable[[Session], T], *, repeatable: bool = False) -> T:
-        """Write. ``repeatable`` work may be done twice: it is repeated even if the answer to its commit was lost."""
+    def write(self, work: Callable[[Session], T], *, repeatable: bool = False, once: bool = False) -> T:
+        """Write. ``repeatable`` work may be done twice: it is repeated even if the answer to its commit was lost. What
+        is to be done ``once`` at most does not wait for a server that is away.
+        """
 
         def noting(session: Session) -> T:
             done = work(session)
             self.wrote(session)
             return done
 
-        return self._run(self.writers, noting, repeatable=repeatable)
+        return self._run(self.writers, noting, repeatable=repeatable, once=once)
 
     def wrote(self, session: Session) -> None:
         """Note up to where this process wrote: a replica that is not there yet is not read."""
@@ -225,8 +227,8 @@ class Server:
         except psycopg.Error as error:
             raise failures.translate(error) from error
 
-    def _run(self, pool: Pool, work: Callable[[Session], T], *, repeatable: bool) -> T:
-        deadline = time.monotonic() + self.options.reconnect_ms / 1000
+    def _run(self, pool: Pool, work: Callable[[Session], T], *, repeatable: bool, once: bool = False) -> T:
+        deadline = time.monotonic() + (0 if once else self.options.reconnect_ms / 1000)
         pause_s = _FIRST_PAUSE_S
         while True:
             session: Session | None = None
@@ -235,8 +237,12 @@ class Server:
                     return work(session)
             except psycopg.Error as error:
                 safe = session is None or repeatable or not session.committing
-                if not (failures.is_loss(error) and safe) or time.monotonic() >= deadline or _is_final(error):
-                    raise failures.translate(error) from error
+                lost = failures.is_loss(error)
+                if not (lost and safe) or time.monotonic() >= deadline or _is_final(error):
+                    told = failures.translate(error)
+                    if lost and not safe:
+                        told.details = {**told.details, "outcome": "unknown"}
+                    raise told from error
             pool.drop_idle()
             time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311  # spreads the processes out
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

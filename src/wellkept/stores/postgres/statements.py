@@ -51,6 +51,9 @@ HELD_BACK = (
 """Whether there are versions that the feed must not show yet: an older transaction could still commit before them."""
 
 AT_PLACE = "SELECT stamp FROM journal WHERE owner = %(owner)s AND seq = %(seq)s"
+LOCK_TIMEOUT = "SELECT set_config('lock_timeout', %s, true)"
+"""For one transaction."""
+
 COUNT_ACCESSES = (
     "INSERT INTO accesses AS a (owner, born, times, last_at) SELECT h.owner, h.born, w.times, w.last_at"
     " FROM unnest(%s::bytea[], %s::text[], %s::bigint[], %s::bigint[]) w (digest, id, times, last_at)"

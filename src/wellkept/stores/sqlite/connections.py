@@ -389,9 +389,9 @@ def empty_log(connection: apsw.Connection) -> bool:
 
 
 @contextmanager
-def written_at_once(connection: apsw.Connection) -> Iterator[None]:
-    """A write transaction, or a ``BusyError`` at once if another connection holds the write lock."""
-    connection.set_busy_handler(None)
+def writing(connection: apsw.Connection, wait_ms: int | None) -> Iterator[None]:
+    """A write transaction, or a ``BusyError`` if another connection holds the write lock for longer than that."""
+    connection.set_busy_handler(Patience(wait_ms))
     try:
         connection.execute("BEGIN IMMEDIATE")
     finally:

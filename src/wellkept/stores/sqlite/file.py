@@ -28,7 +28,7 @@ class SqliteFile:
         check_durability(durability)
         self.path = path
         self.readers = connections.Readers(self._connect)
-        self.commits = GroupCommit(self._connect, self._begin, self._committed)
+        self.commits = GroupCommit(self._connect, self.begin, self._committed)
         # Owners are never deleted and their numbers never given twice, so what was read once stays true.
         self._number_of: dict[Owner, int] = {}
         self._owner_of: dict[int, Owner] = {}
@@ -112,7 +112,8 @@ class SqliteFile:
         except connections.UNREADABLE as error:
             raise connections.translate(error, self.path) from error
 
-    def _begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]]) -> Transaction:
+    def begin(self, connection: apsw.Connection, works: Sequence[Callable[[Transaction], Any]] = ()) -> Transaction:
+        """What works on a write transaction that a connection has just begun."""
         # A later release may have migrated the file since it was opened here: what still fits would do harm.
         connections.check_not_newer(schema.version_of(connection), self.path)
         transaction = Transaction(connection, self._number_of)

@@ -36,7 +36,7 @@ class SqliteImages(Images):
         """
         connection = self._file.readers.take()
         try:
-            with connections.written_at_once(connection):
+            with connections.writing(connection, wait_ms=0):
                 number = rows.owner_number(connection, owner)
                 found = rows.fetch(connection, _MARK, (number,))
                 if not found or Mark(*found[0]) != mark:

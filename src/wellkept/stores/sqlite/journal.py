@@ -77,10 +77,11 @@ class SqliteJournal(Journal):
         adopted: bool = self._file.write(lambda work: embedding.adopt(work.connection, embedder, dimension))
         return adopted
 
-    def count_accesses(self, accesses: Sequence[Access]) -> None:
-        """Add them up, in one transaction."""
+    def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
+        """Add them up, in a transaction of their own: in the queue of the others they would wait for those."""
         if accesses and self._file.read_only is None:
-            self._file.write(lambda work: _count(work, accesses))
+            with self._file.reading() as connection, connections.writing(connection, wait_ms):
+                _count(self._file.begin(connection), accesses)
 
     def set_settings(self, values: Mapping[str, str]) -> None:
         """Change settings of the file. Another durability holds for connections opened from now on."""
