@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wellkept import validation
 from wellkept.cli.constants import DATABASE, IDS, variable_of
 from wellkept.errors import InvalidInput
-from wellkept.settings import DEFAULT_ORIGIN, Settings, file_of, load
+from wellkept.settings import DEFAULT_ORIGIN, Settings, load
 from wellkept.settings.folders import user_folder
 from wellkept.types import Identity
 from wellkept.types.owners import DEFAULT_USER
@@ -40,11 +40,6 @@ class Found(NamedTuple):
         """The settings as ``wellkept.open`` takes them."""
         return {"settings": self.settings}
 
-    @property
-    def path(self) -> Path | None:
-        """The file of an embedded database; ``None`` if it is something else."""
-        return file_of(self.database)
-
     @contextmanager
     def logging(self) -> Iterator[None]:
         """Log on the standard error while a command runs, if the settings want it."""
@@ -67,7 +62,7 @@ class Found(NamedTuple):
             LOG.setLevel(before)
 
 
-STANDALONE = Found(database="ram:", identity=Identity(user=DEFAULT_USER), origins={})
+STANDALONE = Found(database="", identity=Identity(user=DEFAULT_USER), origins={})
 """For commands that ask nothing of a database: no file is read, and none can be wrong."""
 
 
@@ -107,10 +102,12 @@ def _named(name: str, flag: str) -> str:
 
 def find(flags: Mapping[str, str | None]) -> Found:
     """What a command works with in this process."""
+    from wellkept.plugins import STORES  # lazy: help needs no store
+
     for name in IDS:  # other variables count as not set if they are empty; an empty id would select another owner
         if flags.get(name) is None and os.environ.get(variable_of(name)) == "":
             raise InvalidInput(
                 f"{variable_of(name)} is empty", details={"field": name}, hint="unset it or give it a value"
             )
-    settings = load(folder=Path.cwd())
+    settings = load(folder=Path.cwd(), stores=STORES)
     return settle(flags, settings, user_folder(os.environ, Path.home()))
