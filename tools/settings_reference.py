@@ -64,7 +64,7 @@ def page() -> str:
 
 def schema() -> type[Settings]:
     """The schema with the sections of our own stores."""
-    stores = StoreClasses(plugins.OWN)
+    stores = StoreClasses(lambda: plugins.OWN)
     return schema_with({name: one for name in plugins.OWN if (one := stores.section(name)) is not None})
 
 

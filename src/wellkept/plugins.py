@@ -41,7 +41,7 @@ OWN: Mapping[str, str] = MappingProxyType(
 PLAIN, IN_PROCESS = "sqlite", "ram:"
 """The store of a path without a scheme; the database of commands that need none."""
 
-STORES = StoreClasses(OWN)
+STORES = StoreClasses(lambda: OWN)
 
 AS_STORED = "default"
 """The embedder that the stored vectors were made with; for a new store, the built-in one."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wellkept import validation
 from wellkept.cli.constants import DATABASE, IDS, variable_of
 from wellkept.errors import InvalidInput
-from wellkept.settings import DEFAULT_ORIGIN, Settings, load
+from wellkept.settings import DEFAULT_ORIGIN, Settings, StoreClasses, load
 from wellkept.settings.folders import user_folder
 from wellkept.types import Identity
 from wellkept.types.owners import DEFAULT_USER
@@ -94,6 +94,12 @@ def settle(flags: Mapping[str, str | None], settings: Settings, folder: Path) ->
     return found._replace(origins={**origins, **{name: settings.origin(name) for name in found.opening}})
 
 
+def _own_stores() -> Mapping[str, str]:
+    from wellkept.plugins import OWN  # lazy: takes 100 ms, and few settings name a store
+
+    return OWN
+
+
 def _named(name: str, flag: str) -> str:
     if name == "user":
         return validation.user(f"--{name}", flag)
@@ -102,12 +108,10 @@ def _named(name: str, flag: str) -> str:
 
 def find(flags: Mapping[str, str | None]) -> Found:
     """What a command works with in this process."""
-    from wellkept.plugins import STORES  # lazy: help needs no store
-
     for name in IDS:  # other variables count as not set if they are empty; an empty id would select another owner
         if flags.get(name) is None and os.environ.get(variable_of(name)) == "":
             raise InvalidInput(
                 f"{variable_of(name)} is empty", details={"field": name}, hint="unset it or give it a value"
             )
-    settings = load(folder=Path.cwd(), stores=STORES)
+    settings = load(folder=Path.cwd(), stores=StoreClasses(_own_stores))
     return settle(flags, settings, user_folder(os.environ, Path.home()))

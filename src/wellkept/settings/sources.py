@@ -76,7 +76,8 @@ def _sections_named(given: object, stores: StoreClasses) -> Sections:
     """The sections of stores that settings name: keys of the database that are not everybody's."""
     database = given.get("database") if isinstance(given, Mapping) else None
     known = members(DatabaseSettings)
-    return stores.sections([key for key in database if key not in known] if isinstance(database, Mapping) else [])
+    keys = database if isinstance(database, Mapping) else ()
+    return stores.sections([key for key in keys if isinstance(key, str) and key not in known])
 
 
 def check(text: str) -> list[Problem]:

@@ -5,10 +5,9 @@ section names it.
 """
 
 import importlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field, make_dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from wellkept.settings.declarations import Section
@@ -39,21 +38,21 @@ class StoreClass(Protocol):
 
 
 class StoreClasses(Mapping[str, object]):
-    """The classes of stores by the schemes of their URLs. Each is imported when it is asked for: those that are listed
-    by ``module:name``, the others by their entry points.
+    """The classes of stores by the schemes of their URLs. Each is imported when it is asked for: those that are
+    ``listed`` as ``module:name``, the others by their entry points, which takes longer to look up.
     """
 
-    def __init__(self, listed: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, listed: Callable[[], Mapping[str, str]] = dict) -> None:
         self._listed = listed
 
     def __getitem__(self, scheme: str) -> object:
-        if scheme in self._listed:
-            module, _, name = self._listed[scheme].partition(":")
+        if (place := self._listed().get(scheme)) is not None:
+            module, _, name = place.partition(":")
             return getattr(importlib.import_module(module), name)
         return self._registered()[scheme].load()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._listed, *self._registered().names}))
+        return iter(sorted({*self._listed(), *self._registered().names}))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
