@@ -88,15 +88,10 @@ class StoreClasses(Mapping[str, object]):
         return found
 
     def sections_of(self, variables: Iterable[str]) -> Sections:
-        """The sections that variables of the environment are meant for."""
-        found = {}
-        for variable in variables:
-            words = variable.removeprefix(_VARIABLE).lower().split("_") if variable.startswith(_VARIABLE) else []
-            for end in range(1, len(words)):
-                name = "_".join(words[:end])
-                if name not in found and (one := self.section(name)) is not None:
-                    found[name] = one
-        return found
+        """The sections that variables of the environment are meant for, such as ``WELLKEPT_DATABASE_SHELF_BOARDS``."""
+        ours = [name.removeprefix(_VARIABLE).lower() for name in variables if name.startswith(_VARIABLE)]
+        names = {name.partition("_")[0] for name in ours}
+        return {name: one for name in sorted(names) if (one := self.section(name)) is not None}
 
 
 def _section(name: str, store: StoreClass) -> type[Section] | None:
