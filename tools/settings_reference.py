@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wellkept.settings import Section, Setting, Settings, declared
+from wellkept import plugins
+from wellkept.settings import Section, Setting, Settings, StoreClasses, declared, schema_with
 from wellkept.settings.declarations import members
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +59,13 @@ def main() -> None:
 
 def page() -> str:
     """The page."""
-    return "\n".join([_INTRO, *_sections(Settings, ())]).rstrip() + "\n"
+    return "\n".join([_INTRO, *_sections(schema(), ())]).rstrip() + "\n"
+
+
+def schema() -> type[Settings]:
+    """The schema with the sections of our own stores."""
+    stores = StoreClasses(lambda: plugins.OWN)
+    return schema_with({name: one for name in plugins.OWN if (one := stores.section(name)) is not None})
 
 
 def _sections(schema: type[Any], at: tuple[str, ...]) -> Iterator[str]:
@@ -71,7 +78,7 @@ def _sections(schema: type[Any], at: tuple[str, ...]) -> Iterator[str]:
 
 
 def _section(name: str, section: type[Section]) -> Iterator[str]:
-    every = declared(Settings)
+    every = declared(schema())
     yield from (f"## {name}", "", section.__doc__ or "", "")
     yield from ("| setting | value | default | environment | |", "| --- | --- | --- | --- | --- |")
     for key, one in members(section).items():

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from wellkept import extras
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.errors import ConfigurationError
 from wellkept.ports import Embedder, Keyring, Lexicon, Store
 from wellkept.sensitivity import Detector, chosen
-from wellkept.settings import with_options
+from wellkept.settings import StoreClasses, with_options
 from wellkept.settings.folders import user_folder
 from wellkept.settings.schema import DatabaseSettings, EmbedderSettings, EncryptionSettings
+from wellkept.settings.stores import GROUP
+from wellkept.settings.urls import split_url
 from wellkept.types import MigrationReport
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from wellkept.keyrings.master_key import MasterKeys
 
-GROUP = "wellkept.stores"
 EMBEDDERS = "wellkept.embedders"
 KEYRINGS = "wellkept.keyrings"
 DETECTORS = "wellkept.detectors"
@@ -39,6 +38,11 @@ OWN: Mapping[str, str] = MappingProxyType(
         "postgres": "wellkept.stores.postgres:PostgresStore",
     }
 )
+PLAIN, IN_PROCESS = "sqlite", "ram:"
+"""The store of a path without a scheme; the database of commands that need none."""
+
+STORES = StoreClasses(lambda: OWN)
+
 AS_STORED = "default"
 """The embedder that the stored vectors were made with; for a new store, the built-in one."""
 
@@ -66,7 +70,6 @@ there is a second lexicon, it tells whose numbers a file holds.
 """
 
 _HASHING = re.compile(r"hashing-(\d{1,4})")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters: "C:" is a drive
 
 
 def open_store(url: str | Path, *, durability: str | None = None) -> Store:
@@ -75,14 +78,14 @@ def open_store(url: str | Path, *, durability: str | None = None) -> Store:
     >>> open_store("ram:").name
     'ram'
     """
-    scheme, place = _split(url)
-    return _store_class(scheme).from_url(f"{scheme}:{place}", durability=durability)
+    store, url = _resolved(url)
+    return store.from_url(url, durability=durability)
 
 
 def configured_store(section: DatabaseSettings, url: str | Path | None, durability: str | None) -> Store:
     """Open the store of a URL, by default that of the settings.
 
-    A configured durability applies to new databases on a disk; an existing one keeps its own.
+    A configured durability applies to new databases that have one; an existing one keeps its own.
 
     >>> configured_store(DatabaseSettings(url="ram:", durability="full"), None, None).name
     'ram'
@@ -92,87 +95,100 @@ def configured_store(section: DatabaseSettings, url: str | Path | None, durabili
         raise ConfigurationError(
             "no database was named", details={"field": "url"}, hint="pass a path or set WELLKEPT_DB"
         )
-    if options := section.postgres.given():
-        place = with_options(str(place), options) if _split(place)[0] in ("postgres", "postgresql") else place
-    if durability is None and section.durability and _split(place)[0] != "ram" and not is_there(place):
+    store, place = _resolved(place, section)
+    if durability is None and section.durability and store.url_form.durability and not store.exists(place):
         durability = section.durability
-    return open_store(place, durability=durability)
+    return store.from_url(place, durability=durability)
 
 
-def is_there(url: str | Path) -> bool:
+def is_there(url: str | Path, section: DatabaseSettings | None = None) -> bool:
     """Whether a store exists at a URL, as far as its class can tell without opening it.
 
     >>> is_there("ram:")
     False
     """
-    scheme, place = _split(url)
-    return _store_class(scheme).exists(f"{scheme}:{place}")
+    store, url = _resolved(url, section)
+    return store.exists(url)
+
+
+def is_lasting(url: str | Path) -> bool:
+    """Whether the store of a URL keeps anything once it is closed.
+
+    >>> is_lasting("ram:")
+    False
+    """
+    return _resolved(url)[0].capabilities.durable
 
 
 def creation(url: str | Path) -> Callable[[], None]:
     """What removes the store of a URL again if opening it makes it; to be asked before it is opened."""
-    scheme, place = _split(url)
-    return _store_class(scheme).creation(f"{scheme}:{place}")
+    store, url = _resolved(url)
+    return store.creation(url)
+
+
+def git_files(url: str | Path) -> Callable[[], list[str]] | None:
+    """What writes the files for git beside the store of a URL; ``None`` if git cannot merge it."""
+    store, url = _resolved(url)
+    return store.git_files(url)
 
 
 def migrate_store(url: str | Path, to: int | None, *, dry_run: bool) -> MigrationReport:
     """Bring the store of a URL to a schema, without opening it as a database."""
-    scheme, place = _split(url)
-    return _store_class(scheme).migrate(f"{scheme}:{place}", to, dry_run=dry_run)
+    store, url = _resolved(url)
+    return store.migrate(url, to, dry_run=dry_run)
 
 
 def same_place(one: str | Path, other: str | Path) -> bool:
-    """Whether two URLs refer to the same files, symbolic links resolved.
+    """Whether two URLs refer to the same store, symbolic links resolved.
 
     >>> same_place("notes/memory.db", "sqlite:./notes/../notes/memory.db")
     True
     """
-    (scheme, name), (another, alias) = _split(one), _split(other)
-    if name.startswith("//") and alias.startswith("//"):
-        return _on_server(name) == _on_server(alias)
-    place, elsewhere = Path(name).expanduser(), Path(alias).expanduser()
-    linked = place.exists() and elsewhere.exists() and place.samefile(elsewhere)
-    return scheme == another and (linked or place.resolve() == elsewhere.resolve())
+    (store, url), (another, alias) = _resolved(one), _resolved(other)
+    return store is another and store.canonical(url) == another.canonical(alias)
 
 
-def _on_server(place: str) -> tuple[str, str, list[str]]:
-    """What a URL of a server names, whoever asks: hosts, database and schema."""
-    parts = urlsplit(place)
-    hosts = parts.netloc.rpartition("@")[2].removesuffix(":5432")
-    return hosts, parts.path, [one for one in parts.query.split("&") if one.startswith("schema=")]
+def folder_there(url: str | Path) -> str | None:
+    """The URL of the folder of a store that somebody named as if it were a file."""
+    store, named = _resolved(url)
+    path = Path(named.partition(":")[2]).expanduser()
+    if store.url_form.names == "file" and path.is_dir():
+        for scheme, other in STORES.declaring():
+            if other.url_form.names == "folder" and is_there(found := f"{scheme}:{path}"):
+                return found
+    return None
 
 
-def _split(url: str | Path) -> tuple[str, str]:
-    """The scheme and the rest of a URL; a plain path is ``sqlite``."""
-    _check(url)
-    text = str(url)
-    match = None if isinstance(url, Path) else _SCHEME.match(text)
-    return (match[1].lower(), text[match.end() :]) if match else ("sqlite", text)
+def sample(names: str | None = None) -> str:
+    """A URL of a store that names a file or a folder, or something else."""
+    return next((one.url_form.sample for _, one in STORES.declaring() if one.url_form.names == names), "")
 
 
-def _check(url: object) -> None:
+def _resolved(url: str | Path, section: DatabaseSettings | None = None) -> tuple[type[Store], str]:
+    """The class of the store that a URL names, and the URL as that reads it: with a scheme, and with the settings."""
     if not isinstance(url, str | Path):
         raise ConfigurationError(
             f"a database is named by a text or a Path, not by {type(url).__name__}",
             details={"field": "url"},
-            hint="pass a path such as 'memory.db' or a URL such as 'ram:'",
+            hint=f"pass a path such as {sample('file')!r} or a URL such as {sample('folder')!r}",
         )
-    if url in ("", "sqlite:"):
-        raise ConfigurationError("the path is empty", details={"field": "url"}, hint="name a file")
-    if url in (":memory:", "sqlite::memory:"):
-        raise ConfigurationError(
-            "':memory:' would be a database per connection", details={"field": "url"}, hint="use 'ram:'"
-        )
+    scheme, rest = ("", str(url)) if isinstance(url, Path) else split_url(url)
+    scheme = scheme or PLAIN
+    store = _store_class(scheme)
+    if store.url_form.names and not rest:
+        raise ConfigurationError("the path is empty", details={"field": "url"}, hint=f"name a {store.url_form.names}")
+    given = {} if section is None else section.of_store(store.section)
+    return store, with_options(f"{scheme}:{rest}", given)
 
 
 def _store_class(scheme: str) -> type[Store]:
-    if scheme in OWN:
-        if scheme in ("postgres", "postgresql"):
-            extras.require("postgres")
-        module, name = OWN[scheme].split(":")
-        loaded = getattr(importlib.import_module(module), name)
-    else:
-        loaded = _registered(scheme)
+    loaded = STORES.get(scheme)
+    if loaded is None:
+        raise ConfigurationError(
+            f"no store is registered for {scheme!r}",
+            details={"scheme": scheme},
+            hint=f"known are {', '.join(STORES)}; others come with a package that registers {GROUP}",
+        )
     if not (isinstance(loaded, type) and issubclass(loaded, Store)):
         raise ConfigurationError(
             f"the plug-in for {scheme!r} is not a Store",
@@ -261,17 +277,16 @@ def open_keyring(place: str | Path, section: EncryptionSettings | None = None) -
     >>> open_keyring("ram:").check()
     0
     """
-    match = None if isinstance(place, Path) else _SCHEME.match(str(place))
-    if match is None or match[1].lower() == "file":
+    scheme, name = ("", str(place)) if isinstance(place, Path) else split_url(place)
+    if scheme in ("", "file"):
         from wellkept.keyrings.file import FileKeyring  # lazy: only where there are keys
 
-        name = str(place)[match.end() :] if match else str(place)
         return FileKeyring(Path(name).expanduser(), master_keys(section or EncryptionSettings()))
-    if match[1].lower() == "ram":
+    if scheme == "ram":
         from wellkept.keyrings.ram import RamKeyring  # lazy: as above
 
         return RamKeyring()
-    return _plugged_keyring(match[1].lower(), str(place))
+    return _plugged_keyring(scheme, str(place))
 
 
 def _plugged_keyring(scheme: str, url: str) -> Keyring:
@@ -348,18 +363,6 @@ def _registered_embedder(name: str) -> Callable[[], object]:
         )
     loaded: Callable[[], object] = found[name].load()
     return loaded
-
-
-def _registered(scheme: str) -> object:
-    found = _entry_points(GROUP)
-    if scheme not in found:
-        known = ", ".join(sorted({*OWN, *found}))
-        raise ConfigurationError(
-            f"no store is registered for {scheme!r}",
-            details={"scheme": scheme},
-            hint=f"known are {known}; others come with a package that registers {GROUP}",
-        )
-    return found[scheme].load()
 
 
 def _entry_points(group: str) -> "dict[str, EntryPoint]":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.terminal import Terminal
 from wellkept import Identity
 from wellkept.cli.constants import DATABASE_VARIABLE, IDS, variable_of
-from wellkept.cli.discovery import Found, settle
+from wellkept.cli.discovery import settle
 from wellkept.errors import ConfigurationError, InvalidInput
 from wellkept.settings import FILE, load, nearest_file
 from wellkept.settings.folders import user_folder
@@ -96,24 +96,6 @@ def test_an_empty_id_in_the_environment_or_the_file_is_refused(
     monkeypatch.delenv(variable_of(name))
     terminal.configure(f'[identity]\n{name} = ""\n')
     assert terminal("add", "Likes tea").code == 6
-
-
-@pytest.mark.parametrize(
-    ("url", "path"),
-    [
-        ("memory.db", "memory.db"),
-        ("sqlite:memory.db", "memory.db"),
-        ("SQLite:memory.db", "memory.db"),
-        ("folder/a:b.db", "folder/a:b.db"),
-        ("ram:", None),
-        ("postgresql://host/db", None),
-        ("jsonl:folder", None),
-        ("C:\\memory.db", "C:\\memory.db"),
-    ],
-)
-def test_files_are_told_from_urls(url: str, path: str | None) -> None:
-    found = Found(database=url, identity=Identity(), origins={}).path
-    assert found == (None if path is None else Path(path))
 
 
 @pytest.mark.parametrize(

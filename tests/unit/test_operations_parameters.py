@@ -154,6 +154,7 @@ def test_whatever_a_database_can_be_opened_with_can_be_said_in_a_terminal() -> N
     elsewhere = {
         "url": "--db",
         "store": "an object of Python",
+        "index": "an object of Python",
         "reranker": "an object of Python",
         "clock": "an object of Python",
         "settings": "wellkept.toml and the environment",

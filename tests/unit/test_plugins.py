@@ -13,6 +13,7 @@ from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.errors import ConfigurationError, NotAStore
 from wellkept.ports import Embedder, Lexicon, Store
+from wellkept.settings.stores import GROUP
 from wellkept.stores.ram import RamStore
 from wellkept.stores.sqlite import SqliteStore
 
@@ -182,7 +183,7 @@ def test_the_hint_names_the_stores_of_other_packages() -> None:
 
 
 def test_our_own_stores_are_named_in_both_places() -> None:
-    points = importlib.metadata.entry_points(group=plugins.GROUP)
+    points = importlib.metadata.entry_points(group=GROUP)
     assert {point.name: point.value for point in points} == dict(plugins.OWN)
 
 

@@ -13,9 +13,8 @@ import pytest
 import wellkept
 from wellkept.errors import ConfigurationError, StoreError, WellkeptError
 from wellkept.settings import load, shown, with_options
-from wellkept.settings.schema import PostgresSettings
-from wellkept.stores.postgres import PostgresStore, options
-from wellkept.stores.postgres.options import parse
+from wellkept.stores.postgres import PostgresStore
+from wellkept.stores.postgres.options import Options, PostgresSettings, parse
 from wellkept.stores.postgres.server import Server, Session
 
 SECRET = "s3cr3t-w0rd"
@@ -169,7 +168,7 @@ def test_options_of_the_url_come_before_those_of_the_settings() -> None:
 
 
 def test_every_option_can_stand_in_the_settings(postgres_url: str) -> None:
-    assert sorted(options.OWN) == sorted(PostgresSettings.__dataclass_fields__)
+    assert sorted(Options.__dataclass_fields__) == sorted(["parameters", *PostgresSettings.__dataclass_fields__])
     given = {"database": {"url": postgres_url, "postgres": {"schema": "mine"}}}
     with wellkept.open(settings=given) as memories:
         memories.view(user="ada").add("Likes tea")

@@ -188,7 +188,7 @@ def test_the_library_reads_no_file_unless_it_is_told_to(file: Path, monkeypatch:
 def test_a_path_in_a_file_is_meant_from_where_the_file_is(file: Path) -> None:
     for url, expected in (
         ("data/m.db", str(file.parent / "data/m.db")),
-        ("sqlite:m.db", str(file.parent / "m.db")),
+        ("sqlite:m.db", f"sqlite:{file.parent / 'm.db'}"),
         ("ram:", "ram:"),
         ("jsonl:notes", f"jsonl:{file.parent / 'notes'}"),
     ):

@@ -10,8 +10,10 @@ import pytest
 import wellkept
 from tests.unit.terminal import Terminal
 from wellkept.errors import ConfigurationError
-from wellkept.settings import FILE, Settings, declared, load, trust
+from wellkept.settings import FILE, Settings, declared, load, schema_with, trust
+from wellkept.stores.postgres.options import PostgresSettings
 
+DECLARED = declared(schema_with({"postgres": PostgresSettings}))
 VALUES = {
     "database.postgres.schema": '"agents"',
     "database.durability": '"relaxed"',
@@ -75,7 +77,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _value(name: str) -> str:
-    default = declared(Settings)[name].default
+    default = DECLARED[name].default
     known = {bool: "false", int: "7", float: "0.5"}
     return VALUES.get(name) or known.get(type(default)) or ('"ada"' if name.startswith("identity") else "7")
 
@@ -88,7 +90,7 @@ def _found(folder: Path, text: str, **environment: str) -> Settings:
 
 
 @pytest.mark.req("J12", "H10")
-@pytest.mark.parametrize("name", [name for name in declared(Settings) if name != "database.url"])
+@pytest.mark.parametrize("name", [name for name in DECLARED if name != "database.url"])
 def test_a_file_that_was_found_sets_nothing_but_the_database(name: str, folder: Path) -> None:
     text = f"{name} = {_value(name)}\n"
     with pytest.raises(ConfigurationError) as caught:
@@ -116,7 +118,7 @@ def test_a_database_outside_the_folder_is_refused(url: str, folder: Path) -> Non
 @pytest.mark.parametrize("url", INSIDE)
 def test_a_database_inside_the_folder_needs_no_trust(url: str, folder: Path) -> None:
     found = _found(folder, f'[database]\nurl = "{url}"\n').database.url or ""
-    assert Path(found.removeprefix("jsonl:")).is_relative_to(folder)
+    assert Path(found.removeprefix("jsonl:").removeprefix("sqlite:")).is_relative_to(folder)
     assert not (folder.parent / "config").exists()
 
 

@@ -25,7 +25,7 @@ from wellkept.aio.workers import Workers
 from wellkept.entitlements import Plan
 from wellkept.events import Event
 from wellkept.memories import database as sync
-from wellkept.ports import Clock, Embedder, Keyring, Reranker, Store
+from wellkept.ports import Clock, Embedder, Index, Keyring, Reranker, Store
 from wellkept.settings import RetryPolicy, Settings
 from wellkept.types import DurabilityName, EncryptName
 
@@ -49,6 +49,7 @@ def open(
     retry: RetryPolicy | None = None,
     keyring: Keyring | str | Path | None = None,
     encrypt: EncryptName | None = None,
+    index: Index | None = None,
     workers: int = WORKERS,
 ) -> Opening:
     """Open a database as :func:`wellkept.open` does: ``async with aio.open(...)``, or ``await aio.open(...)``.
@@ -80,6 +81,7 @@ def open(
                 retry=retry,
                 keyring=keyring,
                 encrypt=encrypt,
+                index=index,
             )
         )
         try:

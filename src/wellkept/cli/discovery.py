@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wellkept import validation
 from wellkept.cli.constants import DATABASE, IDS, variable_of
 from wellkept.errors import InvalidInput
-from wellkept.settings import DEFAULT_ORIGIN, Settings, file_of, load
+from wellkept.settings import DEFAULT_ORIGIN, Settings, StoreClasses, load
 from wellkept.settings.folders import user_folder
 from wellkept.types import Identity
 from wellkept.types.owners import DEFAULT_USER
@@ -40,11 +40,6 @@ class Found(NamedTuple):
         """The settings as ``wellkept.open`` takes them."""
         return {"settings": self.settings}
 
-    @property
-    def path(self) -> Path | None:
-        """The file of an embedded database; ``None`` if it is something else."""
-        return file_of(self.database)
-
     @contextmanager
     def logging(self) -> Iterator[None]:
         """Log on the standard error while a command runs, if the settings want it."""
@@ -67,7 +62,7 @@ class Found(NamedTuple):
             LOG.setLevel(before)
 
 
-STANDALONE = Found(database="ram:", identity=Identity(user=DEFAULT_USER), origins={})
+STANDALONE = Found(database="", identity=Identity(user=DEFAULT_USER), origins={})
 """For commands that ask nothing of a database: no file is read, and none can be wrong."""
 
 
@@ -99,6 +94,12 @@ def settle(flags: Mapping[str, str | None], settings: Settings, folder: Path) ->
     return found._replace(origins={**origins, **{name: settings.origin(name) for name in found.opening}})
 
 
+def _own_stores() -> Mapping[str, str]:
+    from wellkept.plugins import OWN  # lazy: takes 100 ms, and few settings name a store
+
+    return OWN
+
+
 def _named(name: str, flag: str) -> str:
     if name == "user":
         return validation.user(f"--{name}", flag)
@@ -112,5 +113,5 @@ def find(flags: Mapping[str, str | None]) -> Found:
             raise InvalidInput(
                 f"{variable_of(name)} is empty", details={"field": name}, hint="unset it or give it a value"
             )
-    settings = load(folder=Path.cwd())
+    settings = load(folder=Path.cwd(), stores=StoreClasses(_own_stores))
     return settle(flags, settings, user_folder(os.environ, Path.home()))

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -133,10 +134,11 @@ def opened(verb: Verb[Any, Any], found: "Found") -> "Iterator[Memories]":
     import wellkept  # lazy: the engine, which is not needed to refuse a command line
 
     if verb.standalone:
+        from wellkept import plugins  # lazy: as above
         from wellkept.keyrings.absent import AbsentKeyring  # lazy: few commands need it
 
         unused = AbsentKeyring(KeyUnavailable("this command needs no keys"))  # whatever keys the settings ask for
-        with wellkept.open("ram:", embedder=None, keyring=unused) as nothing:
+        with wellkept.open(plugins.IN_PROCESS, embedder=None, keyring=unused) as nothing:
             yield nothing
         return
     _check_place(verb, found)
@@ -171,24 +173,19 @@ def _check_place(verb: Verb[Any, Any], found: "Found") -> None:
     """Refuse a database that does not exist, unless the verb creates one, and a folder that is named like a file."""
     from wellkept import plugins  # lazy: as in opened
 
-    path = found.path
-    place = shown(found.database) if path is None else str(path)
-    if path is not None and path.is_dir() and plugins.is_there(f"jsonl:{path}"):
-        raise NotAStore(
-            f"{place} is a folder of JSON Lines",
-            details={"path": place},
-            hint=f"name it jsonl:{place}",
-        )
-    is_kept = path is None and not place.lower().startswith("ram:")
-    if (path is not None and not path.exists()) or (is_kept and not plugins.is_there(found.database)):
+    place = shown(found.database)
+    if (folder := plugins.folder_there(found.database)) is not None:
+        raise NotAStore(f"{place} is a folder", details={"path": place}, hint=f"name it {folder}")
+    database = found.settings.database
+    if plugins.is_lasting(found.database) and not plugins.is_there(found.database, database):
         if not verb.creates:
             raise ConfigurationError(
                 f"there is no database at {place} (from {found.origins[DATABASE]})",
                 details={"path": place},
                 hint="wellkept add creates one; --db names another",
             )
-        if path is not None and found.origins[DATABASE] == "the default":
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if found.origins[DATABASE] == "the default":
+            Path(found.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The command that creates a database: init."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
@@ -14,7 +13,6 @@ from wellkept.operations.verb import result
 from wellkept.types.bounds import Bounds
 
 _PATH = Bounds(max_length=4_096)
-_FOLDER = "jsonl:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,19 +29,19 @@ def init(out: Screen) -> click.Command:
     @click.pass_context
     def show(context: click.Context, /, git: bool, **_: object) -> None:
         import wellkept  # lazy: help needs no database
-        from wellkept.stores.jsonl import git_files  # lazy: one store has files that git tracks
+        from wellkept import plugins  # lazy: as above
 
         asked = global_options.given(context)
         found = asked.find()
-        if git and not found.database.startswith(_FOLDER):
+        writing = plugins.git_files(found.database) if git else list
+        if writing is None:
             raise ConfigurationError(
-                "git can merge a folder of JSON Lines only",
+                "git can merge a folder of plain text only",
                 details={"field": "git"},
-                hint="wellkept --db jsonl:memory init --git",
+                hint=f"wellkept --db {plugins.sample('folder')} init --git",
             )
         wellkept.open(found.database, **found.options).close()
-        files = git_files.write(Path(found.database.removeprefix(_FOLDER)).expanduser()) if git else []
-        created = Created(database=found.database, files=tuple(files))
+        created = Created(database=found.database, files=tuple(writing()))
         if asked.json:
             out.line(as_json("init", created))
             return

@@ -23,7 +23,7 @@ from wellkept.entitlements import Feature, Plan
 from wellkept.errors import WellkeptError
 from wellkept.events import EventBus
 from wellkept.ids import ENTROPY, Entropy, StampClock, uuid7
-from wellkept.ports import Clock, Embedder, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
+from wellkept.ports import Clock, Embedder, Images, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
 from wellkept.sensitivity import Detector
 from wellkept.settings.schema import ListSettings, Settings
 from wellkept.types import (
@@ -316,9 +316,16 @@ def _merge(
 
 @dataclass(slots=True, kw_only=True)
 class Engine:
-    """The parts of an open database. Views share it, so that all of them go over to another embedder at once."""
+    """The parts of an open database. Views share it, so that all of them go over to another embedder at once.
+
+    It works with a journal, records and an index, wherever they come from; what concerns all that is stored, such as
+    health and repairs, is asked of ``store``. Without a ``chosen_index``, the index is the store's.
+    """
 
     store: Store
+    base_journal: Journal
+    base_records: Records
+    chosen_index: Index | None = None
     stamps: StampClock
     accesses: AccessBuffer
     clock: Clock
@@ -377,7 +384,7 @@ class Engine:
     def stored_journal(self) -> Journal:
         """The journal as the store keeps it: what is encrypted stays so. For what needs no more than ids."""
         if self.own_stored_journal is None:
-            self.own_stored_journal = retrying.journal(self.store.journal, self.settings.retry, self._pause)
+            self.own_stored_journal = retrying.journal(self.base_journal, self.settings.retry, self._pause)
         return self.own_stored_journal
 
     @property
@@ -397,7 +404,7 @@ class Engine:
     def stored_records(self) -> Records:
         """The records as the store keeps them; reads are repeated. For what needs no more than their names."""
         if self.own_stored_records is None:
-            self.own_stored_records = retrying.records(self.store.records, self.settings.retry, self._pause)
+            self.own_stored_records = retrying.records(self.base_records, self.settings.retry, self._pause)
         return self.own_stored_records
 
     def _note_keyring(self, keyring: Keyring) -> None:
@@ -414,10 +421,17 @@ class Engine:
 
     @property
     def index(self) -> Index:
-        """The index of the store, or one in RAM, made when it is first asked for."""
+        """The index that searches ask, made when it is first asked for. What is encrypted in the store is neither in an
+        index that keeps it elsewhere nor in an image.
+        """
         if self.own_index is None:
-            self.own_index = _index(self.store, self.keyring)
+            self.own_index = _index(self.base_index, self.store.images, self.keyring)
         return self.own_index
+
+    @property
+    def base_index(self) -> Index | None:
+        """The chosen index, or that of the store; without one, memories are indexed in RAM."""
+        return self.store.index if self.chosen_index is None else self.chosen_index
 
     @property
     def defaults(self) -> SessionConfig:
@@ -466,16 +480,13 @@ class Engine:
         entitlements.check(self.plan, feature)
 
 
-def _index(store: Store, keyring: Keyring | None) -> Index:
-    """The store's own index, or one in RAM. What is encrypted in the store is neither in its index nor in an image."""
-    own = store.index
-    if own is not None and keyring is not None:
+def _index(base: Index | None, images: Images | None, keyring: Keyring | None) -> Index:
+    if base is not None and keyring is not None:
         from wellkept.indexes.private import PrivateIndex  # lazy: numpy takes 100 ms, and many processes never search
 
-        return PrivateIndex(own, keyring)
-    if own is not None:
-        return own
+        return PrivateIndex(base, keyring)
+    if base is not None:
+        return base
     from wellkept.indexes.ram import RamIndex  # lazy: as above
 
-    images = store.images
     return RamIndex(images if images is None or keyring is None else EncryptedImages(images, keyring))

@@ -225,8 +225,8 @@ def _cleared(engine: Engine, touched: Sequence[Owner]) -> tuple[str, ...]:
     """Remove what is derived from plain memories, and the bytes that the store freed."""
     if not touched:
         return ()
-    if engine.store.index is not None:
-        engine.store.index.drop(touched)
+    if engine.base_index is not None:
+        engine.base_index.drop(touched)
     return engine.store.scrub().remains
 
 

@@ -46,10 +46,10 @@ def contents(engine: Engine) -> list[Finding]:
 
 def _index(engine: Engine) -> Component:
     """An index is derived: one that fails is made anew, so it is never worse than degraded."""
-    if engine.own_index is None:
+    if engine.own_index is None and engine.chosen_index is None:
         return Component(message="not used yet")
     try:
-        return engine.own_index.health()
+        return engine.index.health()
     except WellkeptError as error:
         return Component(status=Status.DEGRADED, message=error.code)
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from wellkept import codec, filters, layers, validation
+from wellkept.engine import index_following
 from wellkept.engine.core import ATTEMPTS, Engine
 from wellkept.engine.reading import to_filter
 from wellkept.errors import Conflict, Held, InvalidInput, KeyUnavailable, NotFound
@@ -140,6 +141,8 @@ def append(engine: Engine, writes: Sequence[Write], *, guards: Sequence[Guard] =
     """
     checked = check(engine, writes, again=again)
     engine.journal.append(writes, guards=[*guards, checked.guard] if checked is not None else guards)
+    if checked is not None and engine.chosen_index is not None:
+        index_following.forget(engine.whole.journal, engine.index, {write.owner for write in writes})
 
 
 def check(engine: Engine, writes: Iterable[Write], *, again: bool = False) -> Holds | None:

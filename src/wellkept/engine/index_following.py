@@ -1,8 +1,9 @@
 """Keeps an index in step with the journal: what was written since is taken in, or everything is loaded anew."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
-from wellkept.errors import PositionLost, StoreCorrupt
+from wellkept.errors import PositionLost, StoreCorrupt, WellkeptError
 from wellkept.ports import Index, Journal, positions
 from wellkept.ports.positions import Reached
 from wellkept.types import Mark, Owner, State, Stored, Vector
@@ -18,6 +19,14 @@ def fresh(journal: Journal, index: Index, marks: Mapping[Owner, Mark]) -> frozen
             with index.following(owner):
                 _catch_up(journal, index, owner)
     return frozenset(marks)
+
+
+def forget(journal: Journal, index: Index, owners: Iterable[Owner]) -> None:
+    """Follow at once where something was erased: an index may keep what it holds where the store removes nothing. One
+    that does not answer follows with the next search.
+    """
+    with suppress(WellkeptError):
+        fresh(journal, index, journal.marks({owner for owner in owners if index.followed(owner) is not None}))
 
 
 def stored_dimension(settings: Mapping[str, str], missing: int) -> int:

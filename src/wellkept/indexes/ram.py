@@ -139,6 +139,11 @@ class RamIndex(Index):
 
     # -- following --------------------------------------------------------------------------------------------
 
+    def close(self) -> None:
+        """Give the memory back."""
+        super().close()
+        self.drop()
+
     def followed(self, owner: Owner) -> Mark | None:
         """How far the owner's index is; it comes from its image if there is one and nothing else is known."""
         held = self._of(owner)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -25,7 +26,7 @@ from wellkept.memories.agent_registry import AgentRegistry
 from wellkept.memories.maintenance import Maintenance
 from wellkept.memories.upkeep import Upkeep
 from wellkept.memories.view import View
-from wellkept.ports import Clock, Embedder, Keyring, Reranker, Store
+from wellkept.ports import Clock, Embedder, Index, Keyring, Reranker, Store
 from wellkept.privacy import ledger_file
 from wellkept.sessions.limits import SessionLimits
 from wellkept.settings import RetryPolicy, Settings
@@ -65,6 +66,7 @@ def open(
     retry: RetryPolicy | None = None,
     keyring: Keyring | str | Path | None = None,
     encrypt: EncryptName | None = None,
+    index: Index | None = None,
 ) -> Memories:
     """Open a database: a path, a URL such as ``ram:``, or a store of your own. It is made if it is not there.
 
@@ -77,6 +79,7 @@ def open(
     leave out is read from the environment, then from the file ``config``, such as ``wellkept.toml``. ``retry`` says
     how calls of the store and the embedder are repeated that failed; without it, the settings do. With a ``keyring``,
     by its path or as a ``wellkept.ports.Keyring``, sensitive memories are encrypted; with ``encrypt="all"`` all are.
+    An ``index`` is searched in the place of the store's own; it serves this database alone, and is closed with it.
 
     >>> import wellkept
     >>> with wellkept.open("ram:") as memories:
@@ -84,8 +87,8 @@ def open(
     'Likes tea'
     """
     try:
-        parts.check_parts(store, embedder, reranker, keyring)
-        configured = load_settings(settings, config=config)
+        parts.check_parts(store, embedder, reranker, keyring, index)
+        configured = load_settings(settings, config=config, stores=plugins.STORES)
         if retry is not None:
             configured = replace(configured, retry=parts.checked_retry(retry))
         if encrypt is not None:
@@ -100,40 +103,56 @@ def open(
             )
         with open_files.told():
             opened = plugins.configured_store(configured.database, url, durability) if store is None else store
+        with _closing_if_it_fails(opened.close):
+            wanted = plugins.configured_embedder(configured.embedder, embedder)
+            chosen = parts.chosen_embedder(opened, wanted)
+            ring = parts.chosen_keyring(opened, keyring, configured.encryption)
+            kept = opened.journal.settings()
+            lexicon = plugins.lexicon_of(chosen)
+            if named := plugins.lexicon_to_keep(lexicon, chosen, kept):
+                opened.journal.set_settings(named)
+            engine = Engine(
+                store=opened,
+                base_journal=opened.journal,
+                base_records=opened.records,
+                stamps=StampClock(kept["origin"]),
+                accesses=AccessBuffer(opened.journal),
+                session_limits=SessionLimits(),
+                clock=clock or _now,
+                embedder=chosen,
+                reranker=reranker,
+                lexicon=lexicon,
+                plan=allowed,
+                settings=configured,
+                keyring=ring,
+                detectors=detectors,
+            )
+            memories = Memories(engine)
+            if index is not None:
+                index.serve(f"{kept['origin']} {kept['epoch']}")
+                engine.chosen_index = index
+            with _closing_if_it_fails(memories.close):
+                _begin(memories, kept)
     except WellkeptError as error:
         error.operation = error.operation or "open"
         raise
+    return memories
+
+
+@contextmanager
+def _closing_if_it_fails(close: Callable[[], None]) -> Iterator[None]:
+    """Nobody else can close what was opened for a database that does not open."""
     try:
-        wanted = plugins.configured_embedder(configured.embedder, embedder)
-        chosen = parts.chosen_embedder(opened, wanted)
-        ring = parts.chosen_keyring(opened, keyring, configured.encryption)
-    except WellkeptError as error:
-        error.operation = error.operation or "open"
-        opened.close()
+        yield
+    except BaseException:  # reason: an interruption must leave nothing open either
+        with suppress(WellkeptError):  # why it does not open is the error to tell
+            close()
         raise
-    kept = opened.journal.settings()
-    lexicon = plugins.lexicon_of(chosen)
-    if named := plugins.lexicon_to_keep(lexicon, chosen, kept):
-        opened.journal.set_settings(named)
-    engine = Engine(
-        store=opened,
-        stamps=StampClock(kept["origin"]),
-        accesses=AccessBuffer(opened.journal),
-        session_limits=SessionLimits(),
-        clock=clock or _now,
-        embedder=chosen,
-        reranker=reranker,
-        lexicon=lexicon,
-        plan=allowed,
-        settings=configured,
-        keyring=ring,
-        detectors=detectors,
-    )
-    return _begun(engine, kept)
 
 
-def _begun(engine: Engine, kept: Mapping[str, str]) -> Memories:
-    """The database at work: what was left to be done by the settings that it keeps is done."""
+def _begin(memories: Memories, kept: Mapping[str, str]) -> None:
+    """What was left to be done by the settings that a database keeps is done."""
+    engine = memories._engine
     if kept.get(BEHIND):
         engine.embeddings.behind = True
         engine.embeddings.breaker.suspected()
@@ -142,18 +161,11 @@ def _begun(engine: Engine, kept: Mapping[str, str]) -> Memories:
     if logs.wanted():
         engine.bus.watch(logs.operation)
     moves.finish(engine)
-    memories = Memories(engine)
-    try:
-        engine.audit = parts.audit(engine)
-    except WellkeptError as error:
-        error.operation = error.operation or "open"
-        engine.store.close()
-        raise
+    engine.audit = parts.audit(engine)
     if kept.get(ERASING) or ledger_file.is_ahead(engine):
         memories.privacy.resume()
     if kept.get(AUTOMATIC):
         quietly(memories.upkeep.run_due)
-    return memories
 
 
 class Memories(Maintenance):
@@ -172,8 +184,7 @@ class Memories(Maintenance):
 
     def __repr__(self) -> str:
         store = self._engine.store
-        place = getattr(store, "path", None) or getattr(store, "place", "")  # a file or folder, a server, or neither
-        return f"<Memories {store.name}:{place}>"
+        return f"<Memories {store.name}:{store.place}>"
 
     @property
     def plan(self) -> Plan | None:
@@ -386,7 +397,7 @@ class Memories(Maintenance):
         return (*held, *(AgentMemory(self._engine, view, self._agents) for view in views))
 
     def close(self) -> None:
-        """Write what is pending and release the store. Closing twice is allowed.
+        """Write what is pending and release the store, and the index that was passed. Closing twice is allowed.
 
         >>> import wellkept
         >>> memories = wellkept.open("ram:")
@@ -397,7 +408,12 @@ class Memories(Maintenance):
         if self._engine.audit is not None:
             self._engine.audit.close()
             self._engine.audit = None
-        self._engine.store.close()
+        index, self._engine.chosen_index = self._engine.chosen_index, None  # from now on, it may serve another database
+        try:
+            if index is not None:
+                index.close()
+        finally:
+            self._engine.store.close()
 
     def __enter__(self) -> Self:
         return self

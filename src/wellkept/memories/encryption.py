@@ -102,8 +102,8 @@ class Encryption:
     def _path(self, section: EncryptionSettings) -> Path:
         if section.keyring is not None:
             return Path(section.keyring.removeprefix("file:")).expanduser()
-        place = getattr(self._engine.store, "path", None)
-        if not place:
+        place = self._engine.store.path
+        if place is None:
             raise ConfigurationError(
                 "the database is in no file that a keyring could be beside",
                 details={"field": "keyring"},

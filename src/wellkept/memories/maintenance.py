@@ -176,7 +176,7 @@ class Maintenance:
         (1, 'hashing-64')
         """
         named = plugins.open_embedder(embedder) if isinstance(embedder, str) else embedder
-        parts.check_parts(None, named, None, None)
+        parts.check_parts(embedder=named)
         return reembedding.reembed(self._engine, named, progress)
 
     @operation
@@ -188,8 +188,8 @@ class Maintenance:
         ...     memories.rebuild()
         """
         self._engine.store.rebuild()
-        if self._engine.own_index is not None:
-            self._engine.own_index.drop()
+        if (index := self._engine.own_index or self._engine.chosen_index) is not None:
+            index.drop()
 
     @operation
     def scrub(self) -> types.Scrubbed:

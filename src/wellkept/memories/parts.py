@@ -7,7 +7,7 @@ from wellkept import plugins
 from wellkept.engine.core import GIVEN, Audit, Engine
 from wellkept.engine.encrypted_journal import KEYRING
 from wellkept.errors import ConfigurationError, EmbedderMismatch, KeyUnavailable
-from wellkept.ports import Embedder, Keyring, Reranker, Store
+from wellkept.ports import Embedder, Index, Keyring, Reranker, Store
 from wellkept.settings import RetryPolicy
 from wellkept.settings.schema import EncryptionSettings
 
@@ -38,7 +38,13 @@ def _stored_embedder(stored: str | None) -> Embedder:
     return chosen
 
 
-def check_parts(store: object, embedder: object, reranker: object, keyring: object = None) -> None:
+def check_parts(
+    store: object = None,
+    embedder: object = None,
+    reranker: object = None,
+    keyring: object = None,
+    index: object = None,
+) -> None:
     """Refuse what is no part of a database."""
     named = None if isinstance(embedder, str) else embedder
     ring = None if isinstance(keyring, str | Path) else keyring
@@ -47,6 +53,7 @@ def check_parts(store: object, embedder: object, reranker: object, keyring: obje
         ("embedder", named, Embedder),
         ("reranker", reranker, Reranker),
         ("keyring", ring, Keyring),
+        ("index", index, Index),
     ):
         if value is not None and (isinstance(value, type) or not isinstance(value, kind)):
             raise ConfigurationError(
@@ -68,8 +75,7 @@ def encrypting(section: EncryptionSettings, encrypt: object) -> EncryptionSettin
 def chosen_keyring(store: Store, given: Keyring | str | Path | None, section: EncryptionSettings) -> Keyring | None:
     """The keyring to work with: the given one, the configured one, or the file beside the database if it is there."""
     place = section.keyring if given is None else given
-    path = getattr(store, "path", None)
-    if place is None and path and (beside := plugins.keyring_path(path)).exists():
+    if place is None and store.path is not None and (beside := plugins.keyring_path(store.path)).exists():
         place = beside
     if place is None:
         if section.encrypt == "all":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
+from wellkept.errors import ConfigurationError
 from wellkept.filters import Where
 from wellkept.types import Component, Mark, Owner, Owners, Stored, Vector
 
@@ -53,7 +54,28 @@ class Index(ABC):
     Indexes of different owners never wait for each other. Nothing in a request is a callable. Of a ``Where`` an index
     heeds ``now``, ``ids``, ``without``, ``occurred_after`` and ``occurred_before``; the engine has the journal evaluate
     all other conditions, and passes ``ids``.
+
+    One that is passed to ``open(index=...)`` serves one open database at a time: owners of two may have the same names.
     """
+
+    _database: str | None = None
+    _serving = False
+
+    def serve(self, database: str) -> None:
+        """Called when a database is opened with this index: its name, another one for each state of its numbering. What
+        is held of another one is forgotten. An index that keeps what it holds when it is closed keeps the name with it.
+        """
+        if self._serving:
+            raise ConfigurationError(
+                "the index serves another open database", details={"field": "index"}, hint="make one for each database"
+            )
+        if self._database not in (None, database):
+            self.drop()
+        self._database, self._serving = database, True
+
+    def close(self) -> None:
+        """Called when the database is closed. Closing twice is allowed."""
+        self._serving = False
 
     @abstractmethod
     def followed(self, owner: Owner) -> Mark | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import ClassVar, Self
 
 from wellkept.errors import Unsupported, WellkeptError
 from wellkept.ports.index import Images, Index
 from wellkept.ports.journal import Journal
 from wellkept.ports.records import Records
+from wellkept.settings import Section, UrlForm
 from wellkept.types import Component, Diagnosis, Health, MigrationReport, Owners, Scrubbed, SessionConfig, Status
 
 
@@ -32,12 +34,20 @@ class Capabilities:
 
 
 class Store(ABC):
-    """What ``wellkept.open(url)`` opens: a journal, records, and an index if the store brings one."""
+    """What ``wellkept.open(url)`` opens: a journal, records, and an index if the store brings one.
+
+    The class declares what is known of a store before it is opened: ``section``, its settings, which stand in
+    ``[database.NAME]``; and ``url_form``, how its URLs are read. An open store has a ``path`` if it is a file or a
+    folder: what belongs to the database and must not be in it is put beside that.
+    """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     capabilities: ClassVar[Capabilities]
+    section: ClassVar[type[Section] | None] = None
+    url_form: ClassVar[UrlForm] = UrlForm()
 
+    path: Path | None = None
     journal: Journal
     records: Records
     images: Images | None = None
@@ -53,6 +63,18 @@ class Store(ABC):
         """Open the store that a URL names, creating it if it is not there."""
 
     @classmethod
+    def canonical(cls, url: str) -> Hashable:
+        """What a URL names, equal for all URLs of one place: by default the file or the folder, or the URL itself."""
+        if cls.url_form.names is None:
+            return url
+        rest = url.partition(":")[2]
+        path = Path(rest if cls.section is None else rest.partition("?")[0]).expanduser()
+        if not path.exists():
+            return path.resolve()
+        found = path.stat()  # the same, by whatever link it is reached
+        return found.st_dev, found.st_ino
+
+    @classmethod
     def exists(cls, url: str) -> bool:  # noqa: ARG003  # by default only opening can tell
         """Whether there is something at a URL that opening would not have to make first."""
         return True
@@ -66,6 +88,13 @@ class Store(ABC):
         return lambda: None
 
     @classmethod
+    def git_files(cls, url: str) -> Callable[[], list[str]] | None:  # noqa: ARG003  # few stores are plain text
+        """What writes the files that git needs to merge the store of a URL, and names those that it changed; ``None``
+        if git cannot merge it.
+        """
+        return None
+
+    @classmethod
     def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:  # noqa: ARG003
         """Bring what is stored at a URL to a schema, the newest if none is given; nobody may have it open meanwhile."""
         raise Unsupported(
@@ -73,6 +102,11 @@ class Store(ABC):
             details={"capability": "migrate"},
             hint="opening it brings it up to date",
         )
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people: the path of its file or folder, the name of a server, or nothing."""
+        return "" if self.path is None else str(self.path)
 
     @abstractmethod
     def close(self) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from wellkept import codec, events, layers
@@ -237,9 +236,8 @@ def _unscrubbed(engine: Engine) -> tuple[str, ...]:
 
 def _migration_copies(engine: Engine) -> Iterator[str]:
     """The copies that a migration left beside the database hold what was there before."""
-    place = getattr(engine.store, "path", None)  # not every store has one
-    if place:
-        path = Path(place)
+    path = engine.store.path
+    if path is not None:
         found = sorted(one.name for one in path.parent.glob(f"{glob.escape(path.name)}.*.bak"))
         yield from (f"the copy {name!r} that a migration made; delete it" for name in found)
 

@@ -20,8 +20,8 @@ def path_of(engine: Engine) -> Path | None:
     configured = engine.settings.privacy.ledger
     if configured is not None:
         return Path(configured)
-    place = getattr(engine.store, "path", None)  # not every store has one
-    return Path(f"{place}{SUFFIX}") if place else None
+    place = engine.store.path
+    return None if place is None else Path(f"{place}{SUFFIX}")
 
 
 def is_ahead(engine: Engine) -> bool:

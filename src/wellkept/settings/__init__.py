@@ -8,8 +8,9 @@
 from wellkept.settings.declarations import Problem, Section, Setting, built, declared, setting
 from wellkept.settings.kinds import Flag, Kind, Number, Text, Word, Words
 from wellkept.settings.schema import DEFAULT_ORIGIN, RetryPolicy, Settings
-from wellkept.settings.sources import FILE, check, file_of, load, nearest_file
-from wellkept.settings.urls import shown, with_options
+from wellkept.settings.sources import FILE, check, load, nearest_file
+from wellkept.settings.stores import StoreClasses, schema_with
+from wellkept.settings.urls import UrlForm, read_options, shown, with_options
 
 __all__ = [
     "DEFAULT_ORIGIN",
@@ -22,15 +23,18 @@ __all__ = [
     "Section",
     "Setting",
     "Settings",
+    "StoreClasses",
     "Text",
+    "UrlForm",
     "Word",
     "Words",
     "built",
     "check",
     "declared",
-    "file_of",
     "load",
     "nearest_file",
+    "read_options",
+    "schema_with",
     "setting",
     "shown",
     "with_options",

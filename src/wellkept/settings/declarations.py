@@ -70,6 +70,14 @@ class Section:
                 if value is not one.default and not one.kind.holds(value):
                     raise misfit((*filter(None, self.at.split(".")), name), value, one.kind).error()
 
+    def given(self) -> dict[str, str]:
+        """The settings that differ from their defaults, as texts that their kinds can parse."""
+        found = {}
+        for name, one in members(type(self)).items():
+            if isinstance(one, Setting) and (value := getattr(self, name)) != one.default:
+                found[name] = one.kind.text(value)
+        return found
+
 
 def setting(default: Any, kind: Kind, text: str = "", variable: str = "") -> Any:
     """Declare a setting: a field of a :class:`Section`.

@@ -36,6 +36,10 @@ class Kind:
         """A text of the environment as a file would have it."""
         return text
 
+    def text(self, value: Any) -> str:
+        """A value as a text that can be parsed."""
+        return str(value)
+
 
 @dataclass(frozen=True, slots=True)
 class Flag(Kind):
@@ -53,6 +57,10 @@ class Flag(Kind):
     def parse(self, text: str) -> object:
         """The words of TOML, and 1 and 0, which are usual in the environment."""
         return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
+
+    def text(self, value: Any) -> str:
+        """The words of TOML."""
+        return "true" if value else "false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,10 @@ class Number(Kind):
                 continue
         return text.strip()
 
+    def text(self, value: Any) -> str:
+        """The number, or the word."""
+        return self.none if value is None else str(value)
+
 
 @dataclass(frozen=True, slots=True)
 class Word(Kind):
@@ -134,6 +146,10 @@ class Words(Kind):
     def parse(self, text: str) -> object:
         """The words between the commas."""
         return [word.strip() for word in text.split(",")]
+
+    def text(self, value: Any) -> str:
+        """The words with commas between them."""
+        return ",".join(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,53 +21,12 @@ from wellkept.types.sessions import SESSION_BYTES
 DEFAULT_ORIGIN = "the default"
 
 
-_MILLISECONDS = Number(0, 86_400_000, whole=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresSettings(Section, at="database.postgres"):
-    """How a `postgresql:` database is used; the same options in its URL override them."""
-
-    schema: str | None = setting(None, Text(63), "The schema whose tables are used; `wellkept` by default.")
-    pool_size: int | None = setting(
-        None, Number(2, 1_000, whole=True), "Connections of one process at most; 10 by default."
-    )
-    statement_timeout_ms: int | None = setting(
-        None, _MILLISECONDS, "How long a statement may take, in milliseconds; 60,000 by default, 0 for ever."
-    )
-    idle_timeout_ms: int | None = setting(
-        None,
-        _MILLISECONDS,
-        "After how long a transaction whose client stalled is ended, in milliseconds; 60,000 by default, 0 never.",
-    )
-    lock_timeout_ms: int | None = setting(
-        None,
-        Number(1, 86_400_000, whole=True),
-        "How long a writer waits for other writers of its memories, in milliseconds; 30,000 by default.",
-    )
-    reconnect_ms: int | None = setting(
-        None,
-        Number(0, 3_600_000, whole=True),
-        "How long a server that went away is tried again, in milliseconds; 5,000 by default.",
-    )
-    ram_rows: int | None = setting(
-        None,
-        Number(0, 100_000_000, whole=True),
-        "How many memories of an owner a process holds in RAM for searches; 200,000 by default. The server searches"
-        " those of larger owners.",
-    )
-
-    def given(self) -> dict[str, object]:
-        """The options that were given, by name."""
-        return {name: value for name in type(self).__dataclass_fields__ if (value := getattr(self, name)) is not None}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSettings(Section, at="database"):
     """Which database is opened, and how."""
 
     url: str | None = setting(
-        None, Text(), "The database: a path, from where the file is, or a URL such as `jsonl:notes`.", "WELLKEPT_DB"
+        None, Text(), "The database: a path, from where the file is, or the URL of a store.", "WELLKEPT_DB"
     )
     durability: str | None = setting(
         None,
@@ -75,11 +34,16 @@ class DatabaseSettings(Section, at="database"):
         "How durable the writes of a new database are; one that exists keeps its own.",
         "WELLKEPT_DURABILITY",
     )
-    postgres: PostgresSettings = field(default_factory=PostgresSettings)
+    stores: tuple[Section, ...] = ()
+    """The sections of stores that were given; which there are, the classes of the stores declare."""
 
     def __repr__(self) -> str:
         url = None if self.url is None else shown(self.url)
-        return f"DatabaseSettings(url={url!r}, durability={self.durability!r}, postgres={self.postgres!r})"
+        return f"DatabaseSettings(url={url!r}, durability={self.durability!r}, stores={self.stores!r})"
+
+    def of_store(self, section: type[Section] | None) -> dict[str, str]:
+        """What was given of the section of a store."""
+        return next((one.given() for one in self.stores if type(one) is section), {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -376,9 +340,11 @@ class Settings:
         720
         """
         value: Any = self
-        for part in name.split("."):
-            value = getattr(value, part)
-        return value
+        *path, last = name.split(".")
+        for part in path:
+            stores = value.stores if isinstance(value, DatabaseSettings) else ()
+            value = next((one for one in stores if one.at == f"database.{part}"), None) or getattr(value, part)
+        return getattr(value, last)
 
     def origin(self, name: str) -> str:
         """Where a setting comes from: an argument, an environment variable, a file, or the default."""

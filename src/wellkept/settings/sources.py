@@ -7,22 +7,29 @@ import re
 import stat
 import tomllib
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from wellkept.errors import ConfigurationError
 from wellkept.settings import trust
-from wellkept.settings.declarations import Keys, Problem, built, declared, examined, misfit
-from wellkept.settings.schema import Settings
+from wellkept.settings.declarations import Keys, Problem, built, declared, examined, members, misfit
+from wellkept.settings.schema import DatabaseSettings, Settings
+from wellkept.settings.stores import Sections, StoreClasses, schema_with
+from wellkept.settings.urls import split_url
 
 FILE = "wellkept.toml"
 FILE_BYTES = 1024 * 1024
 _PARTS = re.compile(r'"(?:\\.|[^"\\])*"|[^.]+')
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
-Values = dict[Keys, tuple[Any, str]]
-"""Values from one source, each with its origin."""
+
+class _Source(NamedTuple):
+    """The values of one source, each with its origin, and the sections of stores that it names."""
+
+    values: dict[Keys, tuple[Any, str]]
+    sections: Sections
 
 
 def load(
@@ -31,25 +38,46 @@ def load(
     config: str | Path | None = None,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    stores: StoreClasses | None = None,
 ) -> Settings:
     """Settings as given, else from the environment, else from the file ``config``, else their defaults.
 
     Instead of ``config``, ``folder`` reads the nearest ``wellkept.toml`` from there upwards, as the command line does.
     Such a file was found and not named: without the user's trust it may only name a database inside its own folder.
+    ``stores`` are the classes whose sections there may be; by default those that packages have registered.
 
     >>> load(environment={"WELLKEPT_LIMITS_SCOPES": "7"}).limits.scopes
     7
     """
-    above = _of_environment(os.environ if environment is None else environment) | _of_program(given)
+    stores = StoreClasses() if stores is None else stores
+    variables = _of_environment(os.environ if environment is None else environment, stores)
+    program = _of_program(given, stores)
+    file = _Source({}, {})
     if config is not None:
-        file = _of_file(config)
-    else:
-        found = None if folder is None else nearest_file(folder)
-        file = {} if found is None else _of_file(found, overridden=above.keys())
-    by_precedence = [file, above]
-    merged = {keys: one for values in by_precedence for keys, one in values.items()}
-    settings = built(Settings, {keys: value for keys, (value, _) in merged.items()})
+        file = _of_file(config, stores)
+    elif folder is not None and (found := nearest_file(folder)) is not None:
+        file = _of_file(found, stores, overridden={*variables.values, *program.values})
+    merged = {**file.values, **variables.values, **program.values}
+    settings = _built(merged, {**file.sections, **variables.sections, **program.sections})
     return replace(settings, origins={".".join(keys): origin for keys, (_, origin) in merged.items()})
+
+
+def _built(merged: Mapping[Keys, tuple[Any, str]], sections: Sections) -> Settings:
+    values = {keys: value for keys, (value, _) in merged.items()}
+    settings = built(Settings, values)
+    given = {keys[1] for keys in values if keys[:1] == ("database",) and len(keys) > 2}  # database.store.key
+    if not given:
+        return settings
+    stores = tuple(built(sections[name], values, ("database", name)) for name in sorted(given))
+    return replace(settings, database=replace(settings.database, stores=stores))
+
+
+def _sections_named(given: object, stores: StoreClasses) -> Sections:
+    """The sections of stores that settings name: keys of the database that are not everybody's."""
+    database = given.get("database") if isinstance(given, Mapping) else None
+    known = members(DatabaseSettings)
+    keys = database if isinstance(database, Mapping) else ()
+    return stores.sections([key for key in keys if isinstance(key, str) and key not in known])
 
 
 def check(text: str) -> list[Problem]:
@@ -58,7 +86,15 @@ def check(text: str) -> list[Problem]:
     >>> [(one.key, one.line, one.hint) for one in check('[identity]\\nusr = "ada"')]
     [('identity.usr', 2, 'did you mean identity.user?')]
     """
-    return examined_text(Settings, text, parsed_toml)[1]
+    return _examined_toml(text, StoreClasses())[1]
+
+
+def _examined_toml(text: str, stores: StoreClasses) -> tuple[dict[Keys, Any], list[Problem], Sections]:
+    """What a ``wellkept.toml`` says, what is wrong with it, and the sections of stores that it names."""
+    sections: Sections = {}
+    with suppress(Unreadable):  # told below
+        sections = _sections_named(parsed_toml(text), stores)
+    return *examined_text(schema_with(sections), text, parsed_toml), sections
 
 
 def nearest_file(start: Path) -> Path | None:
@@ -75,24 +111,10 @@ def _is_ours(file: Path) -> bool:
     return not hasattr(os, "getuid") or file.stat().st_uid in (os.getuid(), 0)
 
 
-def file_of(url: str) -> Path | None:
-    """The file of an embedded database; ``None`` if the URL names something else.
-
-    >>> str(file_of("sqlite:memory.db")), file_of("ram:")
-    ('memory.db', None)
-    """
-    scheme, colon, rest = url.partition(":")
-    if colon and scheme.lower() == "sqlite":
-        return Path(rest.removeprefix("//"))
-    # One letter is a drive, not a scheme.
-    is_url = bool(colon) and len(scheme) > 1 and scheme.replace("+", "").isalnum()
-    return None if is_url else Path(url)
-
-
 # --- the three sources ----------------------------------------------------------------------------
 
 
-def _of_file(config: object, overridden: Collection[Keys] | None = None) -> Values:
+def _of_file(config: object, stores: StoreClasses, overridden: Collection[Keys] | None = None) -> _Source:
     """What a file says. One that was found and not named is checked for what it may say, but for what is overridden."""
     if not isinstance(config, str | Path):
         raise ConfigurationError(
@@ -104,46 +126,50 @@ def _of_file(config: object, overridden: Collection[Keys] | None = None) -> Valu
         raise ConfigurationError(
             f"there is no file {file}", details={"file": str(file)}, hint="check the path, or leave config= out"
         )
-    found, problems = examined_text(Settings, text, parsed_toml)
+    found, problems, sections = _examined_toml(text, stores)
     for problem in problems:
         raise problem.error(str(file), file=str(file))
     if overridden is not None:
-        trust.check(file, text, found, overridden)
+        trust.check(file, text, found, overridden, stores)
     url = ("database", "url")
     if url in found:
-        found[url] = _from_folder(file.parent, found[url])
-    return {keys: (value, str(file)) for keys, value in found.items()}
+        found[url] = _from_folder(file.parent, found[url], stores)
+    return _Source({keys: (value, str(file)) for keys, value in found.items()}, sections)
 
 
-def _from_folder(folder: Path, url: str) -> str:
+def _from_folder(folder: Path, url: str, stores: StoreClasses) -> str:
     """A URL in a file: a path in it is meant from the file's folder."""
-    if (path := file_of(url)) is not None:
-        return str(folder / path.expanduser())
-    scheme, _, rest = url.partition(":")
-    return f"jsonl:{folder / Path(rest).expanduser()}" if scheme.lower() == "jsonl" and rest else url
+    scheme, rest = split_url(url)
+    if not scheme:
+        return str(folder / Path(rest).expanduser())
+    return f"{scheme}:{folder / Path(rest).expanduser()}" if rest and stores.form(scheme).names else url
 
 
-def _of_environment(environment: Mapping[str, str]) -> Values:
+def _of_environment(environment: Mapping[str, str], stores: StoreClasses) -> _Source:
     """What variables say. An empty one counts as not set, as is usual."""
-    found: Values = {}
-    for name, one in declared(Settings).items():
+    found: dict[Keys, tuple[Any, str]] = {}
+    sections = stores.sections_of(environment)
+    for name, one in declared(schema_with(sections)).items():
         if text := environment.get(one.variable):
             value = one.kind.parse(text)
             if not one.kind.accepts(value):
                 raise misfit([name], value, one.kind).error(one.variable, variable=one.variable)
             found[tuple(name.split("."))] = one.kind.value(value), one.variable
-    return found
+    return _Source(found, sections)
 
 
-def _of_program(given: Settings | Mapping[str, Any] | None) -> Values:
+def _of_program(given: Settings | Mapping[str, Any] | None, stores: StoreClasses) -> _Source:
     if isinstance(given, Settings):
-        names = {name for name, one in declared(Settings).items() if given.get(name) != one.default}
+        sections: Sections = {one.at.removeprefix("database."): type(one) for one in given.database.stores}
+        names = {name for name, one in declared(schema_with(sections)).items() if given.get(name) != one.default}
         names |= given.origins.keys()
-        return {tuple(name.split(".")): (given.get(name), given.origins.get(name, "settings=")) for name in names}
-    found, problems = examined(Settings, {} if given is None else given)
+        values = {tuple(name.split(".")): (given.get(name), given.origins.get(name, "settings=")) for name in names}
+        return _Source(values, sections)
+    sections = _sections_named(given, stores)
+    found, problems = examined(schema_with(sections), {} if given is None else given)
     for problem in problems:
         raise problem.error("settings=", field="settings")
-    return {keys: (value, "settings=") for keys, value in found.items()}
+    return _Source({keys: (value, "settings=") for keys, value in found.items()}, sections)
 
 
 # --- files ----------------------------------------------------------------------------------------

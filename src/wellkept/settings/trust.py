@@ -15,17 +15,22 @@ from typing import Any
 
 from wellkept.errors import ConfigurationError
 from wellkept.settings.declarations import Keys, dotted
+from wellkept.settings.stores import StoreClass, StoreClasses
+from wellkept.settings.urls import split_url
 
 _URL = ("database", "url")
-_STORES = ("", "sqlite", "jsonl")
 
 
-def check(file: Path, text: str, found: Mapping[Keys, Any], overridden: Iterable[Keys]) -> None:
+def check(file: Path, text: str, found: Mapping[Keys, Any], overridden: Iterable[Keys], stores: StoreClasses) -> None:
     """Refuse a file that was found, not named, if it says more than it may and the user has not trusted it.
 
     What is ``overridden`` by a source of higher precedence has no effect, so it is not refused.
     """
-    refused = [keys for keys in found if keys not in overridden and not _is_harmless(file, keys, found[keys])]
+    refused = [
+        keys
+        for keys, value in found.items()
+        if keys not in overridden and not (keys == _URL and is_inside(file.parent, value, stores))
+    ]
     if not refused:
         return
     kept = trusted().get(str(_place(file)))
@@ -41,19 +46,16 @@ def check(file: Path, text: str, found: Mapping[Keys, Any], overridden: Iterable
     )
 
 
-def _is_harmless(file: Path, keys: Keys, value: Any) -> bool:
-    return keys == _URL and is_inside(file.parent, value)
+def is_inside(folder: Path, url: str, stores: StoreClasses) -> bool:
+    """Whether a URL names a file or a folder of a store inside a folder, symbolic links resolved, and no more.
 
-
-def is_inside(folder: Path, url: str) -> bool:
-    """Whether a URL names an embedded database inside a folder, symbolic links resolved.
-
-    >>> [is_inside(Path("notes"), url) for url in ("memory.db", "jsonl:all", "../memory.db", "/memory.db", "ram:")]
+    >>> urls = ("memory.db", "jsonl:all", "../memory.db", "/memory.db", "ram:")
+    >>> [is_inside(Path("notes"), url, StoreClasses()) for url in urls]
     [True, True, False, False, False]
     """
-    scheme, colon, rest = url.partition(":") if ":" in url else ("", "", url)
+    scheme, rest = split_url(url)
     place = PurePosixPath(rest)
-    if scheme.lower() not in _STORES or (colon and not scheme) or not rest or any(sign in rest for sign in ":\\\0"):
+    if not rest or any(sign in rest for sign in ":\\\0") or (scheme and not _is_plain_path(stores, scheme, rest)):
         return False
     if place.is_absolute() or ".." in place.parts or rest.startswith("~"):
         return False
@@ -63,6 +65,14 @@ def is_inside(folder: Path, url: str) -> bool:
     except (OSError, RuntimeError):  # a loop of links
         return False
     return inside != root and inside.is_relative_to(root)
+
+
+def _is_plain_path(stores: StoreClasses, scheme: str, rest: str) -> bool:
+    """Whether a path stands behind a scheme. The URL of a store with settings may set them behind a question mark."""
+    store = stores.get(scheme)
+    if not isinstance(store, StoreClass) or store.url_form.names is None:
+        return False
+    return store.section is None or "?" not in rest
 
 
 # --- what the user trusts -------------------------------------------------------------------------

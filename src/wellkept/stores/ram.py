@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 from wellkept import codec
 from wellkept.errors import ConfigurationError, StoreClosed
 from wellkept.ports import Capabilities, Lease, Record, Records, Store, check_record
+from wellkept.settings import UrlForm
 from wellkept.stores.in_memory import InMemoryJournal
 from wellkept.types import Guard, Owner, Owners
 
@@ -115,6 +116,7 @@ class RamStore(Store):
 
     name = "ram"
     capabilities = Capabilities(durable=False, shared=False, erases=True, leases=True)
+    url_form = UrlForm(sample="ram:", durability=False)
     records: RamRecords
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

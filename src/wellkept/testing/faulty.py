@@ -99,6 +99,7 @@ class FaultyStore(Store):
         self.journal = _JOURNAL(store.journal, self._faults)
         self.records = _RECORDS(store.records, self._faults)
         self.images = store.images
+        self.path = store.path
 
     @property
     def index(self) -> Index | None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept import filters
+from wellkept.errors import ConfigurationError
 from wellkept.filters import Where
 from wellkept.ports import Index, Near
 from wellkept.recall.conversations import NOBODY
@@ -214,6 +215,18 @@ class IndexConformance(ABC):
         index.load(ADA, known.values(), 4, Mark(9, 1))
         assert index.followed(ADA) == Mark(9, 1)
         self._check(index, list(known.values()), frozenset({ADA}), asked, ALL)
+
+    def test_one_database_at_a_time_is_served(self, index: Index) -> None:
+        index.serve("one")
+        index.load(ADA, memories([{"text": "tea"}]), 4, Mark(1))
+        for database in ("one", "another"):
+            with pytest.raises(ConfigurationError):
+                index.serve(database)
+        index.close()
+        index.close()
+        index.serve("another")
+        assert index.followed(ADA) is None
+        assert index.corpus({ADA}, ()).memories == 0
 
     def test_the_best_passage_of_a_long_text_counts(self, index: Index) -> None:
         long = Vector.joined([vector(1, 0), vector(0, 1)], [(0, 10), (10, 20)])

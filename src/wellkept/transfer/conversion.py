@@ -80,11 +80,11 @@ def _source(given: str | Path | Store, opened: ExitStack) -> Store:
     if isinstance(given, Store):
         return given
     if not plugins.is_there(given):
-        in_ram = str(given).startswith("ram:")
+        passing = not plugins.is_lasting(given)
         raise ConfigurationError(
             f"there is no database at {shown(given)[:100]!r}",
             details={"field": "source"},
-            hint="pass the open store itself: what is in RAM has no place" if in_ram else "check the path",
+            hint="pass the open store itself: what is in RAM has no place" if passing else "check the path",
         )
     store = plugins.open_store(given)
     opened.callback(store.close)

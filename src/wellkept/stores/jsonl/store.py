@@ -5,17 +5,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Self
 
 from wellkept import logs
 from wellkept.errors import ConfigurationError, NotAStore, StoreError, WellkeptError
 from wellkept.ports import Capabilities, Store
+from wellkept.settings import UrlForm
 from wellkept.stores import folder_modes
 from wellkept.stores.durability import check_durability
 from wellkept.stores.forking import Forks
-from wellkept.stores.jsonl import checks, config, derived, edits, lines, rewriting
+from wellkept.stores.jsonl import checks, config, derived, edits, git_files, lines, rewriting
 from wellkept.stores.jsonl.disk import Disk
 from wellkept.stores.jsonl.journal import JsonlJournal
 from wellkept.stores.jsonl.lines import CORRUPT
@@ -47,6 +48,8 @@ class JsonlStore(Store):
 
     name = "jsonl"
     capabilities = Capabilities(durable=True, shared=True, erases=True, leases=True)
+    url_form = UrlForm(sample="jsonl:memory", names="folder")
+    path: Path
     journal: JsonlJournal
     records: JsonlRecords
 
@@ -105,6 +108,11 @@ class JsonlStore(Store):
                 one.rmdir()
 
         return undo
+
+    @classmethod
+    def git_files(cls, url: str) -> Callable[[], list[str]]:
+        """Writes ``.gitattributes`` and ``.gitignore``."""
+        return partial(git_files.write, Path(url.removeprefix("jsonl:")).expanduser())
 
     def _folder_open(self) -> bool:
         return folder_modes.everybody_writes(self.path, sticky_protects=False)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-
-import psycopg
+from typing import TYPE_CHECKING
 
 from wellkept.errors import (
     ConfigurationError,
@@ -19,6 +18,9 @@ from wellkept.errors import (
     StoreReadOnly,
     WellkeptError,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 _Told = tuple[type[WellkeptError], str, str]
 
@@ -131,6 +133,13 @@ _UNREACHED: _Told = (
 )
 
 
+def driver_error() -> type[psycopg.Error]:
+    """What the driver raises: for an ``except``, which asks for it once something was raised."""
+    import psycopg  # lazy: without the extra, the store still declares its settings
+
+    return psycopg.Error
+
+
 def translate(error: psycopg.Error) -> WellkeptError:
     """The error of ours for one of the driver."""
     kind, message, hint = _told(error)
@@ -161,6 +170,8 @@ def _told(error: psycopg.Error) -> _Told:
 
 def is_loss(error: BaseException) -> bool:
     """Whether the server or the connection went away: another connection may work."""
+    import psycopg  # lazy: as above
+
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
     state = error.sqlstate

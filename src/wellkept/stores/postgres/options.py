@@ -5,29 +5,54 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
-import psycopg
-from psycopg import conninfo
-
+from wellkept import extras
 from wellkept.errors import ConfigurationError
+from wellkept.settings import Number, Section, Text, read_options, setting
+from wellkept.stores.postgres import failures
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _SECRET = re.compile(r"://[^/?#]*@|password=[^&\s]*", re.IGNORECASE)
-_NUMBERS: Mapping[str, tuple[int, int]] = {
-    "pool_size": (2, 1_000),
-    "statement_timeout_ms": (0, 86_400_000),
-    "idle_timeout_ms": (0, 86_400_000),
-    "lock_timeout_ms": (1, 86_400_000),
-    "reconnect_ms": (0, 3_600_000),
-    "ram_rows": (0, 100_000_000),
-}
-OWN = ("schema", *_NUMBERS)
-"""The options that are ours: they may stand in the query of the URL, or in the settings."""
-
 
 SCHEMA = "wellkept"
 """The schema whose tables are used, unless the URL names another one."""
+
+_MILLISECONDS = Number(0, 86_400_000, whole=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings(Section, at="database.postgres"):
+    """How a `postgresql:` database is used; the same options in its URL override them."""
+
+    schema: str | None = setting(None, Text(63), "The schema whose tables are used; `wellkept` by default.")
+    pool_size: int | None = setting(
+        None, Number(2, 1_000, whole=True), "Connections of one process at most; 10 by default."
+    )
+    statement_timeout_ms: int | None = setting(
+        None, _MILLISECONDS, "How long a statement may take, in milliseconds; 60,000 by default, 0 for ever."
+    )
+    idle_timeout_ms: int | None = setting(
+        None,
+        _MILLISECONDS,
+        "After how long a transaction whose client stalled is ended, in milliseconds; 60,000 by default, 0 never.",
+    )
+    lock_timeout_ms: int | None = setting(
+        None,
+        Number(1, 86_400_000, whole=True),
+        "How long a writer waits for other writers of its memories, in milliseconds; 30,000 by default.",
+    )
+    reconnect_ms: int | None = setting(
+        None,
+        Number(0, 3_600_000, whole=True),
+        "How long a server that went away is tried again, in milliseconds; 5,000 by default.",
+    )
+    ram_rows: int | None = setting(
+        None,
+        Number(0, 100_000_000, whole=True),
+        "How many memories of an owner a process holds in RAM for searches; 200,000 by default. The server searches"
+        " those of larger owners.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,22 +106,23 @@ class Options:
 
 def parse(url: str) -> Options:
     """Read a URL such as ``postgresql://user:password@host/database?schema=memories``."""
+    extras.require("postgres")
+    from psycopg import conninfo  # lazy: without the extra, the store still declares its settings
+
+    names = PostgresSettings.__dataclass_fields__
+    place, own = read_options(url, PostgresSettings)
     try:
-        parts = urlsplit(url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
-        rest = urlencode([(name, value) for name, value in query if name not in OWN])
-        parameters = conninfo.conninfo_to_dict(urlunsplit(("postgresql", *parts[1:3], rest, "")))
-    except (psycopg.Error, ValueError) as error:
+        parameters = conninfo.conninfo_to_dict(urlunsplit(("postgresql", *urlsplit(place)[1:4], "")))
+    except (failures.driver_error(), ValueError) as error:
         # The text of the error can hold the URL, with its password.
         told = _SECRET.sub("", str(error)).splitlines()[0][:100] if "parameter" in str(error) else "it cannot be read"
         raise ConfigurationError(
             f"the URL of the PostgreSQL database is wrong: {told}",
             details={"field": "url"},
-            hint=f"write postgresql://user@host/database?name=value with parameters of libpq, or {', '.join(OWN)}",
+            hint=f"write postgresql://user@host/database?name=value with parameters of libpq, or {', '.join(names)}",
         ) from None
-    own = {name: value for name, value in query if name in OWN}
-    schema = own.pop("schema", SCHEMA)
-    if not _SCHEMA.fullmatch(schema):
+    given = {name: value for name in names if (value := getattr(own, name)) is not None}
+    if not _SCHEMA.fullmatch(given.get("schema", SCHEMA)):
         raise ConfigurationError(
             "schema is not a name of a PostgreSQL schema",
             details={"field": "schema"},
@@ -104,17 +130,5 @@ def parse(url: str) -> Options:
         )
     return Options(
         parameters={name: str(value) for name, value in parameters.items()},
-        schema=schema,
-        **{name: _number(name, value) for name, value in own.items()},
+        **given,
     )
-
-
-def _number(name: str, value: str) -> int:
-    least, most = _NUMBERS[name]
-    if not (value.isascii() and value.isdecimal() and len(value) < 10 and least <= int(value) <= most):
-        raise ConfigurationError(
-            f"{name} must be a whole number from {least} to {most}",
-            details={"field": name},
-            hint=f"write ?{name}={least} in the URL, or another number",
-        )
-    return int(value)

@@ -7,15 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
-
-import psycopg
-from psycopg.pq import TransactionStatus
 
 from wellkept.errors import StoreBusy, StoreClosed, WellkeptError
 from wellkept.stores.postgres import failures
 from wellkept.stores.postgres.options import Options
+
+if TYPE_CHECKING:
+    import psycopg
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -119,6 +119,8 @@ class Pool:
 
     def connect(self) -> psycopg.Connection[Row]:
         """A new connection, with our settings."""
+        import psycopg  # lazy: without the extra, the store still declares its settings
+
         self._check_open()
         options = self._options
         connection: psycopg.Connection[Row] = psycopg.connect(**self._parameters, autocommit=True)  # type: ignore[arg-type]  # parameters of libpq are texts
@@ -133,7 +135,7 @@ class Pool:
         return connection
 
     def _give(self, connection: psycopg.Connection[Row]) -> None:
-        sound = not connection.closed and connection.info.transaction_status is TransactionStatus.IDLE
+        sound = not connection.closed and connection.info.transaction_status.name == "IDLE"
         if sound and not self._closed:
             self._idle.append(connection)
         else:
@@ -224,7 +226,7 @@ class Server:
                     return
             with self.writers.session() as session:
                 yield session
-        except psycopg.Error as error:
+        except failures.driver_error() as error:
             raise failures.translate(error) from error
 
     def _run(self, pool: Pool, work: Callable[[Session], T], *, repeatable: bool, once: bool = False) -> T:
@@ -235,7 +237,7 @@ class Server:
             try:
                 with pool.session() as session:
                     return work(session)
-            except psycopg.Error as error:
+            except failures.driver_error() as error:
                 safe = session is None or repeatable or not session.committing
                 lost = failures.is_loss(error)
                 if not (lost and safe) or time.monotonic() >= deadline or _is_final(error):

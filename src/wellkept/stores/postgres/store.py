@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Self, TypeVar
-
-import psycopg
+from urllib.parse import urlsplit
 
 from wellkept.errors import ConfigurationError, StoreReadOnly, WellkeptError
 from wellkept.ports import Capabilities, Index, Store
+from wellkept.settings import UrlForm, read_options
 from wellkept.stores.durability import check_durability
 from wellkept.stores.forking import forks
 from wellkept.stores.postgres import doctor, epochs, failures, health, migration, options, schema, scrub, tables
 from wellkept.stores.postgres.journal import PostgresJournal
-from wellkept.stores.postgres.options import Options
+from wellkept.stores.postgres.options import Options, PostgresSettings
 from wellkept.stores.postgres.records import PostgresRecords
 from wellkept.stores.postgres.server import Server, Session
 from wellkept.types import Component, Diagnosis, Health, MigrationReport, Owner, Scrubbed, Status, Usage
@@ -31,6 +31,8 @@ class PostgresStore(Store):
 
     name = "postgres"
     capabilities = Capabilities(durable=True, shared=True, erases=False, leases=True)
+    section = PostgresSettings
+    url_form = UrlForm(sample="postgresql://user@host/database")
 
     def __init__(self, chosen: Options, *, durability: str | None = None) -> None:
         check_durability(durability)
@@ -61,7 +63,7 @@ class PostgresStore(Store):
                 else:
                     epochs.begin(session)
                 self.server.wrote(session)
-        except psycopg.Error as error:
+        except failures.driver_error() as error:
             raise failures.translate(error) from error
 
     def _settle_durability(self, wanted: str | None) -> str:
@@ -113,6 +115,13 @@ class PostgresStore(Store):
     def from_url(cls, url: str, *, durability: str | None = None) -> Self:
         """Open ``postgresql://user@host/database``; ``schema`` and other options stand in its query."""
         return cls(options.parse(url), durability=durability)
+
+    @classmethod
+    def canonical(cls, url: str) -> Hashable:
+        """Hosts, database and schema, whoever asks for them."""
+        place, own = read_options(url, PostgresSettings)
+        parts = urlsplit(place)
+        return parts.netloc.rpartition("@")[2].removesuffix(":5432"), parts.path, own.schema or options.SCHEMA
 
     @classmethod
     def exists(cls, url: str) -> bool:
@@ -184,7 +193,7 @@ def _asked(chosen: Options, work: Callable[[Session], T]) -> T:
     try:
         with server.writers.session() as session:
             return work(session)
-    except psycopg.Error as error:
+    except failures.driver_error() as error:
         raise failures.translate(error) from error
     finally:
         server.close()

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 import apsw
 
-from wellkept.errors import StoreCorrupt, WellkeptError
+from wellkept.errors import ConfigurationError, StoreCorrupt, WellkeptError
 from wellkept.ports import Capabilities, Store
+from wellkept.settings import UrlForm
 from wellkept.stores import folder_modes
 from wellkept.stores.forking import forks
 from wellkept.stores.sqlite import connections, doctor, migration, projections, schema
@@ -38,9 +39,12 @@ class SqliteStore(Store):
 
     name = "sqlite"
     capabilities = Capabilities(durable=True, shared=True, erases=True, leases=True)
+    url_form = UrlForm(sample="memory.db", names="file")
+    path: Path
 
     def __init__(self, path: Path, *, durability: str | None = None) -> None:
         self._file = SqliteFile(path, durability)
+        self.path = self._file.path
         self.journal: SqliteJournal = SqliteJournal(self._file)
         self.records: SqliteRecords = SqliteRecords(self._file)
         self.images: SqliteImages = SqliteImages(self._file)
@@ -72,11 +76,6 @@ class SqliteStore(Store):
     def migrate(cls, url: str, to: int | None = None, *, dry_run: bool = False) -> MigrationReport:
         """Bring a file to a schema, after a copy was made; ``StoreBusy`` while another process has it open."""
         return migration.migrate(_path(url), schema.latest() if to is None else to, dry_run=dry_run)
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._file.path
 
     @property
     def durability(self) -> str:
@@ -148,4 +147,9 @@ class SqliteStore(Store):
 
 
 def _path(url: str) -> Path:
-    return Path(url.removeprefix("sqlite:")).expanduser()
+    name = url.removeprefix("sqlite:")
+    if name == ":memory:":
+        raise ConfigurationError(
+            "':memory:' would be a database per connection", details={"field": "url"}, hint="use 'ram:'"
+        )
+    return Path(name).expanduser()
