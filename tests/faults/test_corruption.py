@@ -32,7 +32,7 @@ class Damage:
 _OF_VICTIM = "number = (SELECT number FROM keys WHERE key = 'base/5')"
 _SECOND = "version = 2"
 _NEW_HEAD = (
-    "INSERT INTO heads SELECT owner, 999, place, state, type, importance, created_at, occurred_at,"
+    "INSERT INTO heads SELECT owner, 999, place, state, type, tier, importance, created_at, occurred_at,"
     f" expires_at, author, source_type, has_pointer, bytes, born_at FROM heads WHERE {_OF_VICTIM}"
 )
 _NEW_VECTOR = "INSERT INTO vectors (number, embedder, data) VALUES (999, 'given', zeroblob(32))"

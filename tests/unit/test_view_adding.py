@@ -109,7 +109,7 @@ def _storable(draft: dict[str, Any]) -> NewMemory:
     kept = {
         name: value
         for name, value in draft.items()
-        if name not in {"created_at", "state", "references", "derived_from"}
+        if name not in {"created_at", "state", "references", "derived_from", "tier_set"} and value is not Tier.WORKING
     }
     kept["content"] = f"{kept['content']}."
     kept["title"] = "".join(filter(str.isprintable, kept.get("title") or "")) or None
