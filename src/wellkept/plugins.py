@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.errors import ConfigurationError
-from wellkept.ports import Embedder, Keyring, Lexicon, Store
+from wellkept.ports import Embedder, Keyring, Lexicon, Store, is_set
 from wellkept.sensitivity import Detector, chosen
 from wellkept.settings import StoreClasses, with_options
 from wellkept.settings.folders import user_folder
@@ -266,7 +266,7 @@ def lexicon_to_keep(lexicon: Lexicon | None, embedder: object, kept: Mapping[str
     >>> lexicon_to_keep(WordTableEmbedder(), HashingEmbedder(64), {})
     {'lexicon': 'wellkept-words-1'}
     """
-    if isinstance(embedder, Lexicon) or not isinstance(lexicon, WordTableEmbedder) or LEXICON in kept:
+    if isinstance(embedder, Lexicon) or not isinstance(lexicon, WordTableEmbedder) or is_set(kept, LEXICON):
         return {}
     return {LEXICON: lexicon.name}
 

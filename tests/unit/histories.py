@@ -141,6 +141,8 @@ def picture(store: Store) -> dict[str, Any]:
     known = kept.get("embedder")
     embedder = None if known is None else Named() if known == Named().name else HashingEmbedder(DIMENSION)
     memories = wellkept.open(store=store, clock=lambda: END, embedder=embedder)
+    if embedder is not None:
+        memories.reembed()  # as plain files do when they are opened: missing vectors are made
     for person in PEOPLE:
         seen[str(person)] = _answers(memories.view(**person))  # type: ignore[arg-type]  # only ids
     return seen

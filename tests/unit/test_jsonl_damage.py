@@ -14,10 +14,12 @@ import pytest
 
 from tests.unit.jsonl_files import ADA, MEMORY, contents, edit, every_file, filled, opened, read
 from wellkept.errors import SchemaTooNew, StoreCorrupt, StoreError
-from wellkept.ports import Record
+from wellkept.ports import DamagedRecord, Record, SettingRow
 from wellkept.stores.jsonl import JsonlStore
 from wellkept.testing.builders import START, Writer, owner, vector
 from wellkept.types import Operation, Status
+
+NEWER = json.dumps({"wellkept": ["3", SettingRow.sealed("wellkept", "3").checksum.hex()]})
 
 LATER = START + timedelta(days=400)
 
@@ -133,7 +135,7 @@ def test_settings_that_cannot_be_read_stop_nobody_and_are_mended(root: Path, dam
 
 def test_a_folder_of_a_later_release_is_not_touched(root: Path) -> None:
     filled(root)
-    (root / "settings.json").write_text('{"wellkept": 3}')
+    (root / "settings.json").write_text(NEWER)
     before = every_file(root)
     with pytest.raises(SchemaTooNew):
         opened(root).__enter__()
@@ -148,7 +150,7 @@ def test_a_folder_that_a_later_release_takes_over_while_it_is_open_is_refused_fr
     with opened(root) as store:
         store.journal.append([writes.add(ADA, "one")])
         sound = (root / "settings.json").read_text()
-        (root / "settings.json").write_text('{"wellkept": 3}')
+        (root / "settings.json").write_text(NEWER)
         before = every_file(root)
         for _ in range(2):
             with pytest.raises(SchemaTooNew):
@@ -169,8 +171,10 @@ def test_a_record_that_cannot_be_read_is_told_and_set_aside(root: Path) -> None:
             store.records.put(Record(owner=ADA, kind="note", name=name, body=b"{}", version=1, updated_at=START))
         [file] = list((root / "records/note/users/ada").glob("one*"))
         file.write_text("{")
-        with pytest.raises(StoreCorrupt):
-            store.records.list({ADA}, "note")
+        [damaged, _] = store.records.list({ADA}, "note")
+        assert isinstance(store.records.get(ADA, "note", "one"), DamagedRecord)
+        with pytest.raises(StoreCorrupt, match="'one'"):
+            _ = damaged.body
         assert store.records.get(ADA, "note", "two") is not None
         assert [(finding.check, finding.repaired) for finding in store.check(repair=True).findings] == [
             ("records", True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
@@ -124,7 +125,7 @@ def test_a_folder_of_the_former_name_is_refused_and_left_alone(root: Path, mark:
     filled(root, 2)
     settings = root / "settings.json"
     if mark != "log":
-        settings.write_text(settings.read_text().replace('"wellkept": 1', '"version": 2'))
+        settings.write_text(re.sub('"wellkept": .*,', '"version": 2,', settings.read_text()))
     else:
         settings.unlink()
     if mark != "settings":

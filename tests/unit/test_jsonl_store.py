@@ -22,7 +22,7 @@ from wellkept.ports import Record
 from wellkept.stores.jsonl import JsonlStore
 from wellkept.stores.jsonl.disk import Disk
 from wellkept.stores.ram import RamStore
-from wellkept.testing.builders import START, Writer, owner, vector
+from wellkept.testing.builders import START, Writer, bare, owner, vector
 from wellkept.types import Access, Embedded, Layer, Operation, Owner, State, Status
 
 BOB = owner("bob")
@@ -338,6 +338,19 @@ def quick(root: Path) -> Path:
     (root / "config.json").touch(mode=0o600)
     (root / "config.json").write_text('{"concurrency": {"max_retries": 1, "retry_backoff_ms": 1}}')
     return root
+
+
+@pytest.mark.req("L7")
+def test_a_memory_that_is_erased_twice_in_one_batch_is_the_same_after_a_restart(root: Path) -> None:
+    writes = Writer()
+    one = writes.add(ADA, "one")
+    first = writes.erase(one)
+    second = writes.erase(first)
+    with opened(root) as store:
+        store.journal.append([write._replace(write_id=one.stamp) for write in (one, first, second)])
+        before = [bare(version) for version in store.journal.versions({ADA})]
+    with opened(root) as store:
+        assert [bare(version) for version in store.journal.versions({ADA})] == before
 
 
 @pytest.mark.req("J10")

@@ -415,10 +415,12 @@ def test_a_record_that_makes_no_sense_is_corrupt(memories: Memories, sessions: S
     store_of(memories).records.put(
         Record(owner=ADA, kind="session", name="odd", body=data, version=1, updated_at=START)
     )
-    for call in (sessions.list, lambda: sessions.load("odd")):
-        with pytest.raises(StoreCorrupt) as caught:
-            call()
-        assert caught.value.hint
+    sessions.create("monday")
+    assert [one.id for one in sessions.list()] == ["monday"]
+    with pytest.raises(StoreCorrupt, match="'odd'") as caught:
+        sessions.load("odd")
+    assert caught.value.hint
+    assert ["'odd'" in one.message for one in memories.doctor().findings] == [True]
 
 
 @pytest.mark.req("J9")

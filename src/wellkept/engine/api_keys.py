@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept import authorization, codec, validation
 from wellkept.errors import Conflict, InvalidInput, LimitReached, NotFound, StoreError, Unauthorized
-from wellkept.ports import Record
+from wellkept.ports import Record, sound
 from wellkept.types import ApiKey, Grant, Need, NewApiKey
 from wellkept.types.owners import DATABASE
 
@@ -74,7 +74,7 @@ def _make_room(engine: Engine, now: datetime) -> None:
 
 def every(engine: Engine) -> tuple[ApiKey, ...]:
     """All keys, the oldest first."""
-    found = (_decoded(record.body)[0] for record in engine.records.list({DATABASE}, _KIND))
+    found = (_decoded(record.body)[0] for record in sound(engine.records.list({DATABASE}, _KIND)))
     return tuple(sorted(found, key=lambda one: (one.created_at, one.id)))
 
 

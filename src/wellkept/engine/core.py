@@ -23,7 +23,20 @@ from wellkept.entitlements import Feature, Plan
 from wellkept.errors import WellkeptError
 from wellkept.events import EventBus
 from wellkept.ids import ENTROPY, Entropy, StampClock, uuid7
-from wellkept.ports import Clock, Embedder, Images, Index, Journal, Keyring, Lexicon, Records, Reranker, Store
+from wellkept.ports import (
+    Clock,
+    Embedder,
+    Images,
+    Index,
+    Journal,
+    Keyring,
+    Lexicon,
+    Records,
+    Reranker,
+    Store,
+    is_set,
+    says,
+)
 from wellkept.sensitivity import Detector
 from wellkept.settings.schema import ListSettings, Settings
 from wellkept.types import (
@@ -373,7 +386,7 @@ class Engine:
         """The journal of the store; what is safe to repeat is repeated, and what is sensitive is encrypted."""
         if self.own_journal is None:
             stored = self.stored_journal
-            if self.keyring is None and not stored.settings().get(KEYRING):
+            if self.keyring is None and not is_set(stored.settings(), KEYRING):
                 self.own_journal = stored
             else:
                 everything = self.settings.encryption.encrypt == "all"
@@ -391,7 +404,7 @@ class Engine:
     def records(self) -> Records:
         """The records of the store; where everything is encrypted, so are those that hold words of people."""
         if self.own_records is None:
-            if self.keyring is None and not self.stored_journal.settings().get(KEYRING):
+            if self.keyring is None and not is_set(self.stored_journal.settings(), KEYRING):
                 self.own_records = self.stored_records
             else:
                 everything = self.settings.encryption.encrypt == "all"
@@ -408,7 +421,7 @@ class Engine:
         return self.own_stored_records
 
     def _note_keyring(self, keyring: Keyring) -> None:
-        if self.stored_journal.settings().get(KEYRING) != keyring.id:
+        if not says(self.stored_journal.settings(), KEYRING, keyring.id):
             self.stored_journal.set_settings({KEYRING: keyring.id})
 
     def use_keyring(self, keyring: Keyring) -> None:

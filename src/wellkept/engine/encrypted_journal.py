@@ -229,7 +229,7 @@ class EncryptedJournal(Journal):
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> Mapping[str, str]:
         """Settings are in the clear."""
         return self._wrapped.settings()
 

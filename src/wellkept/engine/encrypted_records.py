@@ -12,7 +12,7 @@ from typing import Any
 from wellkept import ciphers, codec
 from wellkept.errors import KeyUnavailable, Tampered
 from wellkept.keyrings import lookup
-from wellkept.ports import Keyring, Lease, OwnerKey, Record, Records
+from wellkept.ports import DamagedRecord, Keyring, Lease, OwnerKey, Record, Records
 from wellkept.types import Layer, Owner, Owners
 
 FORMAT = 1
@@ -42,15 +42,22 @@ class EncryptedRecords(Records):
 
     def put(self, record: Record) -> None:
         """Encrypt a record, and keep it."""
-        if record.kind in TELLING and (self._everything or self._was_encrypted(record)):
-            keyring = lookup.writing_keyring(self._keyring)
-            self._note(keyring)
-            record = encrypted(record, keyring.create(subject(record)))
-        self._wrapped.put(record)
+        self._wrapped.put(self._hidden(record))
+
+    def restore(self, record: Record) -> None:
+        """Encrypt a record, and keep it with its version."""
+        self._wrapped.restore(self._hidden(record))
+
+    def _hidden(self, record: Record) -> Record:
+        if record.kind not in TELLING or not (self._everything or self._was_encrypted(record)):
+            return record
+        keyring = lookup.writing_keyring(self._keyring)
+        self._note(keyring)
+        return encrypted(record, keyring.create(subject(record)))
 
     def _was_encrypted(self, record: Record) -> bool:
         before = self._wrapped.get(record.owner, record.kind, record.name)
-        return before is not None and is_encrypted(before)
+        return before is not None and (isinstance(before, DamagedRecord) or is_encrypted(before))
 
     def drop(self, owner: Owner, kind: str, name: str) -> bool:
         """Remove a record, whether it can be opened or not."""
@@ -84,8 +91,8 @@ def subject(record: Record) -> Owner:
 
 
 def is_encrypted(record: Record) -> bool:
-    """Whether the body of a record is encrypted."""
-    return record.kind in TELLING and record.body.startswith(_SIGN)
+    """Whether the body of a record is encrypted; of a damaged one nobody knows."""
+    return not isinstance(record, DamagedRecord) and record.kind in TELLING and record.body.startswith(_SIGN)
 
 
 def key_of(record: Record) -> str:

@@ -19,7 +19,7 @@ from wellkept.engine.encrypted_versions import ENCRYPTED
 from wellkept.engine.sealing import unseal
 from wellkept.errors import Conflict, KeyUnavailable, StoreCorrupt, Tampered
 from wellkept.filters import Where
-from wellkept.ports import Keyring, OwnerKey, Record
+from wellkept.ports import DamagedRecord, Keyring, OwnerKey, Record, sound
 from wellkept.types import EncryptionReport, Operation, Owner, Stored
 
 Progress = Callable[[int, int], None]
@@ -201,7 +201,8 @@ def _encrypt_reasons(engine: Engine, owner: Owner) -> bool:
 def _encrypt_records(engine: Engine, *, plain: bool) -> list[Owner]:
     """Encrypt records anew that have a former key, and those that are in the clear if asked for; whose they were."""
     keyring, found = keyring_of(engine), []
-    while waiting := [one for one in engine.stored_records.list(None) if _is_record_waiting(keyring, one, plain=plain)]:
+    kept = engine.stored_records
+    while waiting := [one for one in sound(kept.list(None)) if _is_record_waiting(keyring, one, plain=plain)]:
         engine.stored_journal.set_settings({KEYRING: keyring.id})
         for record in waiting:
             opened = engine.records.get(record.owner, record.kind, record.name)
@@ -209,7 +210,7 @@ def _encrypt_records(engine: Engine, *, plain: bool) -> list[Owner]:
                 continue  # it was dropped meanwhile
             hidden = encrypted_records.encrypted(opened, keyring.create(encrypted_records.subject(record)))
             with suppress(Conflict):  # somebody changed it: the next round has it
-                engine.stored_records.put(replace(hidden, version=opened.version + 1))
+                kept.put(replace(hidden, version=opened.version + 1))
                 found.append(record.owner)
     return found
 
@@ -258,6 +259,8 @@ def check(engine: Engine, progress: Progress | None = None) -> tuple[int, int, l
 def _unreadable_records(engine: Engine) -> Iterator[str]:
     for record in engine.stored_records.list(None):
         try:
-            engine.records.get(record.owner, record.kind, record.name)
+            readable = not isinstance(engine.records.get(record.owner, record.kind, record.name), DamagedRecord)
         except (KeyUnavailable, Tampered):
+            readable = False
+        if not readable:
             yield f"{record.kind} {record.name}"

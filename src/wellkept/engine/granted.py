@@ -7,7 +7,7 @@ the owners, and which memories an access policy withholds. A method that nobody 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
@@ -186,7 +186,7 @@ class GrantedJournal(Journal):
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> Mapping[str, str]:
         """What the store keeps about itself."""
         self._engine.check(Need.READ, ())
         return self._journal.settings()
@@ -325,6 +325,11 @@ class GrantedRecords(Records):
         """Keep a record."""
         self._engine.check(Need.WRITE, {_subject(record.owner, record.kind, record.name)})
         self._kept.put(record)
+
+    def restore(self, record: Record) -> None:
+        """Keep a record of another store."""
+        self._engine.check(Need.ADMIN, {_subject(record.owner, record.kind, record.name)})
+        self._kept.restore(record)
 
     def drop(self, owner: Owner, kind: str, name: str) -> bool:
         """Remove a record, for good."""

@@ -6,6 +6,7 @@ from wellkept.engine import embedding
 from wellkept.engine.core import Engine
 from wellkept.engine.sealing import unseal
 from wellkept.errors import StoreCorrupt, WellkeptError
+from wellkept.ports import StoreSettings
 from wellkept.text import plurals
 from wellkept.types import Component, Finding, Health, Status
 
@@ -17,6 +18,7 @@ def health(engine: Engine) -> Health:
     failures = engine.bus.failures
     components = {
         **stored.components,
+        **_settings(engine, stored.status),
         "index": _index(engine),
         "embedder": _embedder(engine, stored.status),
         "handlers": Component(message=f"{failures} calls failed" if failures else "ok"),  # the application's, not ours
@@ -42,6 +44,15 @@ def contents(engine: Engine) -> list[Finding]:
         return []
     message = f"{plurals.memories(len(wrong))} cannot be decoded: {', '.join(wrong[:5])}"
     return [Finding(check="contents", message=message, repair="erase them by their ids")]
+
+
+def _settings(engine: Engine, store: Status) -> dict[str, Component]:
+    """Whether settings of the store are damaged; nothing if none is."""
+    settings = {} if store is Status.UNHEALTHY else engine.journal.settings()
+    damaged = settings.damaged if isinstance(settings, StoreSettings) else ()
+    named = ", ".join(repr(name[:64]) for name in damaged[:5])
+    message = f"damaged: {named}; run doctor with repair=True"
+    return {"settings": Component(status=Status.DEGRADED, message=message)} if damaged else {}
 
 
 def _index(engine: Engine) -> Component:

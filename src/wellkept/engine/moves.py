@@ -16,7 +16,7 @@ from wellkept.engine.sealing import unseal
 from wellkept.engine.writing import newest
 from wellkept.errors import Conflict, NotFound
 from wellkept.lifecycle import duplicates
-from wellkept.ports import Record
+from wellkept.ports import Record, sound
 from wellkept.types import Access, Memory, Operation, Owner, Owners, State, Stored, Write
 from wellkept.types.owners import DATABASE
 
@@ -234,7 +234,7 @@ def finish(engine: Engine) -> int:
     """Finish moves that were killed in the middle; how many there were."""
     if engine.store.capabilities.batches:
         return 0
-    waiting = list(engine.whole.records.list({DATABASE}, _KIND))
+    waiting = sound(engine.whole.records.list({DATABASE}, _KIND))
     for record in waiting:
         _finish(engine, _read(record.body))
     return len(waiting)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from wellkept import codec
 from wellkept.engine.core import Engine
 from wellkept.errors import Conflict, NotFound
-from wellkept.ports import Record
+from wellkept.ports import Record, sound
 from wellkept.types import Owner, State, Stored, UpkeepAction, UpkeepRun, UpkeepStep
 from wellkept.types.owners import DATABASE
 
@@ -84,7 +84,7 @@ def get(engine: Engine, run_id: str) -> UpkeepRun:
 
 def every(engine: Engine) -> list[UpkeepRun]:
     """All runs that are kept, the newest first."""
-    return [_read_run(record.body) for record in reversed(engine.whole.records.list({DATABASE}, _RUN))]
+    return [_read_run(record.body) for record in reversed(sound(engine.whole.records.list({DATABASE}, _RUN)))]
 
 
 def last_started(engine: Engine) -> datetime | None:

@@ -26,7 +26,7 @@ from wellkept.memories.agent_registry import AgentRegistry
 from wellkept.memories.maintenance import Maintenance
 from wellkept.memories.upkeep import Upkeep
 from wellkept.memories.view import View
-from wellkept.ports import Clock, Embedder, Index, Keyring, Reranker, Store
+from wellkept.ports import Clock, Embedder, Index, Keyring, Reranker, Store, is_set
 from wellkept.privacy import ledger_file
 from wellkept.sessions.limits import SessionLimits
 from wellkept.settings import RetryPolicy, Settings
@@ -153,7 +153,7 @@ def _closing_if_it_fails(close: Callable[[], None]) -> Iterator[None]:
 def _begin(memories: Memories, kept: Mapping[str, str]) -> None:
     """What was left to be done by the settings that a database keeps is done."""
     engine = memories._engine
-    if kept.get(BEHIND):
+    if is_set(kept, BEHIND):
         engine.embeddings.behind = True
         engine.embeddings.breaker.suspected()
     if engine.embedder is not None and not embedding.is_slow(engine.embedder):
@@ -162,9 +162,9 @@ def _begin(memories: Memories, kept: Mapping[str, str]) -> None:
         engine.bus.watch(logs.operation)
     moves.finish(engine)
     engine.audit = parts.audit(engine)
-    if kept.get(ERASING) or ledger_file.is_ahead(engine):
+    if is_set(kept, ERASING) or ledger_file.is_ahead(engine):
         memories.privacy.resume()
-    if kept.get(AUTOMATIC):
+    if is_set(kept, AUTOMATIC):
         quietly(memories.upkeep.run_due)
 
 

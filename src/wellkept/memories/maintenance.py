@@ -14,8 +14,9 @@ from wellkept.engine.ledger import ERASING
 from wellkept.errors import ConfigurationError
 from wellkept.filters import Where
 from wellkept.memories import parts
-from wellkept.ports import Embedder
+from wellkept.ports import Embedder, StoreSettings
 from wellkept.privacy import owners as whose
+from wellkept.sessions import records as session_records
 from wellkept.text import plurals
 from wellkept.types import DurabilityName, Identity, Layer, Owner
 from wellkept.upkeep.policies import AUTOMATIC
@@ -106,8 +107,9 @@ class Maintenance:
         ...     memories.settings()
         {}
         """
-        kept = self._engine.journal.settings()
-        return {name: value for name, value in kept.items() if value and name not in _INTERNAL}
+        settings = self._engine.journal.settings()
+        sound = settings.sound if isinstance(settings, StoreSettings) else settings
+        return {name: value for name, value in sound.items() if value and name not in _INTERNAL}
 
     @operation
     def configure(self, *, durability: DurabilityName) -> None:
@@ -148,8 +150,14 @@ class Maintenance:
         return replace(
             diagnosis,
             facts=facts,
-            checks=(*diagnosis.checks, "contents", "embedder"),
-            findings=(*accepted, *diagnosis.findings, *engine_health.contents(self._engine), *findings),
+            checks=(*diagnosis.checks, "contents", "sessions", "embedder"),
+            findings=(
+                *accepted,
+                *diagnosis.findings,
+                *engine_health.contents(self._engine),
+                *session_records.findings(self._engine),
+                *findings,
+            ),
         )
 
     def _accepted(self) -> list[types.Finding]:

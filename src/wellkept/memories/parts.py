@@ -7,7 +7,7 @@ from wellkept import plugins
 from wellkept.engine.core import GIVEN, Audit, Engine
 from wellkept.engine.encrypted_journal import KEYRING
 from wellkept.errors import ConfigurationError, EmbedderMismatch, KeyUnavailable
-from wellkept.ports import Embedder, Index, Keyring, Reranker, Store
+from wellkept.ports import Embedder, Index, Keyring, Reranker, Store, StoreSettings
 from wellkept.settings import RetryPolicy
 from wellkept.settings.schema import EncryptionSettings
 
@@ -86,7 +86,10 @@ def chosen_keyring(store: Store, given: Keyring | str | Path | None, section: En
             )
         return None
     keyring = place if isinstance(place, Keyring) else plugins.open_keyring(place, section)
-    needed = store.journal.settings().get(KEYRING)
+    settings = store.journal.settings()
+    if isinstance(settings, StoreSettings) and KEYRING in settings.damaged and settings.fits(KEYRING, keyring.id):
+        return keyring
+    needed = settings.get(KEYRING)
     if needed and needed != keyring.id:
         raise KeyUnavailable(
             f"the database is encrypted by the keyring {needed!r}, not by {keyring.id!r}",

@@ -12,7 +12,7 @@ from wellkept.engine import arrivals, writing
 from wellkept.engine.core import Engine, operation
 from wellkept.engine.reading import Moment
 from wellkept.engine.scope import Policies, Scope
-from wellkept.errors import Conflict, InvalidInput, MissingIdentifier, StoreError, Unauthorized
+from wellkept.errors import Conflict, InvalidInput, MissingIdentifier, StoreCorrupt, StoreError, Unauthorized
 from wellkept.filters import Where
 from wellkept.lifecycle.breaker import MAX_SHARE
 from wellkept.memories.session import Session, stats_of
@@ -219,8 +219,7 @@ class Sessions:
             validation.flag(name, value)
         validation.optional_line("reason", reason)
         chosen = descriptions.session_id(id)
-        if (self._records.find(chosen) or self._records.implied(chosen)) is None:
-            raise missing(id, "it may be another user's, or was deleted for good")
+        self._check_deletable(chosen, permanent=permanent)
         if not (permanent or dry_run):
             # First: if what follows is interrupted, the session is gone from the list, and deleting it again goes on.
             self._records.change(id, lambda before, now: _deleted(before, now, reason))
@@ -231,6 +230,16 @@ class Sessions:
         if not dry_run:
             logs.session_changed(id, "delete", "was erased" if permanent else "was deleted")
         return removal
+
+    def _check_deletable(self, id: str, *, permanent: bool) -> None:
+        try:
+            known = self._records.find(id) or self._records.implied(id)
+        except StoreCorrupt:
+            if permanent:
+                return  # for what is erased, nobody need know what it said
+            raise
+        if known is None:
+            raise missing(id, "it may be another user's, or was deleted for good")
 
     @operation
     def restore(self, id: str) -> Session:

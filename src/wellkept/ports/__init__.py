@@ -11,14 +11,19 @@ from wellkept.ports.journal import Journal, Query
 from wellkept.ports.keyring import Keyring, OwnerKey
 from wellkept.ports.models import Clock, Embedder, Lexicon, Reranker
 from wellkept.ports.plan import Counters, Head, Plan, Standing, Step, check_record, check_vector, plan
-from wellkept.ports.records import Lease, Record, Records
+from wellkept.ports.records import DamagedRecord, Lease, Record, Records, sound
 from wellkept.ports.store import Capabilities, Store
+from wellkept.ports.store_settings import SettingRow, StoreSettings, is_set, says
 
 __all__ = [  # noqa: RUF022  # the order of the reference
     "Store",
     "Capabilities",
     "Journal",
     "Query",
+    "StoreSettings",
+    "SettingRow",
+    "is_set",
+    "says",
     "Index",
     "Near",
     "Nearest",
@@ -26,6 +31,8 @@ __all__ = [  # noqa: RUF022  # the order of the reference
     "Images",
     "Records",
     "Record",
+    "DamagedRecord",
+    "sound",
     "Lease",
     "Keyring",
     "OwnerKey",

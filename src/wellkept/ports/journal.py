@@ -108,8 +108,10 @@ class Journal(ABC):
     # -- reading ----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def settings(self) -> dict[str, str]:
-        """What the store keeps about itself: ``origin``, ``epoch``, ``embedder``, ``dimension``, ``durability``."""
+    def settings(self) -> Mapping[str, str]:
+        """What the store keeps about itself: ``origin``, ``epoch``, ``embedder``, ``dimension``, ``durability``, and
+        what the engine notes. ``StoreSettings`` where they can be damaged.
+        """
 
     @abstractmethod
     def get(

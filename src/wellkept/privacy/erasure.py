@@ -18,7 +18,7 @@ from wellkept.engine.encrypted_records import is_encrypted
 from wellkept.engine.encrypted_versions import ENCRYPTED
 from wellkept.engine.ledger import ERASING, INTENTS, Ledger
 from wellkept.errors import Conflict, Held, StoreCorrupt
-from wellkept.ports import Record
+from wellkept.ports import Record, sound
 from wellkept.privacy import ledger_file, receipts, selection
 from wellkept.privacy import owners as whose
 from wellkept.privacy.selection import Chosen, Place
@@ -194,7 +194,7 @@ def _settle(engine: Engine) -> None:
 
 def resume(engine: Engine, parts: Parts) -> None:
     """Finish the erasures that were interrupted."""
-    for record in engine.records.list({DATABASE}, INTENTS):
+    for record in sound(engine.records.list({DATABASE}, INTENTS)):
         if record.name == _REPLAY:
             _enforce(engine, parts)
         else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from wellkept import codec, logs
 from wellkept.engine import ledger
 from wellkept.engine.core import Engine
-from wellkept.errors import InvalidInput
+from wellkept.errors import InvalidInput, StoreCorrupt
 from wellkept.types import LedgerEntry
 
 SUFFIX = ".erasures.jsonl"
@@ -38,7 +38,10 @@ def is_ahead(engine: Engine) -> bool:
         return False  # replay tells of it; opening must work
     if entry is None:
         return False
-    return all(one.id != entry.id for one in ledger.read(engine.records).entries)
+    try:
+        return all(one.id != entry.id for one in ledger.read(engine.records).entries)
+    except StoreCorrupt:
+        return True  # replay tells of it as well
 
 
 def _last(path: Path) -> LedgerEntry | None:

@@ -8,7 +8,7 @@ from wellkept.engine import ledger
 from wellkept.engine.core import Engine
 from wellkept.engine.ledger import RECEIPTS
 from wellkept.errors import KeyUnavailable
-from wellkept.ports import Record
+from wellkept.ports import Record, sound
 from wellkept.types import ErasureReceipt, LedgerEntry, Verification
 from wellkept.types.owners import DATABASE
 
@@ -63,7 +63,7 @@ def keep(engine: Engine, receipt: ErasureReceipt) -> None:
 
 def every(engine: Engine) -> list[ErasureReceipt]:
     """The receipts of all erasures, the oldest first."""
-    return [_read(record.body) for record in engine.records.list({DATABASE}, RECEIPTS)]
+    return [_read(record.body) for record in sound(engine.records.list({DATABASE}, RECEIPTS))]
 
 
 def _kept(engine: Engine, id: str) -> ErasureReceipt | None:

@@ -157,7 +157,7 @@ def _records(engine: Engine, owners: Sequence[Owner]) -> Iterator[dict[str, Any]
         try:
             opened = engine.records.get(record.owner, record.kind, record.name) or record
             body = codec.decode_json(opened.body)
-        except (KeyUnavailable, Tampered) as error:
+        except (KeyUnavailable, StoreCorrupt, Tampered) as error:
             body = {"unreadable": error.code}
         except codec.UNREADABLE:
             body = record.body.decode("utf-8", "backslashreplace")

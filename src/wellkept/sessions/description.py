@@ -96,17 +96,17 @@ def encode(description: Description, before: bytes = b"{}") -> bytes:
     return codec.encode_json({**codec.decode_json(before), **codec.decode_json(codec.encode_json(description))})
 
 
-def decode(body: bytes) -> Description:
-    """The description that a record holds."""
+def decode(body: bytes, id: str = "") -> Description:
+    """The description that the record of a session holds."""
     try:
         found = codec.decode_as(body, Description)
         config(found.settings(SessionConfig()))
         preferences(found.preferences.flat())
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreCorrupt(
-            "the description of a session cannot be read",
-            details={"kind": "session"},
-            hint="run doctor; if it finds nothing, delete the session with permanent=True or correct its record",
+            f"the description of session {id[:64]!r} cannot be read",
+            details={"kind": "session", "session_id": id[:64]},
+            hint="correct what was edited by hand, or delete the session with permanent=True",
         ) from error
     return found
 

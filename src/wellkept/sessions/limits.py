@@ -65,7 +65,7 @@ class SessionLimits:
         if record is None:
             known = _Known(0, engine.defaults)
         else:
-            known = _Known(record.version, descriptions.decode(record.body).settings(engine.defaults))
+            known = _Known(record.version, descriptions.decode(record.body, name).settings(engine.defaults))
         if len(self._known) >= _KNOWN:
             self._known.clear()
             self._crowded.clear()

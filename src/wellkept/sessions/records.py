@@ -1,14 +1,16 @@
 """The records of a user's sessions in the store: read, and changed only by who saw the newest version."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 
 from wellkept.engine.core import ATTEMPTS, Engine
-from wellkept.errors import Conflict, NotFound
-from wellkept.ports import Record, Records
+from wellkept.engine.encrypted_records import is_encrypted
+from wellkept.errors import Conflict, NotFound, StoreCorrupt
+from wellkept.ports import Record, Records, sound
 from wellkept.sessions import description as descriptions
 from wellkept.sessions.description import Description
-from wellkept.types import Layer, Owner
+from wellkept.types import Finding, Layer, Owner
 
 KIND = "session"
 Decide = Callable[[Description, datetime], Description]
@@ -30,7 +32,7 @@ class SessionRecords:
     def find(self, id: str) -> Description | None:
         """What is known of a session."""
         record = self._engine.records.get(self._owner, KIND, id)
-        return None if record is None else descriptions.decode(record.body)
+        return None if record is None else descriptions.decode(record.body, id)
 
     def get(self, id: str) -> Description:
         """What is known of a session; ``NotFound`` if there is none, or it was deleted."""
@@ -51,9 +53,10 @@ class SessionRecords:
         )
 
     def all(self, *, deleted: bool = False) -> list[Description]:
-        """The sessions that there are, in the order of their ids; the deleted ones only if asked for."""
-        records = self._engine.records.list({self._owner}, KIND)
-        found = [descriptions.decode(record.body) for record in records]
+        """The sessions that there are, in the order of their ids; the deleted ones only if asked for. One that cannot
+        be read is an error where it is asked for itself; doctor names it.
+        """
+        found = _readable(self._engine.records.list({self._owner}, KIND))
         return [one for one in found if deleted or one.deleted_at is None]
 
     def add(self, description: Description) -> None:
@@ -78,7 +81,7 @@ class SessionRecords:
             implied = self.implied(id) if record is None else None
             if record is None and implied is None:
                 raise missing(id, "it was deleted for good")
-            before = implied or descriptions.decode(record.body if record else b"{}")
+            before = implied or descriptions.decode(record.body if record else b"{}", id)
             now = self._engine.clock()
             after = decide(before, now)
             if after == before:
@@ -103,10 +106,30 @@ class SessionRecords:
         return self._engine.records.drop(self._owner, KIND, id)
 
 
+def _readable(records: Iterable[Record]) -> Iterator[Description]:
+    for record in sound(records):
+        with suppress(StoreCorrupt):
+            yield descriptions.decode(record.body, record.name)
+
+
 def count_active(records: Records) -> int:
     """How many sessions are open, of all users: neither closed nor deleted."""
-    described = (descriptions.decode(record.body) for record in records.list(None, KIND))
+    described = _readable(records.list(None, KIND))
     return sum(one.closed_at is None and one.deleted_at is None for one in described)
+
+
+def findings(engine: Engine) -> list[Finding]:
+    """The sessions whose description was edited to what none can be."""
+    wrong = []
+    for record in sound(engine.stored_records.list(None, KIND)):
+        if is_encrypted(record):
+            continue  # nobody can edit it
+        try:
+            descriptions.decode(record.body, record.name)
+        except StoreCorrupt:
+            wrong.append(f"{record.name[:64]!r}")
+    message = f"the descriptions of sessions cannot be read: {', '.join(wrong[:5])}"
+    return [Finding(check="sessions", message=message, repair="correct what was edited by hand")] if wrong else []
 
 
 def missing(id: str, hint: str) -> NotFound:

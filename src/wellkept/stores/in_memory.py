@@ -273,7 +273,7 @@ class InMemoryJournal(Journal):
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> Mapping[str, str]:
         """A copy."""
         with self._reading():
             return dict(self._settings)

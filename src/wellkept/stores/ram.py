@@ -35,10 +35,17 @@ class RamRecords(Records):
 
     def put(self, record: Record) -> None:
         """Take the place of the version before."""
+        self._keep(record, lambda _: record.version - 1)
+
+    def restore(self, record: Record) -> None:
+        """Take the place of any version before."""
+        self._keep(record, lambda stored: min(stored, record.version - 1))
+
+    def _keep(self, record: Record, expected: Callable[[int], int]) -> None:
         place = (record.owner, record.kind, record.name)
         with self._reading():
-            known = self.kept.get(place)
-            check_record(record.kind, record.name, known.version if known else 0, record.version - 1)
+            stored = self.kept[place].version if place in self.kept else 0
+            check_record(record.kind, record.name, stored, expected(stored))
             self.kept[place] = record
 
     def drop(self, owner: Owner, kind: str, name: str) -> bool:

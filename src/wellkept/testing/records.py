@@ -16,7 +16,7 @@ from wellkept.testing.basics import HOSTILE_TEXTS
 from wellkept.testing.builders import Writer, moment, owner
 from wellkept.testing.concurrency import THREADS, at_once, won
 from wellkept.testing.subject import GENERATED, Subject
-from wellkept.types import Layer, Owner
+from wellkept.types import Guard, Layer, Owner
 
 ADA, BOB = owner("ada"), owner("bob")
 PATIENCE_S = 30.0
@@ -56,6 +56,26 @@ class RecordsOfOwners(Subject):
             with pytest.raises(Conflict):
                 store.records.put(record(version=version, body=b'{"wrong": true}'))
         assert store.records.get(ADA, "kind", "name") == record(version=2, body=b'{"n": 2}')
+
+    @pytest.mark.req("L14")
+    def test_a_record_of_another_store_keeps_its_version(self, store: Store) -> None:
+        store.records.restore(record(version=4_500))
+        assert store.records.get(ADA, "kind", "name") == record(version=4_500)
+        for version in (1, 4_499, 4_500):
+            with pytest.raises(Conflict):
+                store.records.restore(record(version=version, body=b'{"older": true}'))
+        assert list(store.records.list({ADA})) == [record(version=4_500)]
+        store.records.put(record(version=4_501))
+        store.records.restore(record(version=9_000, body=b'{"n": 2}'))
+        assert store.records.get(ADA, "kind", "name") == record(version=9_000, body=b'{"n": 2}')
+
+    @pytest.mark.req("H5")
+    def test_a_restored_record_guards_a_write_like_any_other(self, store: Store, writes: Writer) -> None:
+        store.records.restore(record(version=7))
+        guard = Guard(owner=ADA, kind="kind", name="name", version=6)
+        with pytest.raises(Conflict):
+            store.journal.append([writes.add(ADA)], guards=[guard])
+        store.journal.append([writes.add(ADA)], guards=[replace(guard, version=7)])
 
     def test_a_dropped_record_is_gone_and_its_name_free(self, store: Store) -> None:
         store.records.put(record())

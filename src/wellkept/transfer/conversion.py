@@ -6,7 +6,7 @@ compared. The target remembers how far it is, so that a conversion that was inte
 copy follows what was written since.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -194,8 +194,10 @@ class _Conversion:
 
     def _resumed(self) -> _Place:
         """Where to go on: at the beginning in an empty target, else behind what a copy of this source has."""
+        # What is damaged there is an error before anything is copied: a copy without a hold or a limit is none.
+        origin = dict(self._source.settings())["origin"]
+        _ = [record.body for record in self._stores[0].records.list(None)]
         text = self._target.settings().get(CONVERSION)
-        origin = self._source.settings()["origin"]
         if text is None:
             return self._begun(origin)
         try:
@@ -338,7 +340,7 @@ class _Conversion:
                 differing += len(vectors)
         return differing
 
-    def _adopt(self, settings: dict[str, str]) -> bool:
+    def _adopt(self, settings: Mapping[str, str]) -> bool:
         if "embedder" not in settings or "dimension" not in settings:
             return True  # nobody ever embedded anything
         return self._target.adopt(settings["embedder"], int(settings["dimension"]))
@@ -369,8 +371,8 @@ def _names(store: Store) -> str:
 
 
 def copy_records(source: Store, target: Store, known: Ledger) -> None:
-    """Make the records of the target those of the source, but for those of erased owners. A store takes them version by
-    version. The target keeps its ledger of erasures, and gets the entries that it lacks.
+    """Make the records of the target those of the source, but for those of erased owners. The target keeps
+    its ledger of erasures, and gets the entries that it lacks.
     """
     wanted = {
         (one.owner, one.kind, one.name): one
@@ -383,9 +385,8 @@ def copy_records(source: Store, target: Store, known: Ledger) -> None:
         if before is not None and before.version >= record.version and before != record:
             # Dropped in the source and begun anew, or changed in the target.
             target.records.drop(*place)
-            before = None
-        for version in range(before.version + 1 if before else 1, record.version + 1):
-            target.records.put(replace(record, version=version))
+        if before != record:
+            target.records.restore(record)
     for place in stored.keys() - wanted.keys():
         target.records.drop(*place)
     for entry in ledger.read(source.records).entries:

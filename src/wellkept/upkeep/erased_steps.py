@@ -6,6 +6,7 @@ from typing import Any
 
 from wellkept import codec, layers
 from wellkept.engine.core import Engine
+from wellkept.ports import sound
 from wellkept.types import Owner, UpkeepAction
 from wellkept.types.owners import DATABASE
 
@@ -16,7 +17,7 @@ _read = codec.reader(dict[str, list[list[Any]]])  # by owner; each step as in `r
 def forget(engine: Engine, is_erased: Callable[[Owner, str], bool]) -> int:
     """Take erased memories out of the records of runs; how many records changed."""
     changed = 0
-    for record in engine.records.list({DATABASE}, _KIND):
+    for record in sound(engine.records.list({DATABASE}, _KIND)):
         steps = _read(record.body)
         kept = {
             name: left

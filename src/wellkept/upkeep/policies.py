@@ -8,8 +8,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from wellkept import codec, filters, layers, validation
 from wellkept.engine.core import ATTEMPTS, Engine
-from wellkept.errors import Conflict, InvalidInput
-from wellkept.ports import Record
+from wellkept.errors import Conflict, InvalidInput, StoreCorrupt
+from wellkept.ports import Record, says
 from wellkept.types import ConsolidationPolicy, Layer, Owner, RetentionPolicy, SessionEndPolicy
 from wellkept.types.owners import DATABASE
 from wellkept.upkeep import cron
@@ -115,9 +115,12 @@ def _encoded(policy: Policy) -> bytes:
 
 def _note(engine: Engine) -> None:
     """Keep in the settings whether any policy is automatic."""
-    kept = [one for kind in (RETENTION, CONSOLIDATION, SESSION_END) for one in kind.every(engine).values()]
-    automatic = "yes" if any(one.policy.automatic for one in kept) else ""
-    if engine.journal.settings().get(AUTOMATIC, "") != automatic:
+    try:
+        kept = [one for kind in (RETENTION, CONSOLIDATION, SESSION_END) for one in kind.every(engine).values()]
+        automatic = "yes" if any(one.policy.automatic for one in kept) else ""
+    except StoreCorrupt:
+        automatic = "yes"  # a damaged policy may be
+    if not says(engine.journal.settings(), AUTOMATIC, automatic):
         engine.journal.set_settings({AUTOMATIC: automatic})
 
 

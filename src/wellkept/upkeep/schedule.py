@@ -9,7 +9,7 @@ from wellkept import codec, logs
 from wellkept.engine.core import Engine
 from wellkept.entitlements import Feature
 from wellkept.errors import Conflict, StoreReadOnly, WellkeptError
-from wellkept.ports import Record
+from wellkept.ports import DamagedRecord, Record, is_set
 from wellkept.types import Owner, UpkeepJob, UpkeepRun
 from wellkept.types.owners import DATABASE
 from wellkept.upkeep import cron, policies, runs
@@ -28,7 +28,7 @@ def next_due(engine: Engine) -> datetime | None:
 
 def run_due(engine: Engine, asked: Asked, working: Callable[[], int]) -> UpkeepRun | None:
     """Run the first job whose automatic policies are due by now; nothing if none is, or another process does it."""
-    if not engine.journal.settings().get(policies.AUTOMATIC) or not engine.allows(Feature.RETENTION_POLICIES):
+    if not is_set(engine.journal.settings(), policies.AUTOMATIC) or not engine.allows(Feature.RETENTION_POLICIES):
         return None
     now = engine.clock()
     if not _due(engine, now):
@@ -81,7 +81,9 @@ def _name(job: UpkeepJob, owner: Owner) -> str:
 def _last(engine: Engine) -> tuple[int, dict[str, datetime]]:
     """When each policy was applied by itself, and the version of the record that says so."""
     record = engine.records.get(DATABASE, _KIND, _KIND)
-    return (0, {}) if record is None else (record.version, _read_last(record.body))
+    if record is None:
+        return 0, {}
+    return record.version, {} if isinstance(record, DamagedRecord) else _read_last(record.body)
 
 
 def _note(engine: Engine, job: UpkeepJob, owners: set[Owner], now: datetime) -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from wellkept import ids
 from wellkept.errors import NotAStore, SchemaTooNew, StoreError
+from wellkept.ports import DamagedRecord
 from wellkept.stores import folder_modes
-from wellkept.stores.jsonl import derived, edits, lines, records, writing
-from wellkept.stores.jsonl.disk import Disk
+from wellkept.stores.jsonl import config, derived, edits, lines, records, writing
+from wellkept.stores.jsonl.disk import MISSING, Disk
 from wellkept.stores.jsonl.lines import Flaw, Line
 from wellkept.stores.jsonl.names import FOLDERS
 from wellkept.stores.jsonl.owner_folder import (
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from wellkept.stores.jsonl.journal import JsonlJournal
 
 CHECKS = ("modes", "folder", "settings", "lines", "handwritten", "gaps", "records", "indexes")
-ASIDE = ".damaged"
 _SHOWN = 10
 _REASONS = {"damaged": "cannot be read", "newer": "is of a later release"}
 
@@ -73,6 +73,7 @@ def examine(journal: "JsonlJournal", *, repair: bool) -> Diagnosis:
             "folders_of_the_older_format": ", ".join(report.older[:_SHOWN]) or "none",
             "changed_on_both_sides": ", ".join(report.siblings) or "none",
             "embedder": journal.settings_there().get("embedder", "none"),
+            "edited_by_hand": ", ".join(_edited(journal)[:_SHOWN]) or "none",
         },
     )
 
@@ -80,12 +81,12 @@ def examine(journal: "JsonlJournal", *, repair: bool) -> Diagnosis:
 def _findings(journal: "JsonlJournal", report: Report) -> list[Finding]:
     modes = [f"{len(files)} files may be read by others"] if (files := _open_files(journal)) else []
     opened = [folder_modes.FINDING] if _open_folder(journal) else []
-    settings = [f"{SETTINGS} cannot be read"] if journal.file.damaged else []
+    settings = [repr(row.name[:64]) for row in journal.file.damaged]
     aside = f"set it aside in {DAMAGED}"
     told = (
         ("modes", "", modes, "set the modes to 700 and 600"),
         ("folder", "", opened, "set the mode of the folder to 700"),
-        ("settings", "", settings, "set it aside and write it anew from what the lines tell"),
+        ("settings", f"{len(settings)} settings are damaged: ", settings, "write them anew from what the lines tell"),
         ("lines", "damaged lines in ", report.damaged, f"set them aside in {DAMAGED}"),
         (
             "handwritten",
@@ -98,7 +99,7 @@ def _findings(journal: "JsonlJournal", report: Report) -> list[Finding]:
             "records",
             "records that cannot be read: ",
             _bad_records(journal),
-            f"correct them, or set them aside as *{ASIDE}",
+            f"correct them, or set them aside as *{records.ASIDE}",
         ),
         ("indexes", "indexes that cannot be read: ", _bad_indexes(journal), "write the indexes anew"),
     )
@@ -173,7 +174,7 @@ def _mend(journal: "JsonlJournal") -> None:
         path.chmod(0o700 if path.is_dir() else 0o600)
     if journal.file.damaged:
         with suppress(NotAStore):
-            journal.settle_settings({})
+            journal.mend_settings()
     for folder in journal.folders():
         if folder.decode_foreign is not None:
             continue
@@ -184,7 +185,7 @@ def _mend(journal: "JsonlJournal") -> None:
         journal.disk.remove(folder.derived(derived.NUMBERS))  # it is written again below
     for name in _bad_records(journal):
         with suppress(StoreError):
-            journal.disk.replace(name + ASIDE, journal.disk.read(name)[0])
+            journal.disk.replace(name + records.ASIDE, journal.disk.read(name)[0])
             journal.disk.remove(name)
     for name in _bad_indexes(journal):
         journal.disk.remove(name)
@@ -252,12 +253,23 @@ def _bad_records(journal: "JsonlJournal") -> list[str]:
             if name == records.LEASES:
                 records.decode_leases(data)
             else:
-                records.decode(data, name)
+                bad += [name] if isinstance(records.decode(data, name), DamagedRecord) else []
         except SchemaTooNew:
             continue
         except StoreError:
             bad.append(name)
     return bad
+
+
+def _edited(journal: "JsonlJournal") -> list[str]:
+    """Files in which people changed what is theirs to change."""
+    found = [] if journal.config == config.JsonlConfig() else ["config.json"]
+    for name in records.files(journal.disk):
+        with suppress(StoreError):
+            data, look = journal.disk.read(name)
+            sound = look != MISSING and not isinstance(records.decode(data, name), DamagedRecord | None)
+            found += [f"{name} ({records.EDITABLE})"] if sound and records.is_edited(data) else []
+    return found
 
 
 def _gone_folders(journal: "JsonlJournal") -> list[str]:
@@ -275,5 +287,7 @@ def _gone_folders(journal: "JsonlJournal") -> list[str]:
 
 
 def _bad_indexes(journal: "JsonlJournal") -> list[str]:
-    names = [*(folder.derived(derived.INDEX) for folder in journal.folders()), derived.GLOBAL, derived.TOPICS]
-    return [name for name in names if (data := journal.disk.read(name)[0]) and lines.as_object(data) is None]
+    of_owners = [folder.derived(file) for folder in journal.folders() for file in (derived.INDEX, derived.NUMBERS)]
+    names = (*of_owners, derived.GLOBAL, derived.TOPICS)
+    found = ((name, journal.disk.read(name)[0]) for name in names)
+    return [name for name, data in found if data and isinstance(lines.unsealed(data), lines.Flaw)]

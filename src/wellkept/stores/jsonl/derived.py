@@ -40,10 +40,9 @@ _MOST = 2**53
 def read_numbers(disk: Disk, folder: OwnerFolder) -> Numbers:
     """The sequences that were given away; none if they are not there or make no sense."""
     try:
-        data, _ = disk.read(folder.derived(NUMBERS))
-        if not data:
+        fields = lines.unsealed(disk.read(folder.derived(NUMBERS))[0])
+        if isinstance(fields, lines.Flaw):
             return Numbers({})
-        fields = codec.decode_json(data)
         given = {Stamp(str(stamp)): int(seq) for stamp, seq in fields["numbers"].items()}
         last = int(fields["last"])
         sound = len(set(given.values())) == len(given) and all(0 < seq <= last for seq in given.values())
@@ -57,7 +56,7 @@ def write_numbers(disk: Disk, folder: OwnerFolder, numbers: Numbers) -> None:
     """Keep the sequences, so that positions survive a restart, and that what arrives meanwhile is numbered behind."""
     with suppress(StoreError):  # without them, positions are lost and nothing else
         fields = {"last": numbers.last, "newest": numbers.newest, "numbers": numbers.by_stamp}
-        disk.replace(folder.derived(NUMBERS), codec.encode_json(fields) + b"\n", sync=False)
+        disk.replace(folder.derived(NUMBERS), lines.seal(fields), sync=False)
 
 
 # -- accesses -------------------------------------------------------------------------------------------------
@@ -202,8 +201,9 @@ def _about() -> dict[str, Any]:
 
 
 def _pretty(value: Mapping[str, Any]) -> bytes:
-    """JSON with one entry a line."""
+    """JSON with one entry a line, and a checksum."""
     parts = []
+    value = {**value, lines.CHECKSUM: lines.checksum(value)}
     for name, one in value.items():
         text = codec.encode_json(one)
         if isinstance(one, dict) and one:

@@ -268,8 +268,8 @@ class FollowingJournal(InMemoryJournal):
             former = self._vectors.pop(place, None)
             self._renewed.pop(place, None)
             for vector in one.vectors.of(memory_id):
-                if "embedder" not in self._settings:  # the settings were lost
-                    self._settings |= {"embedder": vector.embedder, "dimension": str(vector.dimension)}
+                if vector.embedder == self._settings.setdefault("embedder", vector.embedder):  # it may be lost
+                    self._settings.setdefault("dimension", str(vector.dimension))
                 if vector.embedder != self._settings["embedder"]:
                     self._renewed[place] = vector
                 elif str(vector.dimension) == self._settings.get("dimension"):

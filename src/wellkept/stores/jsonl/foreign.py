@@ -6,15 +6,13 @@ after the migration. The checksums of that format leave out whatever is nested, 
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 from wellkept import codec
 from wellkept.errors import InvalidInput, StoreError
-from wellkept.stores.jsonl import edits, lines
+from wellkept.stores.jsonl import edits, lines, records
 from wellkept.stores.jsonl.disk import Disk
 from wellkept.stores.jsonl.lines import Fields, Flaw, Line
 from wellkept.stores.jsonl.names import folder
@@ -110,10 +108,10 @@ def migrate(disk: Disk, name: str, owner: Owner) -> None:
     """Write a session as lines of today. The old files go last: whoever is interrupted has one of the two."""
     memory, tombstones = (disk.read(f"{name}/{file}")[0] for file in (MEMORY, TOMBSTONES))
     found = list(decoded(owner, memory, tombstones))
-    about: dict[str, Any] = described(disk, name)
-    target = folder(owner)
-    if about and not disk.look(f"{target}/{METADATA}").inode:
-        disk.replace(f"{target}/{METADATA}", json.dumps(about, indent=2, ensure_ascii=False).encode() + b"\n")
+    target, metadata = folder(owner), disk.read(f"{name}/{METADATA}")[0]
+    if metadata and not disk.look(f"{target}/{METADATA}").inode:
+        record = records.decode(metadata, f"{name}/{METADATA}")
+        disk.replace(f"{target}/{METADATA}", metadata if record is None else records.encode(record, {}))
     written = (lines.encode(one) if isinstance(one, Line) else one.data + b"\n" for one in found)
     disk.replace(f"{target}/{MEMORY}", b"".join(written))
     for file in (MEMORY, METADATA, TOMBSTONES, "index.json", "lock"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wellkept import logs
 from wellkept.errors import StoreClosed, StoreError, WellkeptError
-from wellkept.ports import Counters, Plan
+from wellkept.ports import Counters, Plan, StoreSettings
 from wellkept.stores.durability import check_durability
 from wellkept.stores.jsonl import derived, edits, foreign, rewriting, writing
 from wellkept.stores.jsonl.config import JsonlConfig
@@ -20,6 +20,7 @@ from wellkept.stores.jsonl.locks import Lock
 from wellkept.stores.jsonl.names import folder
 from wellkept.stores.jsonl.order import Batches
 from wellkept.stores.jsonl.owner_folder import ARCHIVE, DAMAGED, DELETED, MEMORY, TOMBSTONES, OwnerFolder
+from wellkept.stores.jsonl.settings_file import MARK
 from wellkept.stores.jsonl.writing import Part, Unforced
 from wellkept.types import Access, Embedded, Guard, Operation, Owner, Owners, Stored
 
@@ -32,6 +33,7 @@ class JsonlJournal(FollowingJournal):
 
     def __init__(self, disk: Disk, lock: Lock, config: JsonlConfig) -> None:
         super().__init__(disk)
+        self._new_origin = self._settings.pop("origin")  # for a folder that has none
         self.config = config
         self._closed = False
         self._dirty: set[Owner] = set()  # written to by this process: their indexes are outdated
@@ -321,12 +323,33 @@ class JsonlJournal(FollowingJournal):
 
     def origin(self) -> str:
         """The origin of this folder."""
-        return self._settings["origin"]
+        return self._all_settings()["origin"]
+
+    def settings(self) -> StoreSettings:
+        """The settings of the folder, the damaged ones among them."""
+        with self.reading():
+            return self._all_settings()
+
+    def _all_settings(self) -> StoreSettings:
+        damaged = {row.name for row in self.file.damaged}
+        if not damaged:
+            return StoreSettings({"origin": self._new_origin} | self._settings)
+        sound = {name: value for name, value in self._settings.items() if name not in damaged}
+        stamp = max((log.versions[-1].stamp for log in self._logs.values() if log.versions), default=None)
+        return StoreSettings(sound, self.file.damaged).derive(self._settings, stamp)
 
     def settle_settings(self, values: Mapping[str, str]) -> None:
-        """Write settings of a new folder, or such as were lost."""
-        self._settings |= values
+        """Write settings of a new folder."""
+        self._settings = {"origin": self._new_origin, **self._settings, **values}
         self.file.write(self._settings)
+
+    def mend_settings(self) -> None:
+        """Write damaged settings anew, as far as it is known what they were."""
+        settings = self._all_settings()
+        mended = settings.mended()
+        written = {name: value for name, value in mended.values() if value is not None and name != MARK}
+        self._settings = {"origin": self._new_origin, **self._settings, **written, **settings.sound}
+        self.file.write(self._settings, mended=mended)
 
     # -- ending -----------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from wellkept.types import Layer, MemoryType, Operation, Owner, Stamp, State, St
 Fields = dict[str, Any]
 
 SCHEMA = 1
+CHECKSUM = "checksum"
 UNREADABLE = plain_entries.UNREADABLE
 """What reading a hostile line may raise."""
 
@@ -96,6 +97,11 @@ CORRUPT = frozenset({"damaged", "edited", "misplaced"})
 # -- sealing --------------------------------------------------------------------------------------------------
 
 
+def checksum(fields: Mapping[str, Any]) -> str:
+    """What a line, or a file, keeps beside its values to know whether they are what was written."""
+    return f"sha256:{hashlib.sha256(codec.encode_sorted(fields)).hexdigest()}"
+
+
 def seal(fields: Fields) -> bytes:
     """A line with its checksum, which is over the values and not over their order.
 
@@ -103,8 +109,7 @@ def seal(fields: Fields) -> bytes:
     >>> unsealed(line) == {"a": {"c": 3, "d": 2}, "b": 1}
     True
     """
-    digits = hashlib.sha256(codec.encode_sorted(fields)).hexdigest()
-    line = codec.encode_json(fields)[:-1] + f',"checksum":"sha256:{digits}"}}\n'.encode()
+    line = codec.encode_json(fields)[:-1] + f',"{CHECKSUM}":"{checksum(fields)}"}}\n'.encode()
     for letter, escaped in _LINE_ENDS:
         line = line.replace(letter, escaped)
     return line
@@ -114,10 +119,10 @@ def unsealed(data: bytes) -> Fields | Flaw:
     """What a line says, or why it does not count."""
     try:
         fields = plain_entries.parsed(data)
-        found = fields.pop("checksum", None)
+        found = fields.pop(CHECKSUM, None)
         if found is None:
             return Flaw("unsealed", data, fields)
-        if found != f"sha256:{hashlib.sha256(codec.encode_sorted(fields)).hexdigest()}":
+        if found != checksum(fields):
             return Flaw("edited", data, fields)
     except UNREADABLE:
         return Flaw("damaged", data)

@@ -215,7 +215,6 @@ class JsonlStore(Store):
         told = {
             "damaged_lines": journal.flaws().total(),
             "buffered_writes": len(journal.buffer),
-            "damaged_settings": int(journal.file.damaged),
             "folders_that_lost_lines": sum(one.lost is not None for one in journal.folders()),
             "folder": folder_modes.FINDING if self._folder_open() else "",
         }

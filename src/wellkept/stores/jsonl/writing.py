@@ -32,17 +32,19 @@ class Part(NamedTuple):
 
 
 def parts_of(journal: "JsonlJournal", steps: Sequence[Step], stored: Sequence[Stored]) -> list[Part]:
-    """The lines of an append, by file. What comes and goes in one batch is never written."""
+    """The lines of an append, by file. What comes and goes in one batch is never written: of a memory that is erased,
+    only the last tombstone.
+    """
     erased = {(one.owner, one.id) for one in stored if one.operation is Operation.ERASED}
-    written = [
-        (step, one)
-        for step, one in zip(steps, stored, strict=True)
-        if one.operation is Operation.ERASED or (one.owner, one.id) not in erased
-    ]
+    last_stamps = {(one.owner, one.id): one.stamp for one in stored}
+    written = []
     removed = _removed(journal, erased)
-    for one in stored:
-        if (one.owner, one.id) in erased and one.operation is not Operation.ERASED:
-            removed[one.owner, one.id].append((one.stamp, ""))
+    for step, one in zip(steps, stored, strict=True):
+        memory = (one.owner, one.id)
+        if memory in erased and one.stamp != last_stamps[memory]:
+            removed[memory].append((one.stamp, ""))
+        else:
+            written.append((step, one))
     for step in steps:
         if step.before is not None and step.before.erased:  # what the older tombstone took away stays away
             memory = (step.write.owner, step.write.id)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wellkept.errors import WellkeptError
-from wellkept.ports import Counters, Head, Plan, Standing, Step, plan, positions
+from wellkept.ports import Counters, Head, Plan, SettingRow, Standing, Step, plan, positions
 from wellkept.ports.positions import Reached
 from wellkept.stores.postgres import epochs, records, rows, schema, search_schema, tables
 from wellkept.stores.postgres.server import Row, Session, Statement
@@ -165,14 +165,14 @@ class _Transaction:
             statements.append((KEYS, tuple(map(list, zip(*keys, strict=True)))))
         statements += records.guarding(guards)
         settings, counters, heads, *rest = self._session.together([*before, *statements])[len(before) :]
-        self._epoch, named = epochs.read_with_settings(settings)
+        self._epoch, named = epochs.read_with_settings(self._session, settings)
         schema.check_not_newer(self._epoch.schema, "the database")  # somebody migrated it since it was opened here
         if not self._epoch.valid:
             raise _Retry(alone=self._alone)
         self._embedder: str | None = named.get("embedder")
         self._dimension: int | None = int(named["dimension"]) if "dimension" in named else None
         self._know(counters, heads, rest.pop(0) if keys else [])
-        self._records, self._leases = records.guarded(guards, rest)
+        self._guarded, self._leases = records.guarded(guards, rest)
 
     def _know(self, counters: Sequence[Row], heads: Sequence[Row], keys: Sequence[Row]) -> None:
         for name, number, seq, memories, used, last_at, stamp in counters:
@@ -199,7 +199,7 @@ class _Transaction:
             counters=self._counters,
             embedder=self._embedder,
             dimension=self._dimension,
-            records=self._records,
+            records=records.versions(self._guarded, job.guards),
             leases=self._leases,
         )
         made: Plan = plan(job.writes, standing, quotas=job.quotas, guards=job.guards)
@@ -259,9 +259,8 @@ class _Transaction:
             counted = [(*self._counters[owner], self._numbers[owner]) for owner in self._counted]
             cursor.executemany(_COUNT, counted)
             if named_anew:
-                cursor.executemany(
-                    tables.PUT_SETTING, [("embedder", self._embedder), ("dimension", str(self._dimension))]
-                )
+                named = {"embedder": str(self._embedder), "dimension": str(self._dimension)}
+                cursor.executemany(tables.PUT_SETTING, [SettingRow.sealed(*one) for one in named.items()])
             if not many:
                 session.committing = True
                 connection.execute("COMMIT")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from wellkept import codec
-from wellkept.ports import Counters, Head, Step
-from wellkept.stores.postgres import append, epochs, rows, schema, tables
+from wellkept.ports import Counters, Head, Step, StoreSettings
+from wellkept.stores.postgres import append, epochs, records, rows, schema, tables
 from wellkept.stores.postgres.server import Row, Session
 from wellkept.types import Diagnosis, Finding, Operation, Owner, Stamp, State, Write
 
@@ -27,10 +27,15 @@ _UNFIT = (
 )
 _WRONG = (
     f"{_UNFIT.format(table='vectors')}"
-    " OR embedder IS DISTINCT FROM (SELECT value FROM settings WHERE name = 'embedder')"
-    " OR octet_length(data) <> 4 * (SELECT value::integer FROM settings WHERE name = 'dimension')"
-    " * greatest(1, coalesce(octet_length(spans), 0) / 8)"
+    " OR embedder <> %(embedder)s::text"
+    " OR octet_length(data) <> 4 * %(dimension)s::integer * greatest(1, coalesce(octet_length(spans), 0) / 8)"
 )
+# An owner whose number is damaged has no name.
+_RECORDS = (
+    f"SELECT {records.COLUMNS}, r.owner FROM records r LEFT JOIN owners o ON o.no = r.owner"
+    " ORDER BY r.owner, r.kind, r.name"
+)
+_SHOWN = 10  # what a finding names
 _REPAIR = "derive heads and counters again"
 
 
@@ -135,14 +140,16 @@ def examine(session: Session, *, repair: bool) -> Diagnosis:
     """Ask every question; mend and ask again if a repair was asked for."""
     problems = left = _problems(session)
     if repair and problems:
+        tables.mend_settings(session)
+        _set_aside(session)
         rebuild(session)  # before the vectors: those of heads that were missing fit again
-        session.run(f"DELETE {_WRONG}")
+        session.run(f"DELETE {_WRONG}", _vectors_of(tables.settings(session)))
         for table in ("renewed", "accesses"):
             session.run(f"DELETE {_UNFIT.format(table=table)}")
         rebuild(session)
         left = _problems(session)
     return Diagnosis(
-        checks=("checksums", "heads", "counters", "vectors"),
+        checks=("checksums", "records", "heads", "counters", "vectors", "settings"),
         findings=tuple(
             Finding(check=check, message=message, repair=mend, repaired=repair and check not in left)
             for check, (message, mend) in problems.items()
@@ -151,17 +158,45 @@ def examine(session: Session, *, repair: bool) -> Diagnosis:
     )
 
 
+def _damaged_records(session: Session) -> list[Row]:
+    """What ``SET_ASIDE`` needs of those that are not what was written."""
+    found = _stream(session, "records", _RECORDS)
+    return [(row[-1], row[1], row[2], row[6]) for row in found if not records.is_sound(row[:-1])]
+
+
+def _set_aside(session: Session) -> None:
+    """Nothing is thrown away: the rows stay in a table of their own until the record is dropped."""
+    with session.transaction(unhurried=True):
+        session.connection.cursor().executemany(records.SET_ASIDE.encode(), _damaged_records(session))
+
+
+def _vectors_of(settings: StoreSettings) -> dict[str, object]:
+    """What vectors must be, by the settings: the values of ``_WRONG``."""
+    dimension = settings.get("dimension")
+    return {"embedder": settings.get("embedder"), "dimension": None if dimension is None else int(dimension)}
+
+
+def _named(damaged: Sequence[str], what: str) -> str:
+    """The beginning of what is damaged, by name."""
+    return f"{what} are damaged: {', '.join(damaged[:_SHOWN])}{', ...' if len(damaged) > _SHOWN else ''}"
+
+
 def _problems(session: Session) -> dict[str, tuple[str, str]]:
     """What is wrong, by check: in words, and what mends it."""
     with session.connection.transaction():
         session.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         found = compare(session)
-        [(wrong,)] = session.rows(f"SELECT count(*) {_WRONG}")
+        settings = tables.settings(session)
+        [(wrong,)] = session.rows(f"SELECT count(*) {_WRONG}", _vectors_of(settings))
+        unsound = [f"{kind[:64]} {name[:64]!r}" for _, kind, name, _ in _damaged_records(session)]
+    unset = [repr(name[:64]) for name in settings.damaged]
     problems = {
         "checksums": (found.damaged, "versions are damaged", "restore them from a backup of the server"),
+        "records": (len(unsound), _named(unsound, "records"), "set them aside in a table of their own"),
         "heads": (len(found.heads), "heads differ from the journal", _REPAIR),
         "counters": (len(found.counters), "owners are counted wrongly", _REPAIR),
         "vectors": (wrong, "vectors fit no memory or not the embedder", "remove them"),
+        "settings": (len(unset), _named(unset, "settings"), "write them anew from what the tables tell"),
     }
     return {check: (f"{count} {words}", mend) for check, (count, words, mend) in problems.items() if count}
 
@@ -175,7 +210,7 @@ def _facts_of(session: Session) -> dict[str, str]:
             ("SELECT count(*) FROM journal", ()),
         ]
     )
-    kept = tables.to_settings(settings)
+    kept = tables.to_settings(session, settings)
     return {
         "schema": f"{epochs.read(epoch).schema} of {schema.latest()}",
         "postgresql": server,

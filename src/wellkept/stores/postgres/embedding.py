@@ -45,19 +45,20 @@ def _embed(session: Session, vectors: Sequence[Embedded], *, alone: bool) -> boo
     with session.transaction():
         session.run(tables.LOCK_ALONE if alone else tables.LOCK_SHARED, (tables.EMBEDDER_LOCK,))
         session.run(tables.LOCK, (sorted({rows.named(one.owner).lock for one in vectors}),))
-        settings = tables.to_settings(session.rows(tables.SETTINGS))
+        settings = tables.settings(session)
         fitting = [(vectors[place], row) for place, *row in session.rows(_TARGETS, _asked(vectors))]
         if not fitting:
             return True
         known = settings.get("embedder", fitting[0][0].vector.embedder)
         used = [pair for pair in fitting if pair[0].vector.embedder == known]
         if used:
-            if "embedder" not in settings and not alone:
+            first = "embedder" not in settings or "dimension" not in settings
+            if first and not alone:
                 return False
             dimension = int(settings.get("dimension") or used[0][0].vector.dimension)
             for one, _ in used:
                 check_vector(one.vector, known, dimension)
-            if "embedder" not in settings:
+            if first:
                 tables.put_settings(session, {"embedder": known, "dimension": str(dimension)})
         _store(session, [pair for pair in fitting if pair[0].vector.embedder != known], "renewed")
         _store(session, used, "vectors")
@@ -97,7 +98,7 @@ def adopt(session: Session, embedder: str, dimension: int) -> bool:
     """Put the vectors of another embedder in the place of those in use, unless a memory lacks one."""
     with session.transaction(unhurried=True):
         session.run(tables.LOCK_ALONE, (tables.EMBEDDER_LOCK,))  # nobody writes meanwhile
-        named = tables.to_settings(session.rows(tables.SETTINGS))
+        named = tables.settings(session)
         if named.get("embedder") == embedder:
             return True
         missing: list[Row] = session.rows(_MISSING, (embedder,))

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wellkept import ids
+from wellkept.ports import SettingRow, StoreSettings
+from wellkept.stores.postgres import tables
 from wellkept.stores.postgres.server import Row, Session, Statement
 
 _TABLE = "to_regclass('journal')::oid::bigint"
@@ -24,7 +26,10 @@ CURRENT: Statement = (
 )
 """Reads the newest epoch, and what its tables are now: a dump that was restored over them changes that."""
 
-WITH_SETTINGS: Statement = (f"SELECT s.name, s.value, e.* FROM ({CURRENT[0]}) e LEFT JOIN settings s ON true", ())
+WITH_SETTINGS: Statement = (
+    f"SELECT s.name, s.value, s.digest, e.* FROM ({CURRENT[0]}) e LEFT JOIN settings s ON true",
+    (),
+)
 """Reads the settings of the store as well: every search and every write needs both."""
 
 
@@ -44,9 +49,11 @@ def read(rows: Sequence[Row]) -> Epoch:
     return Epoch(number, name if valid else f"{name}-{table}", valid, schema)
 
 
-def read_with_settings(rows: Sequence[Row]) -> tuple[Epoch, dict[str, str]]:
-    """The rows of ``WITH_SETTINGS``."""
-    return read([rows[0][2:]]), {name: value for name, value, *_ in rows if name is not None}
+def read_with_settings(session: Session, rows: Sequence[Row]) -> tuple[Epoch, StoreSettings]:
+    """The rows of ``WITH_SETTINGS``; the name of the epoch is among the settings."""
+    epoch = read([rows[0][3:]])
+    kept = [row[:3] for row in rows if row[0] is not None]
+    return epoch, tables.to_settings(session, [*kept, SettingRow.sealed("epoch", epoch.name)])
 
 
 def begin(session: Session) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wellkept import codec, filters, statistics
 from wellkept.filters import Where
-from wellkept.ports import Journal, Query, positions
+from wellkept.ports import Journal, Query, StoreSettings, positions
 from wellkept.ports.positions import Reached
 from wellkept.stores.durability import check_durability
 from wellkept.stores.postgres import append, embedding, epochs, queries, rewriting, rows, statements, tables
@@ -301,11 +301,9 @@ class PostgresJournal(Journal):
 
     # -- counters and settings --------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> StoreSettings:
         """The settings of the store."""
-        found = self._server.read(lambda session: session.rows(*epochs.WITH_SETTINGS))
-        epoch, settings = epochs.read_with_settings(found)
-        return {**settings, "epoch": epoch.name}
+        return self._server.read(lambda one: epochs.read_with_settings(one, one.rows(*epochs.WITH_SETTINGS))[1])
 
     def marks(self, owners: Owners) -> dict[Owner, Mark]:
         """From the counters, with one statement."""

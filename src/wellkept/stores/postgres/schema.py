@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wellkept import ids
 from wellkept.errors import ConfigurationError, NotAStore, SchemaTooNew
-from wellkept.stores.postgres import epochs, extension, search_schema
+from wellkept.stores.postgres import epochs, extension, search_schema, tables
 from wellkept.stores.postgres.server import Session
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
@@ -29,7 +29,7 @@ class Migration:
 FIRST = Migration(
     number=1,
     up=(
-        'CREATE TABLE settings (name text COLLATE "C" PRIMARY KEY, value text NOT NULL)',
+        'CREATE TABLE settings (name text COLLATE "C" PRIMARY KEY, value text NOT NULL, digest bytea NOT NULL)',
         "CREATE TABLE epochs (number integer PRIMARY KEY, name text NOT NULL, incarnation text NOT NULL,"
         " began_at timestamptz NOT NULL DEFAULT now())",
         "CREATE TABLE owners (no integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest bytea NOT NULL UNIQUE,"
@@ -67,6 +67,8 @@ FIRST = Migration(
         'CREATE TABLE records (owner integer NOT NULL, kind text COLLATE "C" NOT NULL,'
         ' name text COLLATE "C" NOT NULL, version bigint NOT NULL, updated_at bigint NOT NULL, body bytea NOT NULL,'
         " digest bytea NOT NULL, PRIMARY KEY (owner, kind, name))",
+        # Records that failed their checksum, set aside as they are by a repair.
+        "CREATE TABLE damaged_records (LIKE records)",
         'CREATE TABLE leases (name text COLLATE "C" PRIMARY KEY, holder text NOT NULL, token bigint NOT NULL,'
         " until timestamptz NOT NULL)",
         *(f"ALTER TABLE {name} ALTER data SET STORAGE EXTERNAL" for name in ("vectors", "renewed")),
@@ -77,6 +79,7 @@ FIRST = Migration(
                 ("journal", ("reason", "facets", "content", "payload")),
                 ("heads", ("author", "tags", "key")),
                 ("records", ("body",)),
+                ("damaged_records", ("body",)),
                 ("vectors", ("data", "spans", "pieces", "digest")),
                 ("renewed", ("data", "spans", "pieces", "digest")),
             )
@@ -87,7 +90,7 @@ FIRST = Migration(
         f"DROP TABLE {name}"
         for name in (
             *search_schema.TABLES,
-            *("leases", "records", "renewed", "vectors", "accesses"),
+            *("leases", "damaged_records", "records", "renewed", "vectors", "accesses"),
             *("heads", "journal", "owners", "epochs", "settings"),
         )
     ),
@@ -209,4 +212,4 @@ def _step(session: Session, current: int, target: int) -> None:
     else:
         session.run("DELETE FROM migrations WHERE number = %s", (migration.number,))
     if current == 0:
-        session.run("INSERT INTO settings VALUES ('origin', %s)", (ids.new_origin(),))
+        tables.put_settings(session, {"origin": ids.new_origin()})

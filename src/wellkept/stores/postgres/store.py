@@ -68,9 +68,7 @@ class PostgresStore(Store):
 
     def _settle_durability(self, wanted: str | None) -> str:
         """The store's own durability holds; the process that makes the store chooses it."""
-        kept: str | None = self.server.read(lambda session: tables.to_settings(session.rows(tables.SETTINGS))).get(
-            "durability"
-        )
+        kept = self.server.read(tables.settings).get("durability")
         if kept is None:
             kept = wanted or "full"
             if wanted is not None:

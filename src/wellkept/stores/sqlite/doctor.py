@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,7 @@ def _checks(path: Path) -> tuple[Check, ...]:
         Check("tags", lambda c: _rows_differ(c, "tags"), "rebuild the projections", rebuild),
         Check("keys", lambda c: _rows_differ(c, "keys"), "rebuild the projections", rebuild),
         Check("counters", _counters_differ, "rebuild the projections", rebuild),
+        Check("settings", _bad_settings, "write them anew from what the file tells", rows.mend_settings),
         Check("vectors", _bad_vectors, "remove vectors that fit no memory or no embedder", _drop_vectors),
     )
 
@@ -146,9 +147,19 @@ def _bad_checksums(connection: apsw.Connection) -> str:
     damaged = _damaged(connection)
     found = [f"{len(damaged)} versions are damaged"] if damaged else []
     if unsound := _unsound_records(connection):
-        more = ", ..." if len(unsound) > _SHOWN else ""
-        found.append(f"{len(unsound)} records are damaged: {', '.join(map(_told, unsound[:_SHOWN]))}{more}")
+        found.append(_named("records", list(map(_told, unsound))))
     return "; ".join(found)
+
+
+def _bad_settings(connection: apsw.Connection) -> str:
+    damaged = rows.settings(connection).damaged
+    return _named("settings", [repr(name[:64]) for name in damaged]) if damaged else ""
+
+
+def _named(what: str, damaged: Sequence[str]) -> str:
+    """How many are damaged, and the names of the first ones."""
+    more = ", ..." if len(damaged) > _SHOWN else ""
+    return f"{len(damaged)} {what} are damaged: {', '.join(damaged[:_SHOWN])}{more}"
 
 
 def _told(key: tuple[Any, ...]) -> str:
@@ -173,15 +184,8 @@ def _set_aside(connection: apsw.Connection) -> None:
 
 def _unsound_records(connection: apsw.Connection) -> list[tuple[Any, ...]]:
     """The raw keys of the records that are not what was written."""
-    found = connection.execute(f"SELECT {records.RAW} FROM records")
-    return [row[:3] for row in found if not _sound_record(row)]
-
-
-def _sound_record(row: tuple[Any, ...]) -> bool:
-    try:
-        return records.is_sound((*decoded(row[:-1]), row[-1]))
-    except connections.UNREADABLE:
-        return False
+    found = connection.execute(f"SELECT {records.RAW} FROM records r")
+    return [row[:3] for row in found if not records.is_sound(row)]
 
 
 def _heads_differ(connection: apsw.Connection) -> str:
@@ -212,17 +216,22 @@ def _counters_differ(connection: apsw.Connection) -> str:
 _COUNTERS = "SELECT owner, seq, memories, bytes, last_at FROM owners"
 _UNFIT = (
     "FROM vectors WHERE number NOT IN (SELECT number FROM heads)"
-    " OR embedder IS NOT (SELECT value FROM settings WHERE name = 'embedder')"
-    " OR length(data) IS NOT 4 * (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension')"
-    " * max(1, coalesce(length(spans), 0) / 8)"
+    " OR embedder <> :embedder OR length(data) <> 4 * :dimension * max(1, coalesce(length(spans), 0) / 8)"
 )
 
 
 def _bad_vectors(connection: apsw.Connection) -> str:
-    wrong = connection.execute(f"SELECT count(*) {_UNFIT}").get
+    wrong = connection.execute(f"SELECT count(*) {_UNFIT}", _wanted(connection)).get
     return f"{wrong} vectors fit no memory or not the embedder of the file" if wrong else ""
 
 
+def _wanted(connection: apsw.Connection) -> dict[str, Any]:
+    """What vectors must be, by the settings; where these are not known, any vector may stay."""
+    settings = rows.settings(connection)
+    dimension = settings.get("dimension")
+    return {"embedder": settings.get("embedder"), "dimension": None if dimension is None else int(dimension)}
+
+
 def _drop_vectors(connection: apsw.Connection) -> None:
-    connection.execute(f"DELETE {_UNFIT}")
+    connection.execute(f"DELETE {_UNFIT}", _wanted(connection))
     rebuild(connection)  # the size of a memory counts its vector

@@ -45,7 +45,7 @@ def embed(work: Transaction, vectors: Sequence[Embedded]) -> None:
         dimension = int(settings.get("dimension") or used[0].one.vector.dimension)
         for target in used:
             check_vector(target.one.vector, known, dimension)
-        if "embedder" not in settings:
+        if "embedder" not in settings or "dimension" not in settings:
             rows.set_settings(connection, {"embedder": known, "dimension": str(dimension)})
     for target in fitting:
         row = rows.vector_row(target.number, target.one.vector, target.one.digest)

@@ -12,7 +12,7 @@ import apsw
 from wellkept import codec, ids, logs
 from wellkept.errors import ConfigurationError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, WellkeptError
 from wellkept.stores import folder_modes
-from wellkept.stores.durability import DURABILITIES, check_durability
+from wellkept.stores.durability import check_durability
 from wellkept.stores.sqlite import connections, rows, schema
 from wellkept.stores.sqlite.commit import GroupCommit
 from wellkept.stores.sqlite.transaction import Append, Transaction
@@ -70,12 +70,12 @@ class SqliteFile:
     def _settle_durability(self, connection: apsw.Connection, wanted: str | None) -> str:
         """The file's own durability holds; the process that makes the file chooses it."""
         found = rows.settings(connection)
-        # Origin and epoch are there unless their rows are damaged. A new origin does no harm, and a new epoch tells
-        # followers that their positions are lost.
+        # Origin and epoch are there unless a row is gone. A new origin does no harm, and a new epoch tells followers
+        # that their positions are lost.
         usual = {"durability": wanted or "full", "origin": ids.new_origin(), "epoch": ids.new_origin()}
-        missing = [(name, value) for name, value in usual.items() if name not in found]
+        missing = {name: value for name, value in usual.items() if name not in found}
         if missing and self.read_only is None:
-            connection.executemany("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", missing)
+            rows.set_settings(connection, missing, over=False)
             found = rows.settings(connection)
         if not found.keys() >= {"origin", "epoch"}:
             raise StoreCorrupt(
@@ -84,8 +84,6 @@ class SqliteFile:
                 hint="copy the file to where it can be written, and open it there",
             )
         kept = found.get("durability", "full")
-        if kept not in DURABILITIES:
-            kept = "full"  # damaged: the careful one can do no harm
         if wanted not in (None, kept):
             connection.close()
             raise ConfigurationError(

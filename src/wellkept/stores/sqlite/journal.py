@@ -16,7 +16,7 @@ import apsw
 from wellkept import codec, statistics
 from wellkept.errors import StoreCorrupt, WellkeptError
 from wellkept.filters import Where
-from wellkept.ports import Journal, Query, positions
+from wellkept.ports import Journal, Query, StoreSettings, positions
 from wellkept.ports.positions import Reached
 from wellkept.stores.durability import check_durability
 from wellkept.stores.sqlite import connections, embedding, queries, rewriting, rows, statements
@@ -374,7 +374,7 @@ class SqliteJournal(Journal):
 
     # -- counters and settings --------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> StoreSettings:
         """The settings of the file."""
         with self._file.reading() as connection:
             return rows.settings(connection)
@@ -460,7 +460,7 @@ def _born_at(stored: Stored) -> int:
 
 
 def _epoch(connection: apsw.Connection) -> str:
-    return str(connection.execute("SELECT value FROM settings WHERE name = 'epoch'").get)
+    return rows.settings(connection)["epoch"]
 
 
 def _at_places(connection: apsw.Connection, places: Sequence[int], statement: str) -> Iterator[tuple[Any, ...]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from wellkept import codec
-from wellkept.errors import StoreCorrupt
-from wellkept.ports import Lease, Record, Records, check_record
+from wellkept.ports import DamagedRecord, Lease, Record, Records, check_record
 from wellkept.stores.sqlite import connections, rows
 from wellkept.types import Guard, Owner, Owners
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from wellkept.stores.sqlite.transaction import Transaction
 
 COLUMNS = "owner, kind, name, version, updated_at, body, checksum"
-RAW = "owner, CAST(kind AS BLOB), CAST(name AS BLOB), version, updated_at, CAST(body AS BLOB), checksum"
+RAW = "r.owner, CAST(r.kind AS BLOB), CAST(r.name AS BLOB), version, updated_at, CAST(body AS BLOB), checksum"
 """The same with texts as bytes: what is damaged need not be a text any more."""
 
 ONE_RAW = "owner = ? AND CAST(kind AS BLOB) = ? AND CAST(name AS BLOB) = ?"
@@ -50,7 +49,11 @@ class SqliteRecords(Records):
 
     def put(self, record: Record) -> None:
         """Write a record, in a transaction that may be shared with other threads."""
-        self._file.write(lambda work: _put(work, record))
+        self._file.write(lambda work: _put(work, record, lambda _: record.version - 1))
+
+    def restore(self, record: Record) -> None:
+        """The same, whatever the version before was."""
+        self._file.write(lambda work: _put(work, record, lambda stored: min(stored, record.version - 1)))
 
     def drop(self, owner: Owner, kind: str, name: str) -> bool:
         """Delete a record; like an erased memory, it must not stay in the write-ahead log."""
@@ -71,10 +74,9 @@ class SqliteRecords(Records):
             if kind is not None:
                 clauses.append("r.kind = ?")
                 values.append(kind)
-            columns = ", ".join(f"r.{column}" for column in COLUMNS.split(", "))
             found = rows.fetch(
                 connection,
-                f"SELECT {columns} FROM records r JOIN owners o ON o.owner = r.owner"
+                f"SELECT {RAW} FROM records r JOIN owners o ON o.owner = r.owner"
                 f" WHERE {' AND '.join(clauses)} ORDER BY r.name, o.name, r.kind LIMIT ?",
                 (*values, -1 if limit is None else limit),
             )
@@ -103,16 +105,17 @@ def tokens(connection: apsw.Connection, guards: Iterable[Guard]) -> dict[str, in
 
 
 def find(connection: apsw.Connection, owner: int, kind: str, name: str) -> tuple[Any, ...] | None:
-    """The row of a record."""
-    found = rows.fetch(connection, f"SELECT {COLUMNS} FROM records WHERE {_ONE}", (owner, kind, name))
+    """The row of a record: the columns ``RAW``."""
+    found = rows.fetch(connection, f"SELECT {RAW} FROM records r WHERE {_ONE}", (owner, kind, name))
     return found[0] if found else None
 
 
-def _put(work: Transaction, record: Record) -> None:
+def _put(work: Transaction, record: Record, expected: Callable[[int], int]) -> None:
     """Write a record in the place of the version before it; check first, so that a refusal has changed nothing."""
     connection = work.connection
     before = find(connection, work.find_owner(record.owner), record.kind, record.name)
-    check_record(record.kind, record.name, before[3] if before else 0, record.version - 1)
+    stored = to_record(before, record.owner).version if before else 0
+    check_record(record.kind, record.name, stored, expected(stored))
     updated_at = codec.to_micros(record.updated_at)
     values = (work.number_of(record.owner), record.kind, record.name, record.version, updated_at, record.body.decode())
     connection.execute(
@@ -132,28 +135,27 @@ def _drop(work: Transaction, owner: Owner, kind: str, name: str) -> bool:
 
 
 def to_record(row: tuple[Any, ...], owner: Owner) -> Record:
-    """The record of the columns ``COLUMNS``."""
+    """The record of the columns ``RAW``."""
     _, kind, name, version, updated_at, body, _ = row
     if not is_sound(row):
-        raise StoreCorrupt(
-            f"the {kind} {name[:64]!r} is damaged",
-            details={"kind": kind, "name": name[:64]},
-            hint="run doctor with repair=True: it sets the damaged record aside, and its memories stay",
-        )
+        known = version if isinstance(version, int) else 0
+        return DamagedRecord(owner=owner, kind=rows.readable(kind), name=rows.readable(name), version=known)
     return Record(
         owner=owner,
-        kind=kind,
-        name=name,
-        body=body.encode(),
+        kind=kind.decode(),
+        name=name.decode(),
+        body=body,
         version=version,
         updated_at=codec.from_micros(updated_at),
     )
 
 
 def is_sound(row: tuple[Any, ...]) -> bool:
-    """Whether a row is what was written."""
+    """Whether a row of the columns ``RAW`` is what was written."""
+    owner, kind, name, version, updated_at, body, checksum = row
     try:
-        return bool(_checksum(row[:-1]) == row[-1])
+        texts = kind.decode(), name.decode(), body.decode()
+        return bool(_checksum((owner, *texts[:2], version, updated_at, texts[2])) == checksum)
     except connections.UNREADABLE:
         return False
 

@@ -14,10 +14,15 @@ import apsw
 
 from wellkept import codec
 from wellkept.errors import StoreCorrupt
-from wellkept.ports import Step
+from wellkept.ports import SettingRow, Step, StoreSettings
 from wellkept.types import Facets, Layer, Operation, Owner, Stamp, State, Stored, Vector
 from wellkept.types.stored import ALWAYS_THERE
 
+# What most of some vectors are.
+_OF_VECTORS = (
+    "SELECT embedder, length(data) / 4 / max(1, coalesce(length(spans), 0) / 8)"
+    " FROM (SELECT embedder, data, spans FROM vectors LIMIT 500) GROUP BY 1, 2 ORDER BY count(*) DESC, 1, 2 LIMIT 1"
+)
 _CHUNKS = (64, 16, 4, 1)
 _BOUND = 200  # values: more of them are bound as one JSON text
 
@@ -320,17 +325,47 @@ def among(values: Iterable[Any]) -> tuple[str, list[Any]]:
     return f"({', '.join('?' * len(chosen))})", chosen
 
 
-def settings(connection: apsw.Connection) -> dict[str, str]:
-    """The settings of the file."""
-    return dict(fetch(connection, "SELECT name, value FROM settings"))
-
-
-def set_settings(connection: apsw.Connection, values: Mapping[str, str]) -> None:
-    """Change settings of the file."""
-    connection.executemany(
-        "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        list(values.items()),
+def settings(connection: apsw.Connection) -> StoreSettings:
+    """The settings of the file. For damaged ones, versions and vectors are asked for what the store needs."""
+    known = StoreSettings.of_rows(
+        SettingRow(readable(name), readable(value), checksum) for name, value, checksum in _setting_rows(connection)
     )
+    if not known.damaged:
+        return known
+    stamp = connection.execute("SELECT stamp FROM journal ORDER BY place DESC LIMIT 1").get
+    of_vectors = [
+        {"embedder": embedder, "dimension": str(dimension)} for embedder, dimension in fetch(connection, _OF_VECTORS)
+    ]
+    return known.derive(of_vectors[0] if of_vectors else {}, None if stamp is None else Stamp(stamp))
+
+
+def _setting_rows(connection: apsw.Connection) -> list[Any]:
+    """All as bytes: what is damaged need not be a text any more."""
+    return fetch(connection, "SELECT CAST(name AS BLOB), CAST(value AS BLOB), CAST(checksum AS BLOB) FROM settings")
+
+
+def readable(text: bytes) -> str:
+    """A text, also if its bytes are damaged."""
+    return text.decode(errors="replace")
+
+
+def set_settings(connection: apsw.Connection, values: Mapping[str, str], *, over: bool = True) -> None:
+    """Change settings of the file; those that are there only if ``over``."""
+    update = "UPDATE SET value = excluded.value, checksum = excluded.checksum" if over else "NOTHING"
+    connection.executemany(
+        f"INSERT INTO settings (name, value, checksum) VALUES (?, ?, ?) ON CONFLICT (name) DO {update}",
+        [SettingRow.sealed(*one) for one in values.items()],
+    )
+
+
+def mend_settings(connection: apsw.Connection) -> None:
+    """Write damaged settings anew, as far as it is known what they were."""
+    mended = settings(connection).mended()
+    for name, _, _ in _setting_rows(connection):
+        if readable(name) in mended:
+            connection.execute("DELETE FROM settings WHERE CAST(name AS BLOB) = ?", (name,))
+    written = {name: value for name, value in mended.values() if value is not None}
+    set_settings(connection, written | dict(settings(connection).sound))  # what was set since stays
 
 
 def owner_number(connection: apsw.Connection, owner: Owner) -> int:

@@ -36,7 +36,8 @@ _VECTOR = "number INTEGER PRIMARY KEY, embedder TEXT NOT NULL, data BLOB NOT NUL
 FIRST = Migration(
     1,
     up=(
-        "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+        "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB NOT NULL)"
+        " STRICT, WITHOUT ROWID",
         """CREATE TABLE owners (
             owner INTEGER PRIMARY KEY,
             name TEXT NOT NULL UNIQUE,
@@ -158,7 +159,7 @@ _STATISTICS = {
     ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
     ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
 }
-DIGEST = "aef1319b07c0dd0aea0145e38953ea28"
+DIGEST = "203af48aa04dc9d3065a76890ec0bdab"
 """Of the objects of the first schema: making a schema to compare with takes 4 ms."""
 
 

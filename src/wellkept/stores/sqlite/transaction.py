@@ -20,12 +20,9 @@ from wellkept.stores.sqlite import records, rows
 from wellkept.types import Guard, Operation, Owner, Owners, Position, Quota, Stamp, State, Write
 
 # Places of versions set aside as damaged are not given again: followers of the feed have passed them.
-_STATE = (
+_LAST = (
     "SELECT max(coalesce((SELECT max(place) FROM journal), 0),"
-    f" coalesce((SELECT max(place) FROM damaged WHERE place < {rows.BOUND}), 0)),"
-    " (SELECT value FROM settings WHERE name = 'embedder'),"
-    " (SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'dimension'),"
-    " (SELECT value FROM settings WHERE name = 'epoch')"
+    f" coalesce((SELECT max(place) FROM damaged WHERE place < {rows.BOUND}), 0))"
 )
 _PRESENT = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM journal WHERE id = value)"
 _HEAD = (
@@ -112,7 +109,11 @@ class Transaction:
         self._read_state()
 
     def _read_state(self) -> None:
-        [(self._last, self._embedder, self._dimension, self._epoch)] = rows.fetch(self._connection, _STATE)
+        self._last: int = self._connection.execute(_LAST).get
+        settings = rows.settings(self._connection)
+        self._embedder, dimension = settings.get("embedder"), settings.get("dimension")
+        self._dimension = None if dimension is None else int(dimension)
+        self._epoch = settings["epoch"]
         self._stale = False
 
     @property
@@ -281,7 +282,9 @@ class Transaction:
             if guard.owner is not None:
                 row = records.find(self._connection, self.find_owner(guard.owner), guard.kind, guard.name)
                 if row is not None:
-                    found[guard.owner, guard.kind, guard.name] = row[3]
+                    record = records.to_record(row, guard.owner)
+                    record.body  # noqa: B018  # that of a damaged one says so
+                    found[guard.owner, guard.kind, guard.name] = record.version
         return found
 
     # -- owners -----------------------------------------------------------------------------------------------
