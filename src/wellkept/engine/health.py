@@ -51,7 +51,7 @@ def _settings(engine: Engine, store: Status) -> dict[str, Component]:
     settings = {} if store is Status.UNHEALTHY else engine.journal.settings()
     damaged = settings.damaged if isinstance(settings, StoreSettings) else ()
     named = ", ".join(repr(name[:64]) for name in damaged[:5])
-    message = f"damaged: {named}; run doctor with repair=True"
+    message = f"damaged: {named}; run doctor"
     return {"settings": Component(status=Status.DEGRADED, message=message)} if damaged else {}
 
 
