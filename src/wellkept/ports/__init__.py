@@ -11,7 +11,7 @@ from wellkept.ports.journal import Journal, Query
 from wellkept.ports.keyring import Keyring, OwnerKey
 from wellkept.ports.models import Clock, Embedder, Lexicon, Reranker
 from wellkept.ports.plan import Counters, Head, Plan, Standing, Step, check_record, check_vector, plan
-from wellkept.ports.records import DamagedRecord, Lease, Record, Records, sound
+from wellkept.ports.records import DamagedRecord, Lease, Record, Records, guarded_version, sound
 from wellkept.ports.store import Capabilities, Store
 from wellkept.ports.store_settings import SettingRow, StoreSettings, is_set, says
 
@@ -33,6 +33,7 @@ __all__ = [  # noqa: RUF022  # the order of the reference
     "Record",
     "DamagedRecord",
     "sound",
+    "guarded_version",
     "Lease",
     "Keyring",
     "OwnerKey",

@@ -55,11 +55,22 @@ class DamagedRecord(Record):
     @property
     def body(self) -> bytes:
         """Nobody knows it."""
-        raise StoreCorrupt(
+        raise self.error()
+
+    def error(self) -> StoreCorrupt:
+        """What is raised where somebody needs to know what it said."""
+        return StoreCorrupt(
             f"the {self.kind} {self.name[:64]!r} is damaged",
             details={"kind": self.kind, "name": self.name[:64]},
             hint="run doctor with repair=True: it sets the damaged record aside, and its memories stay",
         )
+
+
+def guarded_version(record: Record) -> int:
+    """The version that a guard compares; ``StoreCorrupt`` for a damaged record: no condition can be on it."""
+    if isinstance(record, DamagedRecord):
+        raise record.error()
+    return record.version
 
 
 def sound(records: Iterable[Record]) -> list[Record]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept import codec
 from wellkept.errors import SchemaTooNew, StoreCorrupt
-from wellkept.ports import DamagedRecord, Lease, Record, Records, check_record
+from wellkept.ports import DamagedRecord, Lease, Record, Records, check_record, guarded_version
 from wellkept.stores.jsonl import derived, lines
 from wellkept.stores.jsonl.disk import MISSING, Disk
 from wellkept.stores.jsonl.names import FOLDERS, HASHED, NAME_BYTES, file_name, folder, id_of, owner_of
@@ -243,8 +243,7 @@ class JsonlRecords(Records):
         found = {}
         for guard in guards:
             if guard.owner is not None and (record := self._read(guard.owner, guard.kind, guard.name)) is not None:
-                record.body  # noqa: B018  # that of a damaged one says so
-                found[guard.owner, guard.kind, guard.name] = record.version
+                found[guard.owner, guard.kind, guard.name] = guarded_version(record)
         return found
 
     def tokens(self) -> dict[str, int]:

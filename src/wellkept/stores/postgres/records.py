@@ -7,7 +7,7 @@ from typing import Any
 
 from wellkept import codec
 from wellkept.errors import StoreCorrupt
-from wellkept.ports import DamagedRecord, Lease, Record, Records, check_record
+from wellkept.ports import DamagedRecord, Lease, Record, Records, check_record, guarded_version
 from wellkept.stores.postgres import rows, tables
 from wellkept.stores.postgres.server import Row, Server, Session, Statement
 from wellkept.types import Guard, Owner, Owners
@@ -147,8 +147,7 @@ def versions(kept: Mapping[Place, Record], guards: Sequence[Guard]) -> dict[Plac
     found = {}
     for guard in guards:
         if guard.owner is not None and (record := kept.get(place := (guard.owner, guard.kind, guard.name))):
-            record.body  # noqa: B018  # that of a damaged one says so
-            found[place] = record.version
+            found[place] = guarded_version(record)
     return found
 
 

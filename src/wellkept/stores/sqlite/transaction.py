@@ -14,7 +14,7 @@ import apsw
 
 from wellkept import codec
 from wellkept.errors import StoreCorrupt
-from wellkept.ports import Counters, Head, Plan, Standing, Step, plan, positions
+from wellkept.ports import Counters, Head, Plan, Standing, Step, guarded_version, plan, positions
 from wellkept.ports.positions import Reached
 from wellkept.stores.sqlite import records, rows
 from wellkept.types import Guard, Operation, Owner, Owners, Position, Quota, Stamp, State, Write
@@ -283,8 +283,7 @@ class Transaction:
                 row = records.find(self._connection, self.find_owner(guard.owner), guard.kind, guard.name)
                 if row is not None:
                     record = records.to_record(row, guard.owner)
-                    record.body  # noqa: B018  # that of a damaged one says so
-                    found[guard.owner, guard.kind, guard.name] = record.version
+                    found[guard.owner, guard.kind, guard.name] = guarded_version(record)
         return found
 
     # -- owners -----------------------------------------------------------------------------------------------
