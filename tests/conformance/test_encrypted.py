@@ -46,7 +46,8 @@ class Encrypting(RamStore):
         kind = EncryptedJournal if self.everything else EveryOther
         keyring = RamKeyring()
         self.journal.set_settings({KEYRING: keyring.id})  # the first write does; here it must leave no other trace
-        self.journal = kind(self.journal, keyring, everything=self.everything)
+        self.inner = self.journal
+        self.journal = kind(self.inner, self.records, keyring, everything=self.everything)
 
 
 class Mixing(Encrypting):
@@ -73,3 +74,21 @@ def test_a_batch_that_begins_to_encrypt_holds_a_key_once() -> None:
     sensitive = writes.add(owner("ada"), id="2", key="same")
     with pytest.raises(Conflict):
         store.journal.append([plain, sensitive])
+
+
+@pytest.mark.req("L10")
+def test_a_sensitive_memory_does_not_take_the_key_of_a_plain_one_that_is_being_stored() -> None:
+    store, writes = Mixing(), Writer()
+    plain = writes.add(owner("ada"), id="1", key="same")
+    sensitive = writes.add(owner("ada"), id="2", key="same")
+    storing, rivals = store.inner.append, iter([sensitive])
+
+    def overtaken(ready: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()) -> Position:
+        for rival in rivals:
+            store.journal.append([rival])
+        return storing(ready, quotas=quotas, guards=guards)
+
+    store.inner.append = overtaken  # type: ignore[assignment, method-assign]
+    with pytest.raises(Conflict):
+        store.journal.append([plain])
+    assert store.journal.keyed(owner("ada"), ["same"]) == {"same": "2"}

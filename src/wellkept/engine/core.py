@@ -390,7 +390,7 @@ class Engine:
                 self.own_journal = stored
             else:
                 everything = self.settings.encryption.encrypt == "all"
-                self.own_journal = EncryptedJournal(stored, self.keyring, everything=everything)
+                self.own_journal = EncryptedJournal(stored, self.stored_records, self.keyring, everything=everything)
         return self.own_journal
 
     @property

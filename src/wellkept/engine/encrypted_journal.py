@@ -5,7 +5,7 @@ What a filter asks of an encrypted memory cannot be seen by the store, but for k
 parts: the plain memories, which the store answers, and the encrypted ones, which are opened page by page and compared.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 
-from wellkept import filters, statistics
+from wellkept import codec, filters, statistics
 from wellkept.engine import encrypted_versions as versions_of
 from wellkept.engine.encrypted_versions import ENCRYPTED, MARK, PLAIN_KEY
 from wellkept.errors import Conflict, Unsupported
 from wellkept.filters import Where
 from wellkept.keyrings import lookup
 from wellkept.lifecycle import duplicates
-from wellkept.ports import Journal, Keyring, OwnerKey, Query
+from wellkept.ports import Journal, Keyring, OwnerKey, Query, Record, Records
 from wellkept.types import (
     Access,
     Embedded,
@@ -42,6 +42,9 @@ from wellkept.types import (
 KEYRING = "keyring"
 """The setting of a store that holds something encrypted: which keyring opens it."""
 
+HASHED_KEYS = "hashed_keys"
+"""The record of an owner whose memories have hashed keys."""
+
 _PAGE = 500
 _SHOWN = frozenset(
     "now types tiers min_importance created_after created_before occurred_after occurred_before ids without"
@@ -51,14 +54,16 @@ _SHOWN = frozenset(
 
 _NOTHING = Where(now=datetime(1970, 1, 1, tzinfo=UTC))
 Key = tuple[Owner, str]
-Created = Callable[[Owner], OwnerKey]
 
 
 class EncryptedJournal(Journal):
     """Encrypts what is sensitive, or everything. Without a keyring it reads what is plain, and writes nothing."""
 
-    def __init__(self, wrapped: Journal, keyring: Keyring | None, *, everything: bool = False) -> None:
+    def __init__(
+        self, wrapped: Journal, records: Records, keyring: Keyring | None, *, everything: bool = False
+    ) -> None:
         self._wrapped = wrapped
+        self._records = records
         self._keyring = keyring
         self._everything = everything
         self._noted = False
@@ -74,9 +79,6 @@ class EncryptedJournal(Journal):
     def _required(self) -> Keyring:
         return lookup.writing_keyring(self._keyring)
 
-    def _create(self, owner: Owner) -> OwnerKey:
-        return self._required().create(owner)
-
     def _opened(self, found: Iterable[Stored]) -> list[Stored]:
         """Versions, opened. Each key is looked up once for all of them; one that was destroyed, by the next call."""
         keys = cache(self._named)
@@ -88,22 +90,57 @@ class EncryptedJournal(Journal):
         self, writes: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
     ) -> Position:
         """Encrypt what is sensitive, and append."""
+        data_keys = self._data_keys(writes)
+        unhashed = [
+            _unhashed(owner) for owner in {write.owner for write in writes if _names_key(write)} - data_keys.keys()
+        ]
         heads = self._heads(writes)
-        ready, done, created = [], set[Key](), cache(self._create)
+        ready, done = [], set[Key]()
         for write in writes:
-            if self._sensitive(write) and write.operation is not Operation.ERASED:
-                created(write.owner)  # before the first write: from here on the keys of all memories are hashed
-        for write in writes:
-            ready.append(self._written(write, heads.get((write.owner, write.id)), done, created))
+            ready.append(self._written(write, heads.get((write.owner, write.id)), done, data_keys))
             done.add((write.owner, write.id))
         if not self._noted and any(ENCRYPTED in write.facets for write in ready):
             self._wrapped.set_settings({KEYRING: self._required().id})
             self._noted = True
         # First what stands there: a process that is killed between the two leaves nothing plain behind what is marked.
         self._conceal([write for write in ready if _becomes_encrypted(write, heads.get((write.owner, write.id)))])
-        position = self._wrapped.append(ready, quotas=quotas, guards=guards)
+        try:
+            position = self._wrapped.append(ready, quotas=quotas, guards=[*guards, *unhashed])
+        except Conflict:
+            if not any(self._hashes_keys(guard.owner) for guard in unhashed if guard.owner is not None):
+                raise
+            return self.append(writes, quotas=quotas, guards=guards)  # hashed from here on: nobody is passed by twice
         self._renew(writes, ready)
         return position
+
+    def _data_keys(self, writes: Sequence[Write]) -> dict[Owner, OwnerKey]:
+        """The data keys of the owners of some writes, made for what is sensitive and where keys of memories are hashed.
+
+        A store sees that a key is taken if all keys of an owner are hashed, or none is. So a record says from when on
+        they are, before the first is, and a plain key is stored on the condition that the record is not there.
+        """
+        if not any(write.operation is not Operation.ERASED for write in writes):
+            return {}
+        keyring = self._required()
+        named = {write.owner for write in writes if _names_key(write)}
+        sensitive = {one.owner for one in writes if self._sensitive(one) and one.operation is not Operation.ERASED}
+        data_keys: dict[Owner, OwnerKey] = {}
+        for owner in {write.owner for write in writes}:
+            hashes = owner in named and self._hashes_keys(owner)
+            key = keyring.create(owner) if hashes or owner in sensitive else keyring.key(owner)
+            if key is not None:
+                data_keys[owner] = key
+                if owner in named and not hashes:
+                    self._hash_keys(owner, codec.from_micros(writes[0].recorded_at))
+        return data_keys
+
+    def _hashes_keys(self, owner: Owner) -> bool:
+        return self._records.get(owner, HASHED_KEYS, HASHED_KEYS) is not None
+
+    def _hash_keys(self, owner: Owner, now: datetime) -> None:
+        record = Record(owner=owner, kind=HASHED_KEYS, name=HASHED_KEYS, body=b"{}", version=1, updated_at=now)
+        with suppress(Conflict):  # somebody else did
+            self._records.put(record)
 
     def _conceal(self, writes: Sequence[Write]) -> None:
         """Encrypt the former versions of memories that became sensitive, where the store can rewrite them."""
@@ -152,21 +189,20 @@ class EncryptedJournal(Journal):
     def _sensitive(self, write: Write) -> bool:
         return self._everything or write.facets.get("sensitive") is True
 
-    def _written(self, write: Write, head: Stored | None, done: AbstractSet[Key], created: Created) -> Write:
-        """A write as the store gets it; ``done`` are the memories that the same batch writes to before, ``created``
-        gives the current key of an owner, made if there is none.
-        """
+    def _written(
+        self, write: Write, head: Stored | None, done: AbstractSet[Key], data_keys: Mapping[Owner, OwnerKey]
+    ) -> Write:
+        """A write as the store gets it; ``done`` are the memories that the same batch writes to before."""
         if write.operation is Operation.ERASED:
             key = None if write.reason is None else self._current(write.owner)
             if key is None or write.reason is None:
                 return write
             reason = versions_of.encrypted_reason(write.reason, key, write.owner, write.id)
             return write._replace(reason=reason)
-        keyring = self._required()
-        sensitive = self._sensitive(write)
-        key = created(write.owner) if sensitive else keyring.key(write.owner)
+        key = data_keys.get(write.owner)
         if key is None:
             return write
+        sensitive = self._sensitive(write)
         self._check_key(write, done)
         vector = None if head is None or not write.keeps_vector else head.vector
         if vector is not None and versions_of.is_encrypted_vector(vector) is not sensitive:
@@ -176,12 +212,11 @@ class EncryptedJournal(Journal):
 
     def _check_key(self, write: Write, done: AbstractSet[Key]) -> None:
         """A key of a memory is unique. All memories of an owner have theirs hashed, so that the store sees to that; but
-        for those that were written before the owner had a data key. Marks of equal texts are no keys of callers: two
-        memories may have the same.
+        for those that were written before the owner had a data key.
         """
-        name = write.facets.get("key")
-        if name is None or duplicates.is_mark(name):
+        if not _names_key(write):
             return
+        name = write.facets["key"]
         holder = self._wrapped.keyed(write.owner, [name]).get(name)
         if holder not in (None, write.id) and (write.owner, holder) not in done:
             raise Conflict(
@@ -381,6 +416,16 @@ def _open(stored: Stored, keys: versions_of.Keys) -> Stored:
     if ENCRYPTED not in facets and stored.reason is None and PLAIN_KEY not in facets:
         return stored
     return versions_of.opened(stored, keys)
+
+
+def _names_key(write: Write) -> bool:
+    """Whether a caller gave the key. Marks of equal texts are no keys of callers: two memories may have the same."""
+    name = write.facets.get("key")
+    return name is not None and not duplicates.is_mark(name)
+
+
+def _unhashed(owner: Owner) -> Guard:
+    return Guard(owner=owner, kind=HASHED_KEYS, name=HASHED_KEYS, version=0)
 
 
 def _becomes_encrypted(write: Write, head: Stored | None) -> bool:
