@@ -90,14 +90,12 @@ class EncryptedJournal(Journal):
         self, writes: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
     ) -> Position:
         """Encrypt what is sensitive, and append."""
-        data_keys = self._data_keys(writes)
-        unhashed = [
-            _unhashed(owner) for owner in {write.owner for write in writes if _names_key(write)} - data_keys.keys()
-        ]
+        keys = self._keys_of_owners(writes)
+        unhashed = [_unhashed(owner) for owner in {write.owner for write in writes if _names_key(write)} - keys.keys()]
         heads = self._heads(writes)
         ready, done = [], set[Key]()
         for write in writes:
-            ready.append(self._written(write, heads.get((write.owner, write.id)), done, data_keys))
+            ready.append(self._written(write, heads.get((write.owner, write.id)), done, keys))
             done.add((write.owner, write.id))
         if not self._noted and any(ENCRYPTED in write.facets for write in ready):
             self._wrapped.set_settings({KEYRING: self._required().id})
@@ -113,7 +111,7 @@ class EncryptedJournal(Journal):
         self._renew(writes, ready)
         return position
 
-    def _data_keys(self, writes: Sequence[Write]) -> dict[Owner, OwnerKey]:
+    def _keys_of_owners(self, writes: Sequence[Write]) -> dict[Owner, OwnerKey]:
         """The data keys of the owners of some writes, made for what is sensitive and where keys of memories are hashed.
 
         A store sees that a key is taken if all keys of an owner are hashed, or none is. So a record says from when on
@@ -124,15 +122,15 @@ class EncryptedJournal(Journal):
         keyring = self._required()
         named = {write.owner for write in writes if _names_key(write)}
         sensitive = {one.owner for one in writes if self._sensitive(one) and one.operation is not Operation.ERASED}
-        data_keys: dict[Owner, OwnerKey] = {}
+        keys: dict[Owner, OwnerKey] = {}
         for owner in {write.owner for write in writes}:
             hashes = owner in named and self._hashes_keys(owner)
             key = keyring.create(owner) if hashes or owner in sensitive else keyring.key(owner)
             if key is not None:
-                data_keys[owner] = key
+                keys[owner] = key
                 if owner in named and not hashes:
                     self._hash_keys(owner, codec.from_micros(writes[0].recorded_at))
-        return data_keys
+        return keys
 
     def _hashes_keys(self, owner: Owner) -> bool:
         return self._records.get(owner, HASHED_KEYS, HASHED_KEYS) is not None
@@ -190,7 +188,7 @@ class EncryptedJournal(Journal):
         return self._everything or write.facets.get("sensitive") is True
 
     def _written(
-        self, write: Write, head: Stored | None, done: AbstractSet[Key], data_keys: Mapping[Owner, OwnerKey]
+        self, write: Write, head: Stored | None, done: AbstractSet[Key], keys: Mapping[Owner, OwnerKey]
     ) -> Write:
         """A write as the store gets it; ``done`` are the memories that the same batch writes to before."""
         if write.operation is Operation.ERASED:
@@ -199,7 +197,7 @@ class EncryptedJournal(Journal):
                 return write
             reason = versions_of.encrypted_reason(write.reason, key, write.owner, write.id)
             return write._replace(reason=reason)
-        key = data_keys.get(write.owner)
+        key = keys.get(write.owner)
         if key is None:
             return write
         sensitive = self._sensitive(write)
