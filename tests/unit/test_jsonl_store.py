@@ -353,6 +353,17 @@ def test_a_memory_that_is_erased_twice_in_one_batch_is_the_same_after_a_restart(
         assert [bare(version) for version in store.journal.versions({ADA})] == before
 
 
+@pytest.mark.req("J1")
+def test_two_owners_who_erase_one_id_in_one_batch_keep_their_sequences(root: Path) -> None:
+    writes = Writer()
+    with opened(root) as store:
+        added = [writes.add(whose, "a memory", id="same") for whose in (ADA, BOB)]
+        store.journal.append([*added, *map(writes.erase, added)])
+        before = {whose: list(store.journal.versions({whose})) for whose in (ADA, BOB)}
+    with opened(root) as store:
+        assert {whose: list(store.journal.versions({whose})) for whose in (ADA, BOB)} == before
+
+
 @pytest.mark.req("J10")
 def test_a_full_disk_refuses_and_keeps_nothing(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(quick)

@@ -207,7 +207,8 @@ class JsonlJournal(FollowingJournal):
         erased = {(one.owner, one.id) for one in stored if one.operation is Operation.ERASED}
         for owner in {owner for owner, _ in erased}:
             log, folder_ = self._log(owner), self.folder_of(owner)
-            versions = [one for one in (*log.versions, *stored) if (one.owner, one.id) in erased]
+            own = (one for one in stored if one.owner == owner)
+            versions = [one for one in (*log.versions, *own) if (one.owner, one.id) in erased]
             last = {one.id: one.stamp for one in versions}
             folder_.gone |= {one.stamp: one.seq for one in versions if one.stamp != last[one.id]}
             folder_.left = True
