@@ -64,7 +64,7 @@ bench-working: $(VENV)/.dev ## what the handle of an agent costs
 	$(BIN)/python benchmarks/working.py
 
 faults: $(VENV)/.dev ## the fault tests at full length: kills, I/O errors, full disks
-	$(BIN)/python -m pytest tests/faults --long $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/contract/faults --long $(PYTEST_ARGS)
 
 docs: $(VENV)/.runtime ## writes docs/requirements.md from the markers of the tests, and docs/reference from the code
 	$(BIN)/python tools/requirements_table.py

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles, --long, limits of time, and the handling of missing tools."""
+"""What all tests share: Hypothesis profiles, --long, limits of time, missing tools, and databases to work on."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ import pytest
 from hypothesis import settings
 
 from tests import later_schema
+from tests.support.stand_ins import HandClock, Opener
+from tests.support.terminal import Terminal, light_database
 from tools.postgres_server import PostgresServer, ServerMissing
+from wellkept import Memories, View
 
 # Fault tests start processes one after another, each with a time limit of its own; with --long very many.
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = Path(__file__).parent / "contract" / "faults"
 FAULT_S = 600
 LONG_FAULT_S = 3600
 IN_CI = os.environ.get("CI") == "true"
@@ -92,6 +95,45 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     url = postgres_server.create()
     yield url
     postgres_server.drop(url)
+
+
+@pytest.fixture(params=["ram", "sqlite", "jsonl"])
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Opens databases; called again, it opens the same one if the store keeps it."""
+    opener = Opener(request.param, tmp_path)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def file_opener(tmp_path: Path) -> Iterator[Opener]:
+    """For what only a store that lasts can show."""
+    opener = Opener("sqlite", tmp_path)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def memories(opener: Opener, clock: HandClock) -> Memories:
+    """An empty database without an embedder, on a clock that stands still."""
+    return opener(clock=clock)
+
+
+@pytest.fixture
+def view(memories: Memories) -> View:
+    return memories.view(user="ada", project="api")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """The command line on an empty database, in this process."""
+    light_database(tmp_path / "memory.db")
+    return Terminal(tmp_path, monkeypatch, capsys)
 
 
 def _absent(reason: str) -> NoReturn:

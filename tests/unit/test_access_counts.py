@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 import wellkept
+from tests.support.stand_ins import ONCE
 from tests.unit.lock_holders import other_process
-from tests.unit.stand_ins import ONCE
 from wellkept.engine import core
 from wellkept.errors import StoreBusy, StoreError
 from wellkept.stores.ram import RamStore

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 import wellkept.aio
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from wellkept import Layer, Memories
 from wellkept.entitlements import Plan
 from wellkept.errors import Conflict, InvalidInput, ScopeDisposed

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from tests.unit.test_window_items import DAY, memory
 from wellkept import Layer, Memories, Memory, MemoryType
 from wellkept.errors import Conflict, LimitReached, StoreClosed

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import HandClock
+from tests.support.terminal import Terminal
 from wellkept import Memories
 from wellkept.engine import api_keys
 from wellkept.errors import InvalidInput, LimitReached, NotFound, Unauthorized

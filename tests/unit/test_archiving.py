@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories
 from wellkept.errors import InvalidInput
 from wellkept.events import MemoryArchived, MemoryRestored

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from wellkept import hash_chain
 from wellkept.errors import ConfigurationError, InvalidInput, NotFound, StoreFull
 from wellkept.events import AuditFailed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept import Memories
 from wellkept.cli.constants import IDS, variable_of
 from wellkept.errors import InvalidInput

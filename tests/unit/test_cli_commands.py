@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import Named
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import Named
+from tests.support.terminal import Terminal
 from wellkept.cli import widgets
 from wellkept.cli.renderers import RENDERERS, field_by_field, renderer
 from wellkept.cli.screen import Screen, screen_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept import Identity
 from wellkept.cli.constants import DATABASE_VARIABLE, IDS, variable_of
 from wellkept.cli.discovery import settle

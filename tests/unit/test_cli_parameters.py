@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept.cli.converters import moment
 from wellkept.cli.parameters import Kind, kind_of, lines_of, read_text
 from wellkept.errors import InvalidInput

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept import Identity
 from wellkept.cli.short_ids import SHORTEST, short
 

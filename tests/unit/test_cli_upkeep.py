@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import wellkept
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept.cli import decay_views, renderers
 from wellkept.cli.screen import Screen
 from wellkept.operations import VERBS, call

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept.cli.wording import in_commands
 
 PYTHON = re.compile(r"\w+=|\w\(|\bNone\b|\bTrue\b|\bview\b|page\.|[a-z]_[a-z]")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
+from tests.support.stand_ins import HandClock, Opener
 from tests.unit.same_pairs import LOOK_ALIKES
-from tests.unit.stand_ins import HandClock, Opener
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, PlanRestriction, UpkeepRefused
 from wellkept.events import MemoriesMerged

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import (
+from tests.support.stand_ins import (
     DIMENSION,
     BrokenEmbedder,
     CountingEmbedder,

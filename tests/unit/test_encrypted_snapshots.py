@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.encrypted_canaries import forms, marker
+from tests.support.encrypted_canaries import forms, marker
 from wellkept.errors import InvalidInput, KeyUnavailable, Tampered, WellkeptError
 from wellkept.events import Event
 from wellkept.keyrings.ram import RamKeyring

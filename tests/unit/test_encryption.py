@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.encrypted_canaries import every_operation, leaks, marker
+from tests.support.encrypted_canaries import every_operation, leaks, marker
 from tools.postgres_server import PostgresServer
 from wellkept.engine.encrypted_versions import ENCRYPTED
 from wellkept.errors import ConfigurationError, KeyUnavailable, Tampered

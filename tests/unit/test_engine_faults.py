@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, sequence
+from tests.support.stand_ins import HandClock, sequence
 from wellkept import Memories, NewMemory, View
 from wellkept.engine.core import ATTEMPTS
 from wellkept.errors import Conflict, StoreBusy, StoreFull

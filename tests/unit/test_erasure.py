@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import wellkept
-from tests.unit.erased_person import MARKS, fill, found, open_database
-from tests.unit.stand_ins import HandClock
+from tests.support.erased_person import MARKS, fill, found, open_database
+from tests.support.stand_ins import HandClock
 from tools.postgres_server import PostgresServer
 from wellkept.errors import Held, InvalidInput, KeyUnavailable, NotFound
 from wellkept.keyrings.ram import RamKeyring

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.encrypted_canaries import marker
-from tests.unit.erased_person import open_database
+from tests.support.encrypted_canaries import marker
+from tests.support.erased_person import open_database
 from tests.unit.test_erasure import place, restored, saved
 from wellkept.engine import ledger
 from wellkept.engine.encrypted_versions import ENCRYPTED

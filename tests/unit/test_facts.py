@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import HandClock
+from tests.support.terminal import Terminal
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.engine import revisions
 from wellkept.errors import Conflict, InvalidInput, NotFound

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.parity.test_scenario import STEPS
+from tests.contract.parity.test_scenario import STEPS
 from wellkept import Memories
 from wellkept.errors import Unauthorized, WellkeptError
 from wellkept.operations import VERBS, Caller, call

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from tests.unit.test_grant_matrix import state
 from wellkept import AgentMemory, Memories, NewMemory, View, authorization
 from wellkept.errors import InvalidInput, InvalidLayer, NotFound, Unauthorized

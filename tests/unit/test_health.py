@@ -3,7 +3,7 @@
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener, Switched
+from tests.support.stand_ins import HandClock, Opener, Switched
 from wellkept.engine.circuit_breaker import LONGEST_PAUSE_S
 from wellkept.errors import ConfigurationError, EmbeddingFailed, StoreError
 from wellkept.settings import RetryPolicy

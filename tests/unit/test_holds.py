@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories, View
 from wellkept.engine import holds
 from wellkept.errors import Held, InvalidInput, NotFound

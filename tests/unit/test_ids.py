@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from wellkept import Memories, Memory
 from wellkept.ids import Entropy, StampClock, new_origin, stamp_origin, stamp_time, uuid7
 from wellkept.types import Stamp

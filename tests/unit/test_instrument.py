@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stand_ins import Opener, Switched
-from tests.unit.workload import PLANTED, everything
+from tests.support.stand_ins import Opener, Switched
+from tests.support.workload import PLANTED, everything
 from wellkept import AgentMemory, Memories, View, WellkeptError
 from wellkept.errors import InvalidInput
 from wellkept.memories import Session, SessionPreferences, Sessions

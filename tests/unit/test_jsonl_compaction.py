@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.jsonl_files import edit, read
-from tests.unit.stand_ins import HandClock
+from tests.support.jsonl_files import edit, read
+from tests.support.stand_ins import HandClock
 from wellkept import Memories
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import ConfigurationError, QuotaExceeded, StoreError

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.jsonl_files import read
-from tests.unit.stand_ins import HandClock
+from tests.support.jsonl_files import read
+from tests.support.stand_ins import HandClock
 from wellkept import Memories, View
 from wellkept.errors import ContentTooLong, QuotaExceeded, StoreError
 from wellkept.testing.builders import START

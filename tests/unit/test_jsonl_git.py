@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.jsonl_files import every_file
-from tests.unit.terminal import Terminal
+from tests.support.jsonl_files import every_file
+from tests.support.terminal import Terminal
 from wellkept import Memories
 from wellkept.stores.jsonl import git_files
 

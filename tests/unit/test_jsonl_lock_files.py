@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.stand_ins import HandClock
 from tests.unit.lock_holders import MODES, Waiter, is_free, is_free_elsewhere
-from tests.unit.stand_ins import HandClock
 from wellkept.errors import ConfigurationError, NotAStore, StoreError, StoreReadOnly
 from wellkept.stores.jsonl import locks
 from wellkept.stores.jsonl.locks import Lock

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.jsonl_files import ADA, MEMORY, MONDAY, contents, every_file, filled, opened, read
+from tests.support.jsonl_files import ADA, MEMORY, MONDAY, contents, every_file, filled, opened, read
 from wellkept.errors import ConfigurationError, NotAStore, PositionLost, StoreError, StoreFull
 from wellkept.ports import Record
 from wellkept.stores.jsonl import JsonlStore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import Opener
+from tests.support.stand_ins import Opener
 from wellkept import NewMemory, View
 from wellkept.text import date_words, periods, query_text, words
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import wellkept
+from tests.support.stand_ins import ONCE, HandClock, Opener, Switched
+from tests.support.workload import PLANTED, everything
 from tests.unit.lock_holders import AT_ONCE, other_process
-from tests.unit.stand_ins import ONCE, HandClock, Opener, Switched
-from tests.unit.workload import PLANTED, everything
 from wellkept import Memories, logs
 from wellkept.engine import embedding
 from wellkept.entitlements import Plan

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept.errors import ConfigurationError, InvalidInput, StoreBusy, Unsupported
 from wellkept.stores.sqlite import connections, schema
 from wellkept.transfer.migration import migrate

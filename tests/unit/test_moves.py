@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import wellkept
+from tests.support.stand_ins import HandClock, OneOwnerStore, Opener
+from tests.support.terminal import Terminal
 from tests.unit.samples import plain
-from tests.unit.stand_ins import HandClock, OneOwnerStore, Opener
-from tests.unit.terminal import Terminal
 from wellkept import Layer, Memories, View
 from wellkept.errors import Conflict, Held, InvalidLayer, NotFound
 from wellkept.types import Filter, Operation, State
@@ -120,7 +120,7 @@ def test_its_vector_and_its_reads_go_with_it(opener: Opener) -> None:
 KILLED = """
 import os, signal, sys
 import wellkept
-from tests.unit.stand_ins import OneOwnerStore
+from tests.support.stand_ins import OneOwnerStore
 store = OneOwnerStore.from_url("jsonl:" + sys.argv[1])
 with wellkept.open(store=store, embedder=None) as memories:
     view = memories.view(user="ada", project="api")

@@ -17,7 +17,7 @@ import click
 import pytest
 
 import wellkept
-from tests.unit.terminal import Terminal, environment
+from tests.support.terminal import Terminal, environment
 from tools import verbs_reference
 from wellkept import errors
 from wellkept.cli.app import Commands

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from wellkept import operations
 from wellkept.authorization import authorize, covers
 from wellkept.codec import strict

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import Opener
+from tests.support.stand_ins import Opener
 from wellkept import NewMemory, View
 from wellkept.text import asked_times, periods
 

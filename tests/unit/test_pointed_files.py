@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import HandClock
+from tests.support.terminal import Terminal
 from wellkept import Memories, View, pointed_files
 from wellkept.errors import InvalidInput
 from wellkept.types import KnowledgePointer, PointerType

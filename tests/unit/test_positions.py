@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import HandClock
+from tests.support.stand_ins import HandClock
 from wellkept import View, codec
 from wellkept.errors import InvalidInput, PositionLost
 from wellkept.ports import positions

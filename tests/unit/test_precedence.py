@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.stand_ins import Opener
+from tests.support.terminal import Terminal
 from tests.unit.samples import memory as memory_of
-from tests.unit.stand_ins import Opener
-from tests.unit.terminal import Terminal
 from wellkept import Memories
 from wellkept.errors import InvalidInput, InvalidLayer
 from wellkept.recall import precedence

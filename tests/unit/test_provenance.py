@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import HandClock, Opener
+from tests.support.terminal import Terminal
 from wellkept import Memories, NewMemory, View
 from wellkept.engine import drafts
 from wellkept.errors import InvalidInput

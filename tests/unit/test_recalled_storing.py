@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import CountingEmbedder, Opener
+from tests.support.stand_ins import CountingEmbedder, Opener
 from tests.unit.test_window_items import DAY, HOSTILE, memory
 from wellkept import Memories, NewMemory, View
 from wellkept.errors import InvalidInput

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Named, Opener, Switched, embedders
+from tests.support.stand_ins import DIMENSION, CountingEmbedder, HandClock, Named, Opener, Switched, embedders
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.engine import reembedding
 from wellkept.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import Opener
+from tests.support.stand_ins import Opener
 from wellkept import View
 from wellkept.text import answer_types
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.stand_ins import Opener
+from tests.support.stand_ins import Opener
 from wellkept import View
 from wellkept.text import answer_types
 

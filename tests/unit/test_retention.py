@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, NotFound, PlanRestriction, UpkeepRefused
 from wellkept.events import MemoryForgotten, RetentionCleanupCompleted

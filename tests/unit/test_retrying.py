@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener, Switched, embedders, sequence
+from tests.support.stand_ins import HandClock, Opener, Switched, embedders, sequence
 from wellkept.engine.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, CircuitBreaker
 from wellkept.errors import (
     ConfigurationError,

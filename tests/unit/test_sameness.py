@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.stand_ins import Opener
 from tests.unit.same_pairs import LOOK_ALIKES, SAME, UNDECIDED
-from tests.unit.stand_ins import Opener
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.recall import proposals, sameness
 from wellkept.testing.strategies import contents

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, Switched
+from tests.support.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, Switched
 from wellkept import Memories, NewMemory, View
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.engine.circuit_breaker import LONGEST_PAUSE_S

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories, NewMemory, View
 from wellkept.lifecycle import decay
 from wellkept.recall import ranking

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Filter, Hit, Layer, Memories, NewMemory, View
 from wellkept.recall import ranking
 from wellkept.testing.builders import START

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.stand_ins import HandClock, Opener
 from tests.unit.samples import memory
-from tests.unit.stand_ins import HandClock, Opener
 from wellkept import Memories, MemoryType
 from wellkept.entitlements import Plan
 from wellkept.errors import Conflict, InvalidInput, NotFound, QuotaExceeded, UpkeepRefused

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories
 from wellkept.errors import Conflict, Held, InvalidInput, UpkeepRefused
 from wellkept.events import MemoryPromoted

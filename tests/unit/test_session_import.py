@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import HandClock, Opener
+from tests.support.terminal import Terminal
 from wellkept import Memories, codec
 from wellkept.errors import Conflict, InvalidInput, KeyUnavailable, NotFound, QuotaExceeded
 from wellkept.memories import Sessions

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories, codec
 from wellkept.engine import quotas
 from wellkept.engine.core import ATTEMPTS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import HandClock, somebody
+from tests.support.stand_ins import HandClock, somebody
 from wellkept import Memories, NewMemory, View
 from wellkept.errors import InvalidInput
 from wellkept.lifecycle import decay

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Layer, Memories, MemoryType, codec
 from wellkept import open as open_database
 from wellkept.entitlements import Plan

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from tools import settings_reference
 from wellkept import settings
 from wellkept.cli.constants import DATABASE_VARIABLE, IDS, variable_of

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept import plugins
 from wellkept.errors import ConfigurationError
 from wellkept.settings import FILE, check, load, schema_with

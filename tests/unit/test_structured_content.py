@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.unit.jsonl_files import edit, read
-from tests.unit.stand_ins import Opener
-from tests.unit.terminal import Terminal
+from tests.support.jsonl_files import edit, read
+from tests.support.stand_ins import Opener
+from tests.support.terminal import Terminal
 from wellkept import Memories, View, aio, operations
 from wellkept.errors import Conflict, ContentTooLong, InvalidInput
 from wellkept.keyrings.ram import RamKeyring

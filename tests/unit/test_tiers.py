@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock
-from tests.unit.terminal import Terminal
+from tests.support.stand_ins import HandClock
+from tests.support.terminal import Terminal
 from wellkept import Layer, Memories, MemoryType, NewMemory, View, layers
 from wellkept.errors import InvalidInput
 from wellkept.types import Fact, Filter, RetentionPolicy, State, Tier

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.unit.terminal import Terminal
+from tests.support.terminal import Terminal
 from wellkept.errors import ConfigurationError
 from wellkept.settings import FILE, Settings, declared, load, schema_with, trust
 from wellkept.stores.postgres.options import PostgresSettings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Hit, View
 from wellkept.recall import updates
 from wellkept.testing.builders import START

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories
 from wellkept.errors import Conflict, UpkeepRefused
 from wellkept.events import RetentionCleanupCompleted

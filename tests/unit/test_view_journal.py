@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, somebody
 from tests.unit.samples import stored
-from tests.unit.stand_ins import CountingEmbedder, HandClock, Opener, somebody
 from wellkept import Layer, Memories, MemoryType, NewMemory, View, statistics
 from wellkept.errors import InvalidInput
 from wellkept.testing.builders import START

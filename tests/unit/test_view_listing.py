@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contract.memories.test_view_adding import EVERYTHING, LONG_AGO, _storable
+from tests.support.stand_ins import HandClock
 from tests.unit.samples import drafts as drafts_of_memories
 from tests.unit.samples import stored
-from tests.unit.stand_ins import HandClock
-from tests.unit.test_view_adding import EVERYTHING, LONG_AGO, _storable
 from wellkept import Filter, Memories, Memory, NewMemory, View, filters
 from wellkept.errors import InvalidInput
 from wellkept.testing import strategies

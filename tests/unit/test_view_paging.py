@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.stand_ins import HandClock, somebody
+from tests.support.stand_ins import HandClock, somebody
 from tests.unit.test_codec import HOSTILE
 from wellkept import Filter, Memories, NewMemory, View, codec
 from wellkept.errors import InvalidInput
