@@ -62,9 +62,19 @@ def test_users_are_not_led_to_pages_for_developers(name: str) -> None:
 
 def test_the_table_of_contents_puts_pages_for_developers_last() -> None:
     for_users, _, for_developers = text_of(ROOT / "docs" / "README.md").partition("## For developers")
-    theirs = {"architecture.md", "decisions", "requirements.md"}
+    theirs = {"architecture.md", "decisions/README.md", "requirements.md"}
     assert theirs <= set(links(for_developers))
     assert not theirs & set(links(for_users))
+
+
+def test_decisions_are_numbered_consecutively_have_the_same_headings_and_are_in_their_index() -> None:
+    records = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    assert [record.name[:4] for record in records] == [f"{number:03}-" for number in range(1, len(records) + 1)]
+    for record in records:
+        assert record.read_text(encoding="utf-8").startswith(f"# {record.name[:3]}: ")
+        headings = HEADING.findall(text_of(record))[1:]
+        assert headings == ["Context", "Decision", "Consequences", "Alternatives"], record.name
+    assert {record.name for record in records} <= set(links(text_of(ROOT / "docs" / "decisions" / "README.md")))
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 Judged per memory. A turn of a conversation is judged beside other turns, whose scores contain the signals of their
 conversation; a memory that stands alone has none of these, and a store may hold both. The best of each kind is weighed
 by a logistic of its own, together with the size of the store: among many memories, one is always a little similar. When
-in doubt, hits are shown. The weights are fitted by benchmarks/fit.py: see docs/decisions/067-words-that-nobody-says.md.
+in doubt, hits are shown: a question left empty is worse than a hit with a low score. The weights are fitted by
+benchmarks/fit.py.
 """
 
 import math

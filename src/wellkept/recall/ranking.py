@@ -1,8 +1,8 @@
 """Scores as pure functions: signals in, an order and its reasons out.
 
-The weights stand in :mod:`wellkept.recall.weights` and are fitted by benchmarks/fit.py on every kind of memory: see
-docs/decisions/043-weights-of-all-kinds.md. Signals are values of the memory, its conversation and the question; none
-is about a benchmark.
+The weights stand in :mod:`wellkept.recall.weights` and are fitted by benchmarks/fit.py on every kind of memory: facts,
+notes, chats and long conversations. Signals are values of the memory, its conversation and the question; none is about
+a benchmark.
 """
 
 import math

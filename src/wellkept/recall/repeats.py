@@ -2,7 +2,7 @@
 
 A signal among the candidates of one search. A stored question has the words of the same question, but not its answer,
 and is nearer to it than any statement can be. It is lowered to just behind the best statement that is not far behind
-it, no further: nothing is hidden. See docs/decisions/064-a-stored-question-is-no-answer.md.
+it, no further: nothing is hidden.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ A signal among the candidates of one search. Whether a later memory updates an e
 log-odds, fitted by benchmarks/fit_updates.py: whether it tells of a change, how much of the earlier text it has, how
 much of the question, how far behind it is, and how much nearer it is to the earlier one than to all others. If so, it
 is lifted just above the earlier one, no further. Turns of a conversation are left alone: they are ordered by their
-conversation. See docs/decisions/046-updates-by-evidence.md.
+conversation.
 """
 
 from collections.abc import Mapping
