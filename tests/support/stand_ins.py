@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import wellkept
+from tests.support.guarded import guarded, guarded_index
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.ports import Embedder, Store
 from wellkept.recall.calibration import PLAIN
 from wellkept.settings import RetryPolicy
 from wellkept.stores.jsonl import JsonlStore
+from wellkept.stores.ram import RamStore
 from wellkept.testing.builders import START
 from wellkept.types import DurabilityName
 
@@ -109,19 +111,17 @@ class Opener:
         path = self._folder / f"{name}.db"
         # How durable a write is, other tests find out; these need only be fast.
         relaxed: DurabilityName | None = None if path.exists() else "relaxed"
-        memories = (
-            wellkept.open("ram:", clock=clock, embedder=embedder, plan=plan, settings=settings, retry=retry)
-            if self.kind == "ram"
-            else wellkept.open(
-                f"{self.kind}:{path}",
-                clock=clock,
-                embedder=embedder,
-                durability=relaxed,
-                plan=plan,
-                settings=settings,
-                retry=retry,
-            )
-        )
+        given: dict[str, Any] = {
+            "clock": clock,
+            "embedder": embedder,
+            "plan": plan,
+            "settings": settings,
+            "retry": retry,
+        }
+        if self.kind == "ram":
+            memories = wellkept.open(store=guarded(RamStore()), index=guarded_index(), **given)
+        else:
+            memories = wellkept.open(f"{self.kind}:{path}", durability=relaxed, **given)
         self._opened.append(memories)
         return memories
 
