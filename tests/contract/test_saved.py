@@ -128,6 +128,7 @@ def _signature(call: Any) -> str:
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
     text = re.sub(r" at 0x\w+", "", text)
+    text = re.sub(r"\w+Path\('[^']*'\)", "a path", text)
     return re.sub(r"frozenset\(\{(.*?)\}\)", lambda members: f"{{{', '.join(sorted(members[1].split(', ')))}}}", text)
 
 

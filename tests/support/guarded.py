@@ -68,10 +68,12 @@ def _check(call: str, arguments: dict[str, Any]) -> None:
 
 def _acting() -> tuple[Any, bool]:
     """The object of the surface whose method was called first, and whether it undoes something; nobody where the
-    database itself acts.
+    database itself acts. What the handler of an event calls, it calls by itself.
     """
     actor, undoes = None, False
     for frame, _ in walk_stack(None):
+        if frame.f_globals["__name__"] == "wellkept.events.bus":
+            break
         if frame.f_globals["__name__"].startswith("wellkept."):  # to look at a test's own variables keeps them alive
             this = frame.f_locals.get("self")
             if isinstance(this, _ACTORS):
