@@ -123,6 +123,7 @@ FLOORS = (
 
 Measured = Iterator[tuple[str, float]]
 """Ids of floors, with what was measured."""
+Measure = Callable[[Path], Measured]
 SEED = 7
 CALLS = 200
 AMONG = 10_000
@@ -154,11 +155,9 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         """As the table shows it."""
         floor = self.floor
-        shown = "" if self.measured is None else f"{self.measured:,.4g} {floor.unit}"
-        if self.measured is not None and self.measured >= 10_000:
-            shown = f"{self.measured:,.0f} {floor.unit}"
-        limit = f"{floor.sign} {floor.limit:,.10g} {floor.unit}"
-        return floor.id, floor.what, floor.source, limit, shown, self.verdict
+        digits = ".3g" if self.measured is not None and self.measured < 1_000 else ",.0f"
+        shown = "" if self.measured is None else f"{self.measured:{digits}} {floor.unit}"
+        return floor.id, floor.what, floor.source, f"{floor.sign} {floor.limit:,g} {floor.unit}", shown, self.verdict
 
 
 def rows(floors: Sequence[Floor], measured: Mapping[str, float]) -> list[Row]:
@@ -419,7 +418,7 @@ def plain_files(folder: Path) -> Measured:
     yield "J14.4", 100 * sum(one["failed"] for one in wrote) / sum(one["locks"] for one in wrote)
 
 
-MEASURES: Mapping[str, Callable[[Path], Measured]] = {
+MEASURES: Mapping[str, Measure] = {
     "W8": working_memory,
     "L15": long_term,
     "P8": snapshots,
@@ -434,6 +433,17 @@ def chosen(only: Sequence[str]) -> list[Floor]:
     return [floor for floor in FLOORS if not only or floor.id.partition(".")[0] in only]
 
 
+def figures(measures: Mapping[str, Measure], only: Sequence[str], folder: Path | None) -> dict[str, float]:
+    """What was measured for some requirements, all if none is named: each in a new folder that is gone afterwards."""
+    found: dict[str, float] = {}
+    for requirement, measure in measures.items():
+        if not only or requirement in only:
+            print(f"measuring {requirement}", file=sys.stderr, flush=True)
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                found |= measure(Path(place))
+    return found
+
+
 def main() -> int:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -442,12 +452,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where to measure: the disk matters; by default that for files")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows into a file as well")
     arguments = parser.parse_args()
-    measured: dict[str, float] = {}
-    for requirement, measure in MEASURES.items():
-        if requirement in (arguments.only or MEASURES):
-            with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-                print(f"measuring {requirement}", file=sys.stderr, flush=True)
-                measured |= measure(Path(folder))
+    measured = figures(MEASURES, arguments.only, arguments.folder)
     if arguments.data is not None and "L15" in (arguments.only or MEASURES):
         measured |= long_conversations(arguments.data)
     results = rows(chosen(arguments.only), measured)
