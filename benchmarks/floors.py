@@ -7,7 +7,8 @@
 
 Measured is what a user calls, in a database on the disk with the embedder that is built in, unless a floor leaves
 embedding out. Milliseconds pass on the clock. Microseconds are of the processor, because one of them is less than what
-another program takes in between. The exit code is 1 if a floor is missed. Those for which there is no code yet say so.
+another program takes in between; so let nothing else run meanwhile. The exit code is 1 if a floor is missed. Those for
+which there is no code yet say so.
 """
 
 import argparse
@@ -433,7 +434,7 @@ def chosen(only: Sequence[str]) -> list[Floor]:
     return [floor for floor in FLOORS if not only or floor.id.partition(".")[0] in only]
 
 
-def figures(measures: Mapping[str, Measure], only: Sequence[str], folder: Path | None) -> dict[str, float]:
+def figures(measures: Mapping[str, Measure], only: Sequence[str], folder: Path) -> dict[str, float]:
     """What was measured for some requirements, all if none is named: each in a new folder that is gone afterwards."""
     found: dict[str, float] = {}
     for requirement, measure in measures.items():
@@ -449,7 +450,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", help="where the file of LongMemEval is")
     parser.add_argument("--only", action="append", choices=MEASURES, default=[], help="a requirement; may be repeated")
-    parser.add_argument("--folder", type=Path, help="where to measure: the disk matters; by default that for files")
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to measure: the disk matters")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows into a file as well")
     arguments = parser.parse_args()
     measured = figures(MEASURES, arguments.only, arguments.folder)
