@@ -46,13 +46,8 @@ from benchmarks.quality_metrics import OVERALL
 from benchmarks.working import batch
 
 MET, MISSED, NO_CODE, NO_DATA = "met", "missed", "no code yet", "needs DATA=folder"
-SIGNS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "=": operator.eq,
-    ">=": operator.ge,
-    ">": operator.gt,
-}
+SIGNS: Mapping[str, Callable[[float, float], bool]]
+SIGNS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt}
 
 
 @dataclass(frozen=True, slots=True)
