@@ -9,15 +9,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CHECKED := $(wildcard src tests tools examples benchmarks)
-# One worker per core. A worker takes whole files: fixtures of a module are made once, and the tests that measure time,
-# which stand in one file, never run beside each other.
+# One worker per core. A worker takes whole files: fixtures of a module are made once.
 PARALLEL := -n auto --dist loadfile
 PYTEST_ARGS ?=
 DATA ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint faults bench bench-aio bench-jsonl bench-postgres bench-quality bench-speed bench-working docs dist constraints clean
+.PHONY: help demo test check lint faults bench bench-aio bench-floors bench-jsonl bench-postgres bench-quality bench-speed bench-working docs dist constraints clean
 
 help: ## lists these commands, as make alone does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +44,10 @@ bench: $(VENV)/.dev ## what the core costs over bare SQLite
 
 bench-aio: $(VENV)/.dev ## what the async facade costs
 	$(BIN)/python benchmarks/aio.py
+
+# DATA, if given, is the folder with LongMemEval, which one floor is about.
+bench-floors: $(VENV)/.dev ## every floor that the sources of the requirements name; fails if one is missed
+	$(BIN)/python benchmarks/floors.py $(DATA) $(BENCH_ARGS)
 
 bench-jsonl: $(VENV)/.dev ## what the store in plain files costs
 	$(BIN)/python benchmarks/jsonl.py $(BENCH_ARGS)

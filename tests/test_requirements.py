@@ -1,4 +1,4 @@
-"""The table of requirements is current, and markers name requirements that exist."""
+"""Markers name requirements that exist, and what the catalogue says of tests and floors is so."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from tools import requirements_table
-from tools.requirements_table import ROOT, TABLE, BadMarker, proofs_in
+from tools.requirements_table import ROOT, BadMarker, UnknownFloor, proofs_in
 
 ROW_CHARACTERS_MAX = 400
-
-
-def test_the_table_is_current() -> None:
-    written = (ROOT / TABLE).read_text(encoding="utf-8")
-    assert written == requirements_table.table(ROOT), "run `make docs`"
 
 
 def test_markers_name_known_requirements() -> None:
@@ -33,11 +28,25 @@ def test_every_requirement_belongs_to_an_area() -> None:
     assert missing == []
 
 
-def test_what_is_partly_done_has_a_test() -> None:
-    """Without one it is open, and a note of what is missing would read as if the rest were proven."""
+def test_what_is_open_has_no_proof_and_all_else_has_one() -> None:
+    """Without a proof nothing is done, and a note of what is missing would read as if the rest were proven."""
     proven = {proof.requirement for proof in requirements_table.find_proofs(ROOT)}
-    noted = [one.id for one in requirements_table.requirements(ROOT) if one.partly]
-    assert [id for id in noted if id not in proven] == []
+    wanted = requirements_table.requirements(ROOT)
+    assert [one.id for one in wanted if one.open is bool(one.id in proven or one.floors)] == []
+    assert [one.id for one in wanted if one.open and one.partly] == []
+
+
+def test_every_floor_belongs_to_its_requirement() -> None:
+    named = [(one.id, floor) for one in requirements_table.requirements(ROOT) for floor in one.floors]
+    measured = {(floor.partition(".")[0], floor) for floor in requirements_table.floors(ROOT)}
+    assert set(named) ^ measured == set()
+    assert len(named) == len(measured)
+
+
+def test_a_requirement_with_a_floor_that_cannot_be_measured_is_not_done() -> None:
+    floors = requirements_table.floors(ROOT)
+    done = [one for one in requirements_table.requirements(ROOT) if not (one.partly or one.open)]
+    assert [floor for one in done for floor in one.floors if floors.get(floor)] == []
 
 
 def test_rows_of_the_table_can_be_read() -> None:
@@ -52,26 +61,56 @@ W = "Working memory"
 W1 = "done"
 W2 = { demand = "half", partly = "the other half" }
 W3 = { demand = "claimed", partly = "everything" }
-W4 = "open"
+W4 = "forgotten"
+W5 = { demand = "open", open = true }
+W6 = { demand = "measured", floors = ["W6.1", "W6.2"] }
+W7 = { demand = "both", floors = ["W7.1"], partly = "speed" }
+"""
+FLOORS = """
+from somewhere import what_is_not_installed
+FLOORS = (
+    Floor("W6.1", "get", "<", 5, "ms"), Floor("W6.2", "set", "<", 5, "ms"),
+    Floor("W7.1", "all", "<", 5, "ms", missing="a server"),
+)
 """
 
 
-def test_a_requirement_is_done_partly_or_open(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "tests").mkdir()
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a catalogue, two files of tests, and floors."""
+    for folder in ("docs", "tests", "benchmarks"):
+        (tmp_path / folder).mkdir()
     (tmp_path / requirements_table.CATALOGUE).write_text(CATALOGUE, encoding="utf-8")
+    (tmp_path / requirements_table.FLOORS).write_text(FLOORS, encoding="utf-8")
     for name in ("a", "b"):
-        source = 'import pytest\n@pytest.mark.req("W1", "W2")\ndef test_x(): ...\n'
+        source = 'import pytest\n@pytest.mark.req("W1", "W2", "W7")\ndef test_x(): ...\n'
         (tmp_path / "tests" / f"test_{name}.py").write_text(source, encoding="utf-8")
-    page = requirements_table.table(tmp_path)
+    return tmp_path
+
+
+def test_a_requirement_is_done_partly_or_open(project: Path) -> None:
+    page = requirements_table.table(project)
     assert [line for line in page.splitlines() if line.startswith("| W")] == [
         "| W1 | done | done | 2 in 2 files |",
         "| W2 | half | partly; missing: the other half | 2 in 2 files |",
         "| W3 | claimed | open | none |",
-        "| W4 | open | open | none |",
+        "| W4 | forgotten | open | none |",
+        "| W5 | open | open | none |",
+        "| W6 | measured | done | floors W6.1, W6.2 |",
+        "| W7 | both | partly; missing: speed | 2 in 2 files; floors W7.1 |",
     ]
-    assert "Of 4 requirements 1 are done, 1 partly, 2 open." in page
-    assert page.count("(../tests/test_a.py)") == 1
+    assert "Of 7 requirements 2 are done, 2 partly, 3 open." in page
+    assert page.count("`tests/test_a.py`") == 1
+
+
+def test_floors_are_read_without_running_them(project: Path) -> None:
+    assert requirements_table.floors(project) == {"W6.1": None, "W6.2": None, "W7.1": "a server"}
+
+
+def test_a_floor_that_nobody_measures_is_refused(project: Path) -> None:
+    (project / requirements_table.FLOORS).write_text('Floor("W6.1")', encoding="utf-8")
+    with pytest.raises(UnknownFloor, match=r"benchmarks/floors\.py has no floor W6\.2, W7\.1"):
+        requirements_table.table(project)
 
 
 SAMPLE = """

@@ -62,8 +62,6 @@ SOLE_IMPORTERS = {"apsw": "stores/sqlite", "msgspec": "codec"}
 STOPWATCHES = frozenset(
     f"{clock}{unit}" for clock in ("perf_counter", "process_time", "thread_time") for unit in ("", "_ns")
 )
-# The floors of the sources are requirements, so tests hold them: they allow about ten times what is measured.
-TIMED = frozenset({"tests/test_floors.py"})
 # What users import: the modules of the reference, and those by which a store, an embedder and the like are named.
 PUBLIC_MODULES = frozenset(
     {
@@ -291,8 +289,6 @@ def sole_importers(source: Source) -> Iterator[str]:
 
 
 def no_stopwatches(source: Source) -> Iterator[str]:
-    if source.path in TIMED:
-        return
     for node in ast.walk(source.tree):
         names = [node.attr] if isinstance(node, ast.Attribute) else []
         if isinstance(node, ast.ImportFrom):
@@ -559,7 +555,6 @@ SAMPLES = [
     Sample(public_surface, "from wellkept.stores.sqlite import SqliteStore\nimport wellkept.aio", good=True),
     Sample(public_surface, "from wellkept.testing.builders import owner\nrow._replace(id=1)", good=True),
     Sample(no_stopwatches, "import time\ndeadline = time.monotonic() + 5", good=True),
-    Sample(no_stopwatches, "import time\nstarted = time.perf_counter()", path="tests/test_floors.py", good=True),
 ]
 
 
@@ -574,7 +569,6 @@ def test_rules_find_what_they_forbid(sample: Sample) -> None:
     sorted(
         LOGIC_MODULES
         | set(SOLE_IMPORTERS.values())
-        | TIMED
         | PUBLIC_FAMILIES
         | {name.replace(".", "/") for name in PUBLIC_MODULES}
     ),
