@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 import wellkept
 from tests.support.stand_ins import HandClock
 from wellkept import operations
-from wellkept.authorization import authorize, covers
 from wellkept.codec import strict
 from wellkept.codec.strict import PayloadMismatch
-from wellkept.errors import ContentTooLong, InvalidInput, InvalidLayer, MissingIdentifier, QueryTooLong, Unauthorized
+from wellkept.errors import ContentTooLong, InvalidInput, InvalidLayer, QueryTooLong, Unauthorized
 from wellkept.operations import VERBS, Caller, Takes, parameter_of
 from wellkept.types import Grant, Identity, Layer, Memory, Need, Owner
 from wellkept.types.bounds import Bounds, Property
@@ -323,52 +322,6 @@ def test_an_identity_outside_the_grant_may_call_nothing(caller: Caller, name: st
     }
     with pytest.raises(Unauthorized, match="does not cover the user"):
         operations.call(name, other, {key: value for key, value in payload.items() if key != "names"})
-
-
-@pytest.mark.parametrize(
-    ("identity", "allowed"),
-    [
-        (Identity(user="ada"), True),
-        (Identity(user="ada", session="monday", agent="debugger"), True),
-        (Identity(user="ada", project="api"), True),
-        (Identity(project="api"), True),
-        (Identity(user="ada", project="web"), False),
-        (Identity(user="Ada"), False),
-        (Identity(user="bob", session="monday"), False),
-        (Identity(agent="debugger"), False),  # an agent without a user belongs to the user default
-        (Identity(user="ada", team="core"), False),
-    ],
-)
-def test_every_id_of_the_identity_lies_within_the_owners(identity: Identity, allowed: bool) -> None:
-    grant = Grant(owners=(ADA, API))
-    if allowed:
-        authorize(grant, identity, Need.ERASE, NOW)
-    else:
-        with pytest.raises(Unauthorized):
-            authorize(grant, identity, Need.READ, NOW)
-
-
-def test_what_concerns_the_whole_database_needs_a_grant_for_every_owner() -> None:
-    with pytest.raises(Unauthorized, match="whole database"):
-        authorize(Grant(owners=(ADA,)), Identity(user="ada"), Need.ADMIN, NOW)
-    authorize(Grant(), Identity(), Need.ADMIN, NOW)
-
-
-def test_a_grant_for_some_owners_needs_an_identity() -> None:
-    with pytest.raises(MissingIdentifier):
-        authorize(Grant(owners=(ADA,)), Identity(), Need.READ, NOW)
-
-
-@given(
-    layer=st.sampled_from(Layer),
-    ids=st.lists(st.sampled_from(["ada", "bob", "ada "]), min_size=2, max_size=2),
-    owners=st.lists(st.sampled_from([ADA, API, Owner(Layer.USER, ("bob",))]), max_size=3),
-)
-def test_a_user_covers_sessions_and_agents_and_nothing_else(layer: Layer, ids: list[str], owners: list[Owner]) -> None:
-    owner = Owner(layer, tuple(ids))
-    users = {one.ids[0] for one in owners if one.layer is Layer.USER}
-    below = layer in (Layer.SESSION, Layer.AGENT) and ids[0] in users
-    assert covers(tuple(owners), owner) is (owner in owners or below)
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
