@@ -7,14 +7,18 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Literal
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.terminal import Terminal
+from wellkept.cli.app import Commands
 from wellkept.cli.converters import moment
-from wellkept.cli.parameters import Kind, kind_of, lines_of, read_text
+from wellkept.cli.parameters import Kind, kind_of, lines_of, read_text, slots_of
+from wellkept.cli.screen import standard_screens
 from wellkept.errors import InvalidInput
+from wellkept.operations import VERBS, Takes
 
 NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))
 
@@ -157,3 +161,31 @@ def test_errors_name_options_for_people_and_fields_for_programs(args: list[str],
 def test_words_of_a_literal_are_words_of_an_option() -> None:
     assert kind_of(Literal["full", "relaxed"] | None) == Kind(str, optional=True, words=("full", "relaxed"))
     assert kind_of(tuple[Literal["a", "b"], ...]) == Kind(str, many=True, words=("a", "b"))
+
+
+# -- the options of all verbs -----------------------------------------------------------------------------------------
+
+
+def command_of(name: str) -> click.Command:
+    command: click.Command = Commands(*standard_screens())
+    for part in name.split("."):
+        assert isinstance(command, click.Group)
+        below = command.get_command(click.Context(command), part)
+        assert below is not None
+        command = below
+    return command
+
+
+def test_every_field_of_a_verb_has_an_option_of_its_own(terminal: Terminal) -> None:
+    wrong: dict[str, object] = {}
+    for name, verb in VERBS.items():
+        params, slots = command_of(name).params, list(slots_of(verb))
+        names = [option for param in params for option in (*param.opts, *param.secondary_opts)]
+        if repeated := sorted(option for option in set(names) if names.count(option) > 1):
+            wrong[f"{name}, twice"] = repeated
+        if missing := {slot.key for slot in slots} - {param.name for param in params}:
+            wrong[f"{name}, missing"] = missing
+        text = terminal(*name.split("."), "--help").out
+        if untold := [s.flag for s in slots if s.parameter.takes is Takes.OPTION and s.flag not in text]:
+            wrong[f"{name}, not in its help"] = untold
+    assert wrong == {}
