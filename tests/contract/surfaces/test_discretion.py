@@ -117,7 +117,7 @@ def _fields_of(kind: Any) -> tuple[str, ...]:
 def _blank(kind: Any) -> Any:
     """A value that holds the marker wherever people write, and nothing else."""
     values = {name: CANARY if name in WRITTEN else None for name in _fields_of(kind)}
-    if not is_dataclass(kind):
+    if hasattr(kind, "_fields"):
         return kind(**values)
     blank: Any = kind.__new__(kind)
     for name, value in values.items():
