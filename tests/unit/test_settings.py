@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from wellkept.cli.constants import DATABASE_VARIABLE, IDS, variable_of
 from wellkept.lifecycle import decay
-from wellkept.settings import Settings, declared
+from wellkept.settings import Settings, declared, trust
 from wellkept.settings.declarations import members
 from wellkept.settings.schema import HalfLifeSettings, LimitSettings
 from wellkept.types import Identity, MemoryType, SessionConfig
@@ -45,3 +46,12 @@ def test_defaults_are_those_of_the_values_that_they_configure() -> None:
     configured = asdict(LimitSettings())
     assert configured.pop("context_tokens") == 8_000
     assert Limits(**configured) == Limits()
+
+
+def test_every_system_has_its_own_folder() -> None:
+    home = Path("home")
+    assert trust.config_folder({"XDG_CONFIG_HOME": "/x"}, home, "linux") == Path("/x/wellkept")
+    assert trust.config_folder({"XDG_CONFIG_HOME": "x"}, home, "linux") == home / ".config/wellkept"
+    assert trust.config_folder({}, home, "darwin") == home / "Library/Application Support/wellkept"
+    assert trust.config_folder({"APPDATA": "A"}, home, "win32") == Path("A/wellkept")
+    assert trust.config_folder({}, home, "win32") == home / "AppData/Roaming/wellkept"
