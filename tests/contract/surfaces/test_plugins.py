@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import wellkept
-from wellkept import plugins
+from tests.support.stand_ins import store_of
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.errors import ConfigurationError, NotAStore
-from wellkept.ports import Embedder, Lexicon, Store
-from wellkept.settings.stores import GROUP
+from wellkept.ports import Store
 from wellkept.stores.ram import RamStore
 from wellkept.stores.sqlite import SqliteStore
+from wellkept.types import DurabilityName, Vector
 
 PLUGIN = """
 from wellkept.stores.ram import RamStore
@@ -96,26 +96,28 @@ URLS: list[tuple[Callable[[Path], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("url", "name"), URLS)
-def test_paths_lead_to_a_file(folder: Path, url: Callable[[Path], Any], name: str) -> None:
-    store = plugins.open_store(url(folder))
-    try:
-        assert isinstance(store, SqliteStore)
-        assert (folder / name).is_file()
-    finally:
-        store.close()
+def test_paths_lead_to_a_file(folder: Path) -> None:
+    """Each in a folder that is the home of the user and where the program runs, and holds nothing else."""
+    files = []
+    for url, name in URLS:
+        with wellkept.open(url(folder), embedder=None) as memories:
+            files.append((name, type(store_of(memories)), (folder / name).is_file()))
+        (folder / name).unlink()
+    assert files == [(name, SqliteStore, True) for _, name in URLS]
 
 
 @pytest.mark.parametrize("url", ["ram:", "RAM:"])
 def test_the_store_in_ram(folder: Path, url: str) -> None:
-    assert isinstance(plugins.open_store(url), RamStore)
+    with wellkept.open(url, embedder=None) as memories:
+        assert isinstance(store_of(memories), RamStore)
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("url", ["", "sqlite:", ":memory:", "sqlite::memory:", None, 5, b"memory.db", ["a"]])
-def test_what_names_no_database(folder: Path, url: Any) -> None:
+def test_what_names_no_database(folder: Path, monkeypatch: pytest.MonkeyPatch, url: Any) -> None:
+    monkeypatch.delenv("WELLKEPT_DB", raising=False)
     with pytest.raises(ConfigurationError) as caught:
-        plugins.open_store(url)
+        wellkept.open(url)
     assert caught.value.details["field"] == "url"
     assert caught.value.hint
     assert list(folder.iterdir()) == []
@@ -125,29 +127,30 @@ def test_what_names_no_database(folder: Path, url: Any) -> None:
 @pytest.mark.parametrize("url", ["mysql://host/base", "nope:", "no.pe+x-1:y"])
 def test_an_unknown_scheme_is_named_with_those_known(folder: Path, url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        plugins.open_store(url)
+        wellkept.open(url)
     assert caught.value.details["scheme"] == url.partition(":")[0]
     assert "ram, sqlite" in caught.value.hint
     assert list(folder.iterdir()) == []
 
 
 def test_stores_in_ram_have_no_name_and_no_durability() -> None:
-    for url, durability in (("ram:x", None), ("ram:", "full")):
+    cases: list[tuple[str, DurabilityName | None]] = [("ram:x", None), ("ram:", "full")]
+    for url, durability in cases:
         with pytest.raises(ConfigurationError):
-            plugins.open_store(url, durability=durability)
+            wellkept.open(url, durability=durability)
 
 
 def test_an_unknown_durability_is_refused(folder: Path) -> None:
     for bad in ("eventual", "", 5):
         with pytest.raises(ConfigurationError) as caught:
-            plugins.open_store("memory.db", durability=bad)  # type: ignore[arg-type]  # the point of the test
+            wellkept.open("memory.db", durability=bad)  # type: ignore[arg-type]  # the point of the test
         assert caught.value.details["field"] == "durability"
 
 
 def test_a_file_of_somebody_else_is_left_alone(folder: Path) -> None:
     (folder / "notes.txt").write_text("important")
     with pytest.raises(NotAStore):
-        plugins.open_store("notes.txt")
+        wellkept.open("notes.txt")
     assert (folder / "notes.txt").read_text() == "important"
 
 
@@ -155,11 +158,11 @@ def test_a_file_of_somebody_else_is_left_alone(folder: Path) -> None:
 @pytest.mark.usefixtures("plugin")
 @pytest.mark.parametrize("url", ["note:here", "note+tls://host/x?y=1"])
 def test_stores_of_other_packages_are_found_by_their_entry_point(url: str) -> None:
-    store = plugins.open_store(url)
-    assert isinstance(store, Store)
-    assert store.name == "note"
-    assert vars(store)["url"] == url
     with wellkept.open(url) as memories:
+        store = store_of(memories)
+        assert isinstance(store, Store)
+        assert store.name == "note"
+        assert vars(store)["url"] == url
         view = memories.view(user="ada")
         memory = view.add("Likes tea")
         assert [hit.memory.id for hit in view.search("tea")] == [memory.id]
@@ -170,7 +173,7 @@ def test_stores_of_other_packages_are_found_by_their_entry_point(url: str) -> No
 @pytest.mark.parametrize("url", ["wrong:x", "worse:x"])
 def test_a_plug_in_must_be_a_store(url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        plugins.open_store(url)
+        wellkept.open(url)
     assert caught.value.details["scheme"] == url.partition(":")[0]
     assert "Store" in caught.value.hint
 
@@ -178,31 +181,36 @@ def test_a_plug_in_must_be_a_store(url: str) -> None:
 @pytest.mark.usefixtures("plugin")
 def test_the_hint_names_the_stores_of_other_packages() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        plugins.open_store("nope:x")
+        wellkept.open("nope:x")
     assert "note, note+tls, postgres, postgresql, ram, sqlite" in caught.value.hint
-
-
-def test_our_own_stores_are_named_in_both_places() -> None:
-    points = importlib.metadata.entry_points(group=GROUP)
-    assert {point.name: point.value for point in points} == dict(plugins.OWN)
 
 
 # --- embedders ------------------------------------------------------------------------------------
 
 
+def vector_by(embedder: str) -> Vector:
+    """The vector that an embedder of a name makes."""
+    with wellkept.open("ram:", embedder=embedder) as memories:
+        view = memories.view(user="ada")
+        memory = view.get(view.add("Likes tea").id, include_vector=True)
+        assert memory is not None
+        assert memory.vector is not None
+        assert memories.settings()["embedder"] == memory.vector.embedder
+        return memory.vector
+
+
 @pytest.mark.req("L1")
 @pytest.mark.parametrize("name", ["static", "wellkept-words-1"])
 def test_the_built_in_embedder_has_two_names(name: str) -> None:
-    embedder = plugins.open_embedder(name)
-    assert isinstance(embedder, WordTableEmbedder)
-    assert embedder.name == "wellkept-words-1"
+    vector = vector_by(name)
+    expected = Vector.of("wellkept-words-1", WordTableEmbedder().embed(["Likes tea"])[0])
+    assert (vector.embedder, vector.data) == (expected.embedder, expected.data)
 
 
 @pytest.mark.parametrize("dimension", [1, 64, 4096])
 def test_the_hashing_embedder_is_named_with_its_dimension(dimension: int) -> None:
-    embedder = plugins.open_embedder(f"hashing-{dimension}")
-    assert isinstance(embedder, HashingEmbedder)
-    assert embedder.dimension == dimension
+    embedder = HashingEmbedder(dimension)
+    assert vector_by(f"hashing-{dimension}") == Vector.of(embedder.name, embedder.embed(["Likes tea"])[0])
 
 
 @pytest.mark.req("H10")
@@ -242,40 +250,10 @@ def test_embedders_of_other_packages_are_found_by_their_entry_point(folder: Path
 @pytest.mark.usefixtures("plugin")
 def test_a_plug_in_must_be_an_embedder() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        plugins.open_embedder("wrong")
+        wellkept.open("ram:", embedder="wrong")
     assert caught.value.details == {"field": "embedder"}
     assert "Embedder" in caught.value.hint
     with pytest.raises(ConfigurationError) as caught:
-        plugins.open_embedder("nope")
+        wellkept.open("ram:", embedder="nope")
     known = "bge, hashing-64 (or another number of dimensions), model2vec:FOLDER, note, note-2, static, wrong;"
     assert known in caught.value.hint
-
-
-def test_our_own_embedders_are_named_in_both_places() -> None:
-    points = importlib.metadata.entry_points(group=plugins.EMBEDDERS)
-    assert {point.name: point.value for point in points} == dict(plugins.OWN_EMBEDDERS)
-
-
-def test_an_embedder_may_bring_a_lexicon_or_do_without() -> None:
-    """Words of like meaning are found with the built-in one, unless the embedder says otherwise."""
-
-    class Plain:
-        name = "plain"
-        dimension = 1
-
-        def embed(self, texts: Any) -> Any:
-            return [[1.0]] * len(texts)
-
-    class Own(Plain):
-        lexicon = WordTableEmbedder()
-
-    class Without(Plain):
-        lexicon = None
-
-    static = WordTableEmbedder()
-    assert plugins.lexicon_of(None) is None
-    assert plugins.lexicon_of(static) is static
-    assert isinstance(Plain(), Embedder)
-    assert isinstance(plugins.lexicon_of(Plain()), Lexicon)
-    assert plugins.lexicon_of(Own()) is Own.lexicon
-    assert plugins.lexicon_of(Without()) is None
