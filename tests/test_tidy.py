@@ -115,13 +115,9 @@ INSIDE = frozenset(
         "tests/contract/faults/test_upkeep_kill.py",
         "tests/contract/kit/test_encrypted.py",
         "tests/contract/kit/test_postgres_index.py",
-        "tests/contract/parity/test_scenario.py",
         "tests/contract/stores/test_group_commit.py",
         "tests/contract/stores/test_schemas.py",
         "tests/contract/stores/test_sqlite_images.py",
-        "tests/contract/surfaces/test_aio_handlers.py",
-        "tests/contract/surfaces/test_aio_parts.py",
-        "tests/contract/surfaces/test_cli_processes.py",
     }
 )
 MUTABLE_TYPES = frozenset(
