@@ -17,6 +17,7 @@ import wellkept
 from wellkept import Memory, Results, aio
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.events import MemoryStored
+from wellkept.stores.ram import RamStore
 from wellkept.types import Changes
 
 PATIENCE_S = 60
@@ -208,8 +209,8 @@ def test_everything_that_is_asked_while_the_database_closes_is_answered(tmp_path
 
 def test_a_close_that_fails_says_so_and_later_calls_are_answered() -> None:
     async def main() -> None:
-        memories = await aio.open("ram:", embedder=None)
-        store = memories.sync._engine.store
+        store = RamStore()
+        memories = await aio.open(store=store, embedder=None)
         original = store.close
 
         def close() -> None:

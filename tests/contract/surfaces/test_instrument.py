@@ -13,10 +13,7 @@ from tests.support.stand_ins import Opener, Switched
 from tests.support.workload import PLANTED, everything
 from wellkept import AgentMemory, Memories, View, WellkeptError
 from wellkept.errors import InvalidInput
-from wellkept.memories import Session, SessionPreferences, Sessions
-from wellkept.memories.api_keys import ApiKeys
-from wellkept.memories.privacy import Privacy
-from wellkept.memories.upkeep import Upkeep
+from wellkept.memories import ApiKeys, Privacy, Session, SessionPreferences, Sessions, Upkeep
 from wellkept.types import Layer, OperationCompleted
 from wellkept.window import ContextWindow
 from wellkept.working import WorkingMemory, WorkingScope
