@@ -151,7 +151,7 @@ def test_a_grant_for_others_reaches_nothing(need: Need) -> None:
                 if CANARY in answer.text or (payload in sound and not answer.is_refusal):
                     wrong[f"{name} {payload}, grant {kind}"] = answer.text
             if (after := state(memories)) != before:
-                wrong[f"{name}, grant {kind}"] = f"changed the database to {after}"
+                wrong[f"{name}, grant {kind}"] = "changed the database"
                 before = after
     assert wrong == {}
 
@@ -170,7 +170,7 @@ def test_within_a_grant_foreign_ids_are_as_good_as_missing(owners: tuple[Owner, 
                 if CANARY in answer.text:
                     wrong[f"{name} {payload}"] = answer.text
             if (after := _of_ada(memories)) != before:
-                wrong[name] = f"changed what is ada's to {after}"
+                wrong[name] = "changed what is ada's"
     assert wrong == {}
 
 
@@ -223,7 +223,7 @@ def _reaching_too_far_or_not_far_enough(memories: Memories, name: str, grant: Gr
         if not allowed or needed is Need.READ:
             after = state(memories)
             if _without_uses(after) != _without_uses(before):
-                wrong[f"{name} {payload} with {grant.need}"] = f"changed the database to {after}"
+                wrong[f"{name} {payload} with {grant.need}"] = "changed the database"
     return wrong
 
 
@@ -243,14 +243,14 @@ def test_the_library_holds_to_the_grant_without_the_dispatcher() -> None:
                         grant = Grant(need=need, owners=(ADA, API))
                         _run(name, Caller(memories=memories, identity=FOREIGN, grant=grant), given)
                         if (after := _without_uses(state(memories))) != before:
-                            wrong[f"{name} {payload} with {need}"] = f"changed the database to {after}"
+                            wrong[f"{name} {payload} with {need}"] = "changed the database"
                             before = after
                 for grant in ended:
                     answer = _run(name, Caller(memories=memories, identity=FOREIGN, grant=grant), given)
                     if CANARY in repr(answer):
                         wrong[f"{name} {payload} with {grant}"] = repr(answer)
                     if (after := _without_uses(state(memories))) != before:
-                        wrong[f"{name} {payload} with {grant}, changed"] = f"the database to {after}"
+                        wrong[f"{name} {payload} with {grant}"] = "changed the database"
                         before = after
     assert wrong == {}
 

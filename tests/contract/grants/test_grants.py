@@ -177,7 +177,7 @@ def unrefused(memories: Memories, call: Callable[[], object]) -> str:
         answer = call()
     except Unauthorized:
         after = state(memories)
-        return "" if after == before else f"changed the database to {after}"
+        return "" if after == before else "changed the database"
     except WellkeptError as error:
         return f"was refused by {error!r}"
     return f"answered {answer!r}"
