@@ -60,15 +60,16 @@ def test_every_property_is_described_and_every_value_bounded() -> None:
 def _is_bounded(schema: dict[str, Any]) -> bool:
     match schema.get("type"):
         case "integer" | "number":
-            return bool(schema["minimum"] <= schema["maximum"])
+            return bool(schema.get("minimum", 1) <= schema.get("maximum", 0))
         case "string":
-            return bool(schema.get("format") == "date-time" or schema["maxLength"] > 0)
+            return bool(schema.get("format") == "date-time" or schema.get("maxLength", 0) > 0)
         case "array":
             return "maxItems" in schema
         case "object" if "properties" in schema:
-            return schema["additionalProperties"] is False and set(schema["required"]) <= set(schema["properties"])
+            closed = schema.get("additionalProperties") is False
+            return closed and set(schema.get("required", [""])) <= set(schema["properties"])
         case "object":
-            return bool(schema["maxProperties"] > 0)
+            return bool(schema.get("maxProperties", 0) > 0)
     return True
 
 
