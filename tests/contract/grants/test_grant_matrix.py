@@ -169,7 +169,7 @@ def test_within_a_grant_foreign_ids_are_as_good_as_missing(owners: tuple[Owner, 
                 answer = ask(caller, name, payload)
                 if CANARY in answer.text:
                     wrong[f"{name} {payload}"] = answer.text
-            if (after := _of_ada(memories)) != before:
+            if _of_ada(memories) != before:
                 wrong[name] = "changed what is ada's"
     assert wrong == {}
 
