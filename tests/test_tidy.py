@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -374,16 +375,17 @@ RULES: dict[Rule, tuple[str, ...]] = {
 }
 
 
+@cache
+def sources(folder: str) -> tuple[Source, ...]:
+    """The Python files of a folder; each is parsed once for all rules."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    return tuple(Source(file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")) for file in files)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_code_is_tidy(rule: Rule) -> None:
-    files = sorted(file for folder in RULES[rule] for file in (ROOT / folder).rglob("*.py"))
-    complaints = [
-        f"{path}: {complaint}"
-        for file in files
-        for path in [file.relative_to(ROOT).as_posix()]
-        for complaint in rule(Source(path, file.read_text(encoding="utf-8")))
-    ]
-    assert complaints == []
+    files = [source for folder in RULES[rule] for source in sources(folder)]
+    assert [f"{source.path}: {complaint}" for source in files for complaint in rule(source)] == []
 
 
 # --- text in all files ----------------------------------------------------------------------------

@@ -114,7 +114,8 @@ def test_calls_see_the_context_of_their_caller() -> None:
 def test_a_thousand_concurrent_adds_lose_nothing(tmp_path: Path, workers: int) -> None:
     async def main() -> None:
         before = set(threading.enumerate())
-        async with aio.open(tmp_path / "m.db", embedder=None, workers=workers) as memories:
+        path = tmp_path / "m.db"
+        async with aio.open(path, embedder=None, workers=workers, durability="relaxed") as memories:
             view = memories.view(user="ada")
             added = await asyncio.gather(*(view.add(f"Number {number}") for number in range(1_000)))
             assert await view.count() == 1_000

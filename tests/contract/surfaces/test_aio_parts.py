@@ -208,7 +208,7 @@ def test_a_thread_that_waits_for_a_coroutine_ends_with_its_loop() -> None:
             raise AssertionError
 
     async def opened() -> aio.Memories:
-        return await aio.open("ram:", embedder=Never())
+        return await aio.open("ram:", embedder=Never(), retry=ONCE)
 
     asked = threading.Event()
     loop = asyncio.new_event_loop()
