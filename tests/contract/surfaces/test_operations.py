@@ -243,6 +243,9 @@ def test_needs_grow_with_what_is_asked() -> None:
     assert doctor.needed(doctor.input()).value == "admin"
 
 
+SETTINGS = "[limits]\nentries = 500\n[audit]\nfile = 'audit.jsonl'\n"
+
+
 def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [example.line for verb in VERBS.values() for example in verb.examples if verb.name != "reembed"]
     prepared = tmp_path / "prepared"
@@ -265,6 +268,7 @@ def _prepared(terminal: Terminal) -> str:
     for step in range(2):  # the examples speak of version 3
         terminal.json("update", id, "--importance", str(0.6 + 0.1 * step))
     terminal.json("put", "style", "Indent with two spaces")
+    terminal.configure(SETTINGS)
     (terminal.folder / "chat.jsonl").write_text('{"role": "user", "content": "I prefer tea."}\n', encoding="utf-8")
     (terminal.folder / "tuesday.jsonl").write_text(ENTRY, encoding="utf-8")
     (terminal.folder / "notes.txt").write_text("Likes tea\nLives in Rome\n", encoding="utf-8")
@@ -274,7 +278,7 @@ def _prepared(terminal: Terminal) -> str:
 
 def _example(line: str, id: str, terminal: Terminal) -> str:
     """Run the line of an example; what is wrong with how it ended, or an empty text."""
-    terminal.configure("[limits]\nentries = 500\n[audit]\nfile = 'audit.jsonl'\n")
+    terminal.configure(SETTINGS)  # it is trusted at its place, and this is another one
     if "$HOLD" in line:
         line = line.replace("$HOLD", terminal.json("hold", "--tag", "ui", "--reason", "case 17")["id"])
     if "$KEY" in line:
