@@ -7,14 +7,18 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Literal
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.terminal import Terminal
+from wellkept.cli.app import Commands
 from wellkept.cli.converters import moment
-from wellkept.cli.parameters import Kind, kind_of, lines_of, read_text
+from wellkept.cli.parameters import Kind, kind_of, lines_of, read_text, slots_of
+from wellkept.cli.screen import standard_screens
 from wellkept.errors import InvalidInput
+from wellkept.operations import VERBS, Takes
 
 NOW = datetime(2030, 1, 8, 12, tzinfo=timezone(timedelta(hours=1)))
 
@@ -47,47 +51,6 @@ def test_times_are_dates_or_spans(text: str, means: datetime) -> None:
 )
 def test_where_spans_lie_ahead_ago_lies_back(text: str, means: timedelta) -> None:
     assert moment(text, NOW, ahead=True) == NOW + means
-
-
-@pytest.mark.parametrize("text", ["", "ago", "in", "soon", "2030-13-01", "-3d", "9" * 30])
-def test_what_is_no_time_says_what_would_be_one(text: str, terminal: Terminal) -> None:
-    done = terminal("list", "--after", text)
-    assert done.code == 2
-    assert "--after" in done.err
-    assert "7d" in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_an_end_lies_ahead(terminal: Terminal) -> None:
-    id = terminal.add("Likes tea", "--expires", "7d", "--occurred", "7d")
-    told = terminal.json("show", id)
-    recorded = datetime.fromisoformat(told["created_at"])
-    assert datetime.fromisoformat(told["expires_at"]) - recorded > timedelta(days=6)
-    assert recorded - datetime.fromisoformat(told["occurred_at"]) > timedelta(days=6)
-
-
-def test_fields_of_ones_own_are_json_where_they_can_be(terminal: Terminal) -> None:
-    options = ["pages=3", "city=Rome", "sure=true", 'list=["a"]', "empty=", "nan=NaN", "a=b=c"]
-    id = terminal.add("Likes tea", *(part for option in options for part in ("--meta", option)))
-    assert terminal.json("show", id)["metadata"] == {
-        "pages": 3,
-        "city": "Rome",
-        "sure": True,
-        "list": ["a"],
-        "empty": "",
-        "nan": "NaN",
-        "a": "b=c",
-    }
-    assert terminal("add", "Likes tea", "--meta", "nothing").code == 2
-
-
-def test_a_pointer_is_json(terminal: Terminal) -> None:
-    pointer = '{"source_type":"adr","source_id":"7","content_hash":"h","synced_at":"2030-01-07T00:00:00Z"}'
-    id = terminal.add("Likes tea", "--pointer", pointer)
-    assert terminal.json("show", id)["pointer"]["source_id"] == "7"
-    wrong = terminal("add", "Likes tea", "--pointer", '{"source_type":"novel"}')
-    assert wrong.code == 2
-    assert "pointer.source_type" in wrong.err
 
 
 @given(st.text())
@@ -137,23 +100,34 @@ def test_long_input_is_told_while_it_is_read(tmp_path: Path) -> None:
     assert short == []
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (["list", "--limit", "1000"], "--limit must be a whole number from 1 to 100"),
-        (["list", "--tag", "x" * 300], "--tag must be a list"),
-        (["add", "x", "--source-reference", "r"], "--source-type is missing"),
-        (["sessions", "create", "x", "--clear", "nonsense"], "one of half_life_hours, limit_bytes"),
-        (["show", "nobody"], "--forgotten shows a forgotten one"),
-    ],
-)
-def test_errors_name_options_for_people_and_fields_for_programs(args: list[str], says: str, terminal: Terminal) -> None:
-    terminal.add("Likes tea")
-    assert says in terminal(*args).err
-    told = terminal(*args, "--json").answer["error"]
-    assert "--" not in told["message"] + told["hint"]
-
-
 def test_words_of_a_literal_are_words_of_an_option() -> None:
     assert kind_of(Literal["full", "relaxed"] | None) == Kind(str, optional=True, words=("full", "relaxed"))
     assert kind_of(tuple[Literal["a", "b"], ...]) == Kind(str, many=True, words=("a", "b"))
+
+
+# -- the options of all verbs -----------------------------------------------------------------------------------------
+
+
+def command_of(name: str) -> click.Command:
+    command: click.Command = Commands(*standard_screens())
+    for part in name.split("."):
+        assert isinstance(command, click.Group)
+        below = command.get_command(click.Context(command), part)
+        assert below is not None
+        command = below
+    return command
+
+
+def test_every_field_of_a_verb_has_an_option_of_its_own(terminal: Terminal) -> None:
+    wrong: dict[str, object] = {}
+    for name, verb in VERBS.items():
+        params, slots = command_of(name).params, list(slots_of(verb))
+        names = [option for param in params for option in (*param.opts, *param.secondary_opts)]
+        if repeated := sorted(option for option in set(names) if names.count(option) > 1):
+            wrong[f"{name}, twice"] = repeated
+        if missing := {slot.key for slot in slots} - {param.name for param in params}:
+            wrong[f"{name}, missing"] = missing
+        text = terminal(*name.split("."), "--help").out
+        if untold := [s.flag for s in slots if s.parameter.takes is Takes.OPTION and s.flag not in text]:
+            wrong[f"{name}, not in its help"] = untold
+    assert wrong == {}

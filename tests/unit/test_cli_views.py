@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,13 +12,13 @@ import pytest
 
 import wellkept
 from tests.support.stand_ins import HandClock
-from tests.support.terminal import Terminal
 from wellkept import Memories
-from wellkept.cli import renderers
-from wellkept.cli.screen import Screen
+from wellkept.cli import renderers, widgets
+from wellkept.cli.renderers import RENDERERS, field_by_field, renderer
+from wellkept.cli.screen import Screen, screen_of
 from wellkept.cli.show_memories import live_table
-from wellkept.operations import VERBS
-from wellkept.operations.verb import Caller
+from wellkept.operations import VERBS, Caller
+from wellkept.operations.maintenance import Reembedded
 from wellkept.types import Identity, Operation, RetentionPolicy
 
 IDENTITY = Identity(user="ada", project="api", company="acme")
@@ -105,18 +106,17 @@ def test_a_search_says_what_overrides_what(memories: Memories, shown: Shown) -> 
     assert "--limit shows more" in shown("search", query="Use spaces or tabs for indentation?", limit=1)
 
 
-@pytest.mark.req("N9")
-def test_a_memory_points_to_a_file_from_the_command_line(terminal: Terminal) -> None:
-    file = terminal.folder / "style.md"
-    file.write_text("Indent with tabs.")
-    id = terminal.add("Indent with tabs.", "--pointer", "style.md")
-    assert terminal.json("show", id)["pointer"]["source_id"] == file.as_uri()
-    assert terminal.json("search", "indent")["hits"][0]["stale"] is False
-    file.write_text("Indent with spaces.")
-    assert terminal.json("search", "indent")["hits"][0]["stale"] is True
-    assert terminal.json("refresh", ".")["rewritten"] == [id]
-    assert terminal.json("show", id)["content"] == "Indent with spaces."
-    for wrong in ("nowhere.md", "{", "."):
-        refused = terminal("add", "Likes tea", "--pointer", wrong)
-        assert (refused.code, "--pointer" in refused.err) == (2, True)
-    assert terminal.json("count")["count"] == 1
+def test_renderers_are_of_verbs() -> None:
+    assert set(RENDERERS) <= set(VERBS)
+    assert all(callable(renderer(name)) for name in RENDERERS)
+
+
+def test_an_answer_without_one_is_shown_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    field_by_field(screen_of(sys.stdout), Reembedded(embedded=3, embedder="x\x1b"), None)
+    assert capsys.readouterr().out == "embedded\t3\nembedder\tx␛\n"
+
+
+def test_a_table_shows_control_characters_instead_of_sending_them(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(out=sys.stdout, terminal=True, colour=False, width=80, plain=False)
+    widgets.table(screen, ("become", "why"), [("evil \x1b[2J\x07", "two\nlines")])
+    assert capsys.readouterr().out.split() == ["become", "why", "evil", "␛[2J␇", "two", "lines"]

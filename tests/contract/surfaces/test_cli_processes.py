@@ -337,7 +337,7 @@ def test_shells_complete_commands_options_and_values(folder: Path) -> None:
 def test_shells_complete_ids_tags_and_sessions(folder: Path) -> None:
     [id, gone] = remember(folder, "Likes tea", "Lives in Rome", tags=["drinks.hot"])
     with wellkept.open(folder / "memory.db") as memories:
-        view = memories._view(wellkept.Identity(user="default"))
+        view = memories.view(agent="other")  # its user is the one of the command line
         view.forget(gone)
         view.sessions.create("monday")
         view.sessions.create("tuesday")

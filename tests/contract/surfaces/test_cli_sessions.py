@@ -52,9 +52,10 @@ def test_a_session_is_shown_configured_and_prefers(terminal: Terminal) -> None:
     assert terminal.json("sessions", "show", "monday")["preferences"] == {"language": "de"}
 
 
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [
+def test_what_is_wrong_changes_nothing_and_is_one_line(terminal: Terminal) -> None:
+    before = {**terminal.json("sessions", "create", "monday"), "stats": None}
+    wrong: dict[str, object] = {}
+    mistakes = [
         (["show", "nobody"], 3),
         (["create", "monday"], 4),
         (["create", "not/an id"], 2),
@@ -65,15 +66,17 @@ def test_a_session_is_shown_configured_and_prefers(terminal: Terminal) -> None:
         (["exprt", "monday"], 2),
         (["export"], 2),
         (["delete", "monday"], 2),
-    ],
-)
-def test_what_is_wrong_changes_nothing_and_is_one_line(args: list[str], code: int, terminal: Terminal) -> None:
-    before = terminal.json("sessions", "create", "monday")
-    done = terminal("sessions", *args)
-    assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
-    assert terminal("sessions", *args, "--json").answer["error"]["exit_code"] == code
-    after = terminal.json("sessions", "show", "monday")
-    assert {**after, "stats": None} == {**before, "stats": None}
+    ]
+    for args, code in mistakes:
+        done = terminal("sessions", *args)
+        if (done.code, done.out, done.err.count("\n")) != (code, "", 1):
+            wrong[f"{args}"] = done
+        told = terminal("sessions", *args, "--json").answer["error"]["exit_code"]
+        if told != code:
+            wrong[f"{args} --json"] = told
+        if (after := {**terminal.json("sessions", "show", "monday"), "stats": None}) != before:
+            wrong[f"{args}, which changed the session"] = after
+    assert wrong == {}
 
 
 def test_errors_name_the_whole_command(terminal: Terminal) -> None:

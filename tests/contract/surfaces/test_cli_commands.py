@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,11 +12,7 @@ import pytest
 import wellkept
 from tests.support.stand_ins import Named
 from tests.support.terminal import Terminal
-from wellkept.cli import widgets
-from wellkept.cli.renderers import RENDERERS, field_by_field, renderer
-from wellkept.cli.screen import Screen, screen_of
 from wellkept.operations import VERBS, Takes, parameter_of
-from wellkept.operations.maintenance import Reembedded
 
 
 @pytest.mark.req("L1")
@@ -257,13 +252,15 @@ def test_a_picture_is_readable_by_its_owner_alone(terminal: Terminal) -> None:
     assert picture.read_text(encoding="utf-8").startswith("<svg")
 
 
-@pytest.mark.parametrize("hidden", ["\x7f", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u061c"])
-def test_json_contains_no_character_that_a_terminal_acts_on(hidden: str, terminal: Terminal) -> None:
-    id = terminal.add(f"evil {hidden} text")
-    for args in (["show", id, "--json"], ["list", "--json"], ["show", f"x{hidden}", "--json"]):
-        done = terminal(*args)
-        assert hidden[0] not in done.out
-        assert hidden in json.dumps(done.answer, ensure_ascii=False)
+def test_json_contains_no_character_that_a_terminal_acts_on(terminal: Terminal) -> None:
+    wrong = {}
+    for hidden in ("\x7f", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u061c"):
+        id = terminal.add(f"evil {hidden} text")
+        for args in (["show", id, "--json"], ["list", "--json"], ["show", f"x{hidden}", "--json"]):
+            done = terminal(*args)
+            if hidden[0] in done.out or hidden not in json.dumps(done.answer, ensure_ascii=False):
+                wrong[hidden, args[0]] = done.out
+    assert wrong == {}
 
 
 def test_changes_are_one_line_each_and_can_be_taken_up_again(terminal: Terminal) -> None:
@@ -320,38 +317,44 @@ def test_only_what_begins_a_database_makes_one(terminal: Terminal) -> None:
     assert not Path("new.db").exists()
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "says"),
-    [
-        (["serch", "tea"], 2, "did you mean search"),
-        (["get", "tea"], 2, "did you mean show?"),
-        (["qqqq"], 2, "--help"),
-        (["list", "--tagg", "x"], 2, "--tag"),
-        (["add"], 2, "CONTENT"),
-        (["add", "x", "--importance", "high"], 2, "--importance"),
-        (["add", "x", "--importance", "7"], 2, "importance"),
-        (["add", "x", "--type", "dream"], 2, "preference"),
-        (["add", "x", "--layer", "team"], 2, "team"),
-        (["add", "\udcff"], 2, "content"),
-        (["list", "--db", "ftp://x"], 6, "ftp"),
-        (["list", "--db", "notes.txt"], 10, "notes.txt"),
-        (["reembed", "--embedder", "nobody"], 6, "nobody"),
-        (["completion", "tcsh"], 2, "bash"),
-    ],
-)
+# What is typed, the code that it ends with, and what the line says.
+MISTAKES: list[tuple[list[str], int, str]] = [
+    (["serch", "tea"], 2, "did you mean search"),
+    (["get", "tea"], 2, "did you mean show?"),
+    (["qqqq"], 2, "--help"),
+    (["list", "--tagg", "x"], 2, "--tag"),
+    (["add"], 2, "CONTENT"),
+    (["add", "x", "--importance", "high"], 2, "--importance"),
+    (["add", "x", "--importance", "7"], 2, "importance"),
+    (["add", "x", "--type", "dream"], 2, "preference"),
+    (["add", "x", "--layer", "team"], 2, "team"),
+    (["add", "\udcff"], 2, "content"),
+    (["list", "--db", "ftp://x"], 6, "ftp"),
+    (["list", "--db", "notes.txt"], 10, "notes.txt"),
+    (["reembed", "--embedder", "nobody"], 6, "nobody"),
+    (["completion", "tcsh"], 2, "bash"),
+]
+
+
 @pytest.mark.req("H10")
-def test_errors_are_one_line_that_says_what_to_do(args: list[str], code: int, says: str, terminal: Terminal) -> None:
+def test_errors_are_one_line_that_says_what_to_do(terminal: Terminal) -> None:
     Path("notes.txt").write_text("no database " * 100, encoding="utf-8")
-    done = terminal(*args)
-    assert (done.code, done.out) == (code, "")
-    assert done.err.startswith("error: ")
-    assert says in done.err
-    assert done.err.count("\n") == 1
-    told = terminal(*args, "--json")
-    assert told.code == code
-    assert told.answer["ok"] is False
-    assert told.answer["error"]["exit_code"] == code
-    assert told.answer["operation"] == (args[0] if args[0] in VERBS or args[0] == "completion" else "")
+    wrong: dict[str, object] = {}
+    for args, code, says in MISTAKES:
+        done, told = terminal(*args), terminal(*args, "--json")
+        lines = done.err.count("\n")
+        if (done.code, done.out, lines) != (code, "", 1) or not done.err.startswith("error: ") or says not in done.err:
+            wrong[ascii(args)] = done
+        answer = told.answer
+        operation = args[0] if args[0] in VERBS or args[0] == "completion" else ""
+        if (told.code, answer["ok"], answer["error"]["exit_code"], answer["operation"]) != (
+            code,
+            False,
+            code,
+            operation,
+        ):
+            wrong[f"{args!a} as JSON"] = answer
+    assert wrong == {}
 
 
 def test_what_nobody_foresaw_is_one_line_too(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,21 +398,22 @@ def test_a_pipe_gets_lines_with_tabs_and_nothing_cut(terminal: Terminal) -> None
     assert "\x1b" not in terminal("stats").out
 
 
-def test_renderers_are_of_verbs() -> None:
-    assert set(RENDERERS) <= set(VERBS)
-    assert all(callable(renderer(name)) for name in RENDERERS)
-
-
-def test_an_answer_without_one_is_shown_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
-    field_by_field(screen_of(sys.stdout), Reembedded(embedded=3, embedder="x\x1b"), None)
-    assert capsys.readouterr().out == "embedded\t3\nembedder\tx␛\n"
-
-
-def test_a_table_shows_control_characters_instead_of_sending_them(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen(out=sys.stdout, terminal=True, colour=False, width=80, plain=False)
-    widgets.table(screen, ("become", "why"), [("evil \x1b[2J\x07", "two\nlines")])
-    assert capsys.readouterr().out.split() == ["become", "why", "evil", "␛[2J␇", "two", "lines"]
-
-
 def test_vectors_are_shown_when_asked_for(terminal: Terminal) -> None:
     assert terminal.json("show", terminal.add("Likes cake"), "--vector")["vector"]["embedder"] == "hashing-32"
+
+
+@pytest.mark.req("N9")
+def test_a_memory_points_to_a_file_from_the_command_line(terminal: Terminal) -> None:
+    file = terminal.folder / "style.md"
+    file.write_text("Indent with tabs.")
+    id = terminal.add("Indent with tabs.", "--pointer", "style.md")
+    assert terminal.json("show", id)["pointer"]["source_id"] == file.as_uri()
+    assert terminal.json("search", "indent")["hits"][0]["stale"] is False
+    file.write_text("Indent with spaces.")
+    assert terminal.json("search", "indent")["hits"][0]["stale"] is True
+    assert terminal.json("refresh", ".")["rewritten"] == [id]
+    assert terminal.json("show", id)["content"] == "Indent with spaces."
+    for wrong in ("nowhere.md", "{", "."):
+        refused = terminal("add", "Likes tea", "--pointer", wrong)
+        assert (refused.code, "--pointer" in refused.err) == (2, True)
+    assert terminal.json("count")["count"] == 1

@@ -17,6 +17,7 @@ import wellkept
 from wellkept import Memory, Results, aio
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.events import MemoryStored
+from wellkept.stores.ram import RamStore
 from wellkept.types import Changes
 
 PATIENCE_S = 60
@@ -113,7 +114,8 @@ def test_calls_see_the_context_of_their_caller() -> None:
 def test_a_thousand_concurrent_adds_lose_nothing(tmp_path: Path, workers: int) -> None:
     async def main() -> None:
         before = set(threading.enumerate())
-        async with aio.open(tmp_path / "m.db", embedder=None, workers=workers) as memories:
+        path = tmp_path / "m.db"
+        async with aio.open(path, embedder=None, workers=workers, durability="relaxed") as memories:
             view = memories.view(user="ada")
             added = await asyncio.gather(*(view.add(f"Number {number}") for number in range(1_000)))
             assert await view.count() == 1_000
@@ -208,8 +210,8 @@ def test_everything_that_is_asked_while_the_database_closes_is_answered(tmp_path
 
 def test_a_close_that_fails_says_so_and_later_calls_are_answered() -> None:
     async def main() -> None:
-        memories = await aio.open("ram:", embedder=None)
-        store = memories.sync._engine.store
+        store = RamStore()
+        memories = await aio.open(store=store, embedder=None)
         original = store.close
 
         def close() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.test_aio_calls import Gate, in_thread
+from tests.contract.surfaces.test_aio_calls import Gate, in_thread
 from wellkept import aio
 from wellkept.embedders.hashing import HashingEmbedder
+from wellkept.stores.ram import RamStore
 
 
 class Slow(HashingEmbedder):
@@ -128,38 +129,40 @@ def test_a_time_limit_of_the_caller_ends_a_call() -> None:
 
 def test_a_cancelled_open_closes_what_it_opened(tmp_path: Path) -> None:
     closed, asked, going_on = threading.Event(), threading.Event(), threading.Event()
-    with wellkept.open("ram:", embedder=None) as held:
-        store = held._engine.store
-        original = store.close
+    store = RamStore()
+    original = store.close
 
-        def close() -> None:
-            original()
-            closed.set()
+    def close() -> None:
+        original()
+        closed.set()
 
-        store.close = close  # type: ignore[method-assign]
+    store.close = close  # type: ignore[method-assign]
 
-        class Asked:
-            """An embedder whose name is asked for while a database is opened."""
+    class Asked:
+        """An embedder whose name is asked for while a database is opened."""
 
-            dimension = 16
+        dimension = 16
 
-            @property
-            def name(self) -> str:
-                asked.set()
-                assert going_on.wait(60)
-                return "asked"
+        @property
+        def name(self) -> str:
+            asked.set()
+            assert going_on.wait(60)
+            return "asked"
 
-            def embed(self, texts: Sequence[str]) -> list[Any]:
-                return []
+        def embed(self, texts: Sequence[str]) -> list[Any]:
+            return []
 
-        async def main() -> None:
-            store.journal.set_settings({"embedder": "asked", "dimension": "16"})
-            opening = asyncio.ensure_future(aio.open(store=store, embedder=Asked())._opened())
-            await in_thread(asked.wait)
-            opening.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await opening
-            going_on.set()
-            await in_thread(closed.wait)
+    async def opened() -> aio.Memories:
+        return await aio.open(store=store, embedder=Asked())
 
-        asyncio.run(main())
+    async def main() -> None:
+        store.journal.set_settings({"embedder": "asked", "dimension": "16"})
+        opening = asyncio.ensure_future(opened())
+        await in_thread(asked.wait)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        going_on.set()
+        await in_thread(closed.wait)
+
+    asyncio.run(main())

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wellkept
 from tests.support.terminal import Terminal
-from wellkept import Identity
-from wellkept.cli.short_ids import SHORTEST, short
+
+SHORTEST = 8  # of an id, that many characters are needed
+
+
+def short(id: str) -> str:
+    return id[:23]
 
 
 @pytest.fixture
@@ -54,14 +56,9 @@ def test_a_short_or_unknown_beginning_is_an_unknown_id(terminal: Terminal, ids: 
 
 def test_ids_of_others_do_not_count(terminal: Terminal) -> None:
     with wellkept.open(terminal.database, embedder=None) as memories:
-        own, other = (memories._view(Identity(user=user)).add("Likes tea").id for user in ("default", "eve"))
+        # An agent without a user belongs to the user of the command line.
+        own = memories.view(agent="other").add("Likes tea", layer="user").id
+        other = memories.view(user="eve").add("Likes tea").id
     assert terminal.json("show", unique([own, other])[0])["id"] == own
     assert terminal("show", short(other)).code == 3
     assert terminal.json("show", own[:SHORTEST])["id"] == own
-
-
-@given(st.uuids(), st.text(max_size=40))
-def test_short_ids_are_beginnings_of_16_hexadecimal_digits(id: object, other: str) -> None:
-    assert str(id).startswith(short(str(id)))
-    assert len(short(str(id)).replace("-", "")) >= 16
-    assert short(other) == other

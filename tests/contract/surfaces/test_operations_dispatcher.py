@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,17 +16,11 @@ from hypothesis import strategies as st
 import wellkept
 from tests.support.stand_ins import HandClock
 from wellkept import operations
-from wellkept.authorization import authorize, covers
-from wellkept.codec import strict
-from wellkept.codec.strict import PayloadMismatch
-from wellkept.errors import ContentTooLong, InvalidInput, InvalidLayer, MissingIdentifier, QueryTooLong, Unauthorized
+from wellkept.errors import ContentTooLong, InvalidInput, InvalidLayer, QueryTooLong, Unauthorized, WellkeptError
 from wellkept.operations import VERBS, Caller, Takes, parameter_of
 from wellkept.types import Grant, Identity, Layer, Memory, Need, Owner
-from wellkept.types.bounds import Bounds, Property
 
 ADA = Owner(Layer.USER, ("ada",))
-API = Owner(Layer.PROJECT, ("api",))
-NOW = datetime(2030, 1, 7, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -108,17 +101,18 @@ WRONG: list[tuple[str, Any, str, str]] = [
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize(("name", "payload", "field", "says"), WRONG, ids=lambda value: str(value)[:40])
-def test_a_wrong_payload_is_refused_by_its_field_and_changes_nothing(
-    caller: Caller, name: str, payload: Any, field: str, says: str
-) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        operations.call(name, caller, payload)
-    assert refused.value.details["field"] == field
-    assert refused.value.operation == name
-    assert says in str(refused.value)
-    assert refused.value.hint
-    assert count(caller) == 0
+def test_a_wrong_payload_is_refused_by_its_field_and_changes_nothing(caller: Caller) -> None:
+    complaints: dict[str, object] = {}
+    for name, payload, field, says in WRONG:
+        case = f"{name} {payload}"[:200]
+        try:
+            complaints[case] = f"answered {operations.call(name, caller, payload)}"
+        except InvalidInput as error:
+            if (error.details["field"], error.operation) != (field, name) or says not in str(error) or not error.hint:
+                complaints[case] = f"refused by {error!r}, {error.details}, {error.operation}, {error.hint!r}"
+        if number := count(caller):
+            complaints[f"{case}, memories"] = number
+    assert complaints == {}
 
 
 @pytest.mark.parametrize("payload", [None, [], "query", 7, [("query", "tea")]])
@@ -132,9 +126,8 @@ def test_any_mapping_is_a_payload(caller: Caller) -> None:
     assert operations.call("count", caller, payload) == {"count": 0}
 
 
-@pytest.mark.parametrize(
-    ("name", "payload"),
-    [
+def test_what_json_cannot_hold_is_refused(caller: Caller) -> None:
+    payloads: list[tuple[str, dict[str, Any]]] = [
         ("count", {"fil\ud800ter": 1}),
         ("count", {"filter": {"\ud800": 1}}),
         ("add", {"content": ["x"], "type": "\ud800"}),
@@ -144,12 +137,15 @@ def test_any_mapping_is_a_payload(caller: Caller) -> None:
         ("add", {"content": ["x"], "metadata": {"object": object}}),
         ("search", {"query": "x", "limit": 10**400}),
         ("search", {"query": "x", "min_score": float("nan")}),
-    ],
-    ids=range(9),
-)
-def test_what_json_cannot_hold_is_refused(caller: Caller, name: str, payload: Any) -> None:
-    with pytest.raises(InvalidInput):
-        operations.call(name, caller, payload)
+    ]
+    taken = []
+    for name, payload in payloads:
+        try:
+            operations.call(name, caller, payload)
+        except InvalidInput:
+            continue
+        taken.append((name, payload))
+    assert taken == []
     assert count(caller) == 0
 
 
@@ -239,38 +235,6 @@ def test_whatever_a_payload_holds_it_is_taken_or_refused_with_a_typed_error(payl
             assert operations.call("search", caller, payload)["hits"] == []
 
 
-def test_a_time_or_a_text_in_one_field_is_told_apart() -> None:
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Place:
-        at: datetime | str | None = None
-
-    def describe(kind: type, name: str) -> Property:
-        return Property(description="A place.", bounds=Bounds(max_length=40))
-
-    def read(value: Any) -> Any:
-        return strict.decode_strictly({"at": value}, Place, describe).at
-
-    assert read("2030-01-07T00:00:00Z") == read(NOW) == NOW
-    assert read("1;ada:7") == "1;ada:7"
-    assert read(None) is None
-    for wrong in ("x" * 41, 7):
-        with pytest.raises(PayloadMismatch):
-            read(wrong)
-
-
-def test_a_literal_takes_its_words_alone() -> None:
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Mode:
-        durability: Literal["full", "relaxed"] | None = None
-
-    def describe(kind: type, name: str) -> Property:
-        return Property(description="A word.")
-
-    assert strict.decode_strictly({"durability": "full"}, Mode, describe).durability == "full"
-    with pytest.raises(PayloadMismatch):
-        strict.decode_strictly({"durability": "vague"}, Mode, describe)
-
-
 # -- grants -----------------------------------------------------------------------------------------------------------
 
 
@@ -313,62 +277,22 @@ def test_a_grant_ends_by_the_clock_of_the_database() -> None:
 
 
 @pytest.mark.req("L11")
-@pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.needs is not Need.ADMIN])
-def test_an_identity_outside_the_grant_may_call_nothing(caller: Caller, name: str) -> None:
+def test_an_identity_outside_the_grant_may_call_nothing(caller: Caller) -> None:
     other = granted(caller, owners=(ADA,))._replace(identity=Identity(user="bob"))
-    payload = {
-        one.name: ["x"] if one.name in ("ids", "messages", "paths") or (name, one.name) == ("add", "content") else "x"
-        for one in VERBS[name].fields
-        if parameter_of(one).takes not in (Takes.OPTION, Takes.GROUP)
-    }
-    with pytest.raises(Unauthorized, match="does not cover the user"):
-        operations.call(name, other, {key: value for key, value in payload.items() if key != "names"})
-
-
-@pytest.mark.parametrize(
-    ("identity", "allowed"),
-    [
-        (Identity(user="ada"), True),
-        (Identity(user="ada", session="monday", agent="debugger"), True),
-        (Identity(user="ada", project="api"), True),
-        (Identity(project="api"), True),
-        (Identity(user="ada", project="web"), False),
-        (Identity(user="Ada"), False),
-        (Identity(user="bob", session="monday"), False),
-        (Identity(agent="debugger"), False),  # an agent without a user belongs to the user default
-        (Identity(user="ada", team="core"), False),
-    ],
-)
-def test_every_id_of_the_identity_lies_within_the_owners(identity: Identity, allowed: bool) -> None:
-    grant = Grant(owners=(ADA, API))
-    if allowed:
-        authorize(grant, identity, Need.ERASE, NOW)
-    else:
-        with pytest.raises(Unauthorized):
-            authorize(grant, identity, Need.READ, NOW)
-
-
-def test_what_concerns_the_whole_database_needs_a_grant_for_every_owner() -> None:
-    with pytest.raises(Unauthorized, match="whole database"):
-        authorize(Grant(owners=(ADA,)), Identity(user="ada"), Need.ADMIN, NOW)
-    authorize(Grant(), Identity(), Need.ADMIN, NOW)
-
-
-def test_a_grant_for_some_owners_needs_an_identity() -> None:
-    with pytest.raises(MissingIdentifier):
-        authorize(Grant(owners=(ADA,)), Identity(), Need.READ, NOW)
-
-
-@given(
-    layer=st.sampled_from(Layer),
-    ids=st.lists(st.sampled_from(["ada", "bob", "ada "]), min_size=2, max_size=2),
-    owners=st.lists(st.sampled_from([ADA, API, Owner(Layer.USER, ("bob",))]), max_size=3),
-)
-def test_a_user_covers_sessions_and_agents_and_nothing_else(layer: Layer, ids: list[str], owners: list[Owner]) -> None:
-    owner = Owner(layer, tuple(ids))
-    users = {one.ids[0] for one in owners if one.layer is Layer.USER}
-    below = layer in (Layer.SESSION, Layer.AGENT) and ids[0] in users
-    assert covers(tuple(owners), owner) is (owner in owners or below)
+    answers: dict[str, object] = {}
+    for name in [name for name, verb in VERBS.items() if verb.needs is not Need.ADMIN]:
+        lists = {"ids", "messages", "paths", *(["content"] if name == "add" else [])}
+        payload = {
+            one.name: ["x"] if one.name in lists else "x"
+            for one in VERBS[name].fields
+            if parameter_of(one).takes not in (Takes.OPTION, Takes.GROUP)
+        }
+        try:
+            answers[name] = operations.call(name, other, {key: one for key, one in payload.items() if key != "names"})
+        except WellkeptError as error:
+            if not isinstance(error, Unauthorized) or "does not cover the user" not in str(error):
+                answers[name] = error
+    assert answers == {}
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

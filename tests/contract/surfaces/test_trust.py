@@ -10,10 +10,10 @@ import pytest
 import wellkept
 from tests.support.terminal import Terminal
 from wellkept.errors import ConfigurationError
-from wellkept.settings import FILE, Settings, declared, load, schema_with, trust
-from wellkept.stores.postgres.options import PostgresSettings
+from wellkept.settings import FILE, Settings, declared, load, schema_with
+from wellkept.stores.postgres import PostgresStore
 
-DECLARED = declared(schema_with({"postgres": PostgresSettings}))
+DECLARED = declared(schema_with({"postgres": PostgresStore.section}))
 VALUES = {
     "database.postgres.schema": '"agents"',
     "database.durability": '"relaxed"',
@@ -63,17 +63,21 @@ OUTSIDE = (
 INSIDE = ("memory.db", "sqlite:memory.db", "data/memory.db", "jsonl:notes", "./notes/memory.db", "near/memory.db")
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository that somebody cloned, in a home of its own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    folder = tmp_path / "repository"
+def repository(home: Path, name: str = "repository") -> Path:
+    """A repository that somebody cloned."""
+    folder = home / name
     folder.mkdir()
-    (folder / "link").symlink_to(tmp_path)
+    (folder / "link").symlink_to(home)
     (folder / "near").symlink_to("data")
-    (folder / "linked.db").symlink_to(tmp_path / "mine.db")
+    (folder / "linked.db").symlink_to(home / "mine.db")
     (folder / "loop").symlink_to("loop")
     return folder
+
+
+@pytest.fixture
+def folder(terminal: Terminal) -> Path:
+    """A repository in a home of its own, whose user trusts files by the command line."""
+    return repository(terminal.folder)
 
 
 def _value(name: str) -> str:
@@ -82,7 +86,12 @@ def _value(name: str) -> str:
     return VALUES.get(name) or known.get(type(default)) or ('"ada"' if name.startswith("identity") else "7")
 
 
-def _found(folder: Path, text: str, **environment: str) -> Settings:
+def trust(terminal: Terminal, folder: Path) -> None:
+    done = terminal("trust", str(folder))
+    assert done.code == 0, done.err
+
+
+def _loaded(folder: Path, text: str, **environment: str) -> Settings:
     (folder / FILE).write_text(text, encoding="utf-8")
     below = folder / "data"
     below.mkdir(exist_ok=True)
@@ -90,54 +99,78 @@ def _found(folder: Path, text: str, **environment: str) -> Settings:
 
 
 @pytest.mark.req("J12", "H10")
-@pytest.mark.parametrize("name", [name for name in DECLARED if name != "database.url"])
-def test_a_file_that_was_found_sets_nothing_but_the_database(name: str, folder: Path) -> None:
-    text = f"{name} = {_value(name)}\n"
-    with pytest.raises(ConfigurationError) as caught:
-        _found(folder, text)
-    assert name in caught.value.message
-    assert caught.value.details["settings"] == [name]
-    assert f"wellkept trust {folder}" in caught.value.hint
-    trust.trust(folder / FILE, text)
-    assert name in _found(folder, text).origins
-    assert load(config=folder / FILE, environment={}).origins, "a file that a program names is the program's choice"
+def test_a_file_that_was_found_sets_nothing_but_the_database(terminal: Terminal) -> None:
+    wrong: dict[str, object] = {}
+    for name in DECLARED:
+        if name == "database.url":
+            continue
+        folder, text = repository(terminal.folder, name), f"{name} = {_value(name)}\n"
+        try:
+            wrong[name] = _loaded(folder, text)
+            continue
+        except ConfigurationError as error:
+            if (
+                name not in error.message
+                or error.details["settings"] != [name]
+                or f"wellkept trust {folder}" not in error.hint
+            ):
+                wrong[name] = error
+        trust(terminal, folder)
+        if name not in _loaded(folder, text).origins:
+            wrong[f"{name}, trusted"] = "not set"
+        # A file that a program names is the program's choice.
+        if not load(config=folder / FILE, environment={}).origins:
+            wrong[f"{name}, named"] = "not set"
+    assert wrong == {}
 
 
 @pytest.mark.req("J12", "H10")
-@pytest.mark.parametrize("url", OUTSIDE)
-def test_a_database_outside_the_folder_is_refused(url: str, folder: Path) -> None:
-    text = f'[database]\nurl = "{url}"\n'
-    with pytest.raises(ConfigurationError, match="outside its folder"):
-        _found(folder, text)
-    assert _found(folder, text, WELLKEPT_DB="mine.db").database.url == "mine.db", "what is overridden does no harm"
-    trust.trust(folder / FILE, text)
-    assert _found(folder, text).database.url
+def test_a_database_outside_the_folder_is_refused(terminal: Terminal) -> None:
+    wrong: dict[str, object] = {}
+    for number, url in enumerate(OUTSIDE):
+        folder, text = repository(terminal.folder, f"repository-{number}"), f'[database]\nurl = "{url}"\n'
+        try:
+            wrong[url] = _loaded(folder, text).database
+            continue
+        except ConfigurationError as error:
+            if "outside its folder" not in str(error):
+                wrong[url] = error
+        if (place := _loaded(folder, text, WELLKEPT_DB="mine.db").database.url) != "mine.db":
+            wrong[f"{url}, overridden, which does no harm"] = place
+        trust(terminal, folder)
+        if not _loaded(folder, text).database.url:
+            wrong[f"{url}, trusted"] = "not set"
+    assert wrong == {}
 
 
 @pytest.mark.req("J12", "H10")
-@pytest.mark.parametrize("url", INSIDE)
-def test_a_database_inside_the_folder_needs_no_trust(url: str, folder: Path) -> None:
-    found = _found(folder, f'[database]\nurl = "{url}"\n').database.url or ""
-    assert Path(found.removeprefix("jsonl:").removeprefix("sqlite:")).is_relative_to(folder)
-    assert not (folder.parent / "config").exists()
+def test_a_database_inside_the_folder_needs_no_trust(terminal: Terminal) -> None:
+    wrong = {}
+    for number, url in enumerate(INSIDE):
+        folder = repository(terminal.folder, f"repository-{number}")
+        place = _loaded(folder, f'[database]\nurl = "{url}"\n').database.url or ""
+        if not Path(place.removeprefix("jsonl:").removeprefix("sqlite:")).is_relative_to(folder):
+            wrong[url] = place
+    assert wrong == {}
+    assert not (terminal.folder / "config").exists()
 
 
 @pytest.mark.req("J12")
-def test_a_file_that_changed_or_moved_is_not_trusted_any_more(folder: Path) -> None:
+def test_a_file_that_changed_or_moved_is_not_trusted_any_more(terminal: Terminal, folder: Path) -> None:
     text = '[identity]\nuser = "ada"\n'
     (folder / FILE).write_text(text)
-    trust.trust(folder / FILE, text)
-    assert _found(folder, text).identity.user == "ada"
+    trust(terminal, folder)
+    assert _loaded(folder, text).identity.user == "ada"
     with pytest.raises(ConfigurationError, match="has changed since you trusted it"):
-        _found(folder, text + "# more\n")
-    assert _found(folder, text).identity.user == "ada"
+        _loaded(folder, text + "# more\n")
+    assert _loaded(folder, text).identity.user == "ada"
     moved = folder.with_name("moved")
     folder.rename(moved)
     with pytest.raises(ConfigurationError, match="until you trust it"):
         load(folder=moved, environment={})
     (moved / "inner").mkdir()
     (moved / "inner" / FILE).symlink_to(moved / FILE)
-    trust.trust(moved / FILE, text)
+    trust(terminal, moved)
     with pytest.raises(ConfigurationError, match="until you trust it"):
         load(folder=moved / "inner", environment={})
 
@@ -149,17 +182,8 @@ def test_a_list_that_cannot_be_read_trusts_nothing(content: str, folder: Path) -
     place.parent.mkdir(parents=True)
     place.write_text(content)
     with pytest.raises(ConfigurationError, match=r"trusted\.json"):
-        _found(folder, "[limits]\nentries = 3\n")
-    assert _found(folder, '[database]\nurl = "memory.db"\n').database.url
-
-
-def test_every_system_has_its_own_folder() -> None:
-    home = Path("home")
-    assert trust.config_folder({"XDG_CONFIG_HOME": "/x"}, home, "linux") == Path("/x/wellkept")
-    assert trust.config_folder({"XDG_CONFIG_HOME": "x"}, home, "linux") == home / ".config/wellkept"
-    assert trust.config_folder({}, home, "darwin") == home / "Library/Application Support/wellkept"
-    assert trust.config_folder({"APPDATA": "A"}, home, "win32") == Path("A/wellkept")
-    assert trust.config_folder({}, home, "win32") == home / "AppData/Roaming/wellkept"
+        _loaded(folder, "[limits]\nentries = 3\n")
+    assert _loaded(folder, '[database]\nurl = "memory.db"\n').database.url
 
 
 @pytest.mark.req("J12")
