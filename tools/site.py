@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
@@ -26,6 +25,7 @@ from tools import requirements_table, settings_reference, verbs_reference
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "docs"
 CONTENTS, REFERENCE = "docs/README.md", "docs/reference.md"
+SCHEMA = "docs/reference/answers.schema.json"
 # The tool would load this from another host: its name must have "iframe-worker" in it.
 WORKER = "assets/iframe-worker.js"
 # What each chapter of docs/reference.md shows: modules, or single names in them.
@@ -55,10 +55,10 @@ SHOWN = {
     "testing-kit": "wellkept.testing wellkept.testing.subject:Subject wellkept.testing.builders",
 }
 
-MADE = {
-    "verbs": verbs_reference.page,
+MADE: dict[str, Callable[[], str]] = {
+    "verbs": lambda: f"[answers.schema.json](reference/answers.schema.json)\n\n{verbs_reference.page()}",
     "settings": settings_reference.page,
-    "requirements": lambda: requirements_table.table(ROOT),
+    "requirements": lambda: requirements_table.table(ROOT).partition("\n")[2],  # without its heading
 }
 CHAPTER = re.compile(r"^## (?P<title>.+)\n\n(?P<text>(?:(?!## ).*\n?)*)", re.MULTILINE)
 # A block of code, a piece of code, or a link: what stands in code is no link.
@@ -78,19 +78,19 @@ def build(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     pages = documents() | reference_pages()
     others = [*ROOT.glob("docs/**/*.svg"), *ROOT.glob("examples/*.py"), ROOT / "LICENSE", ROOT / "NOTICE"]
-    files = {*pages, *(file.relative_to(ROOT).as_posix() for file in others)}
+    files = {SCHEMA, *pages, *(file.relative_to(ROOT).as_posix() for file in others)}
     for name, text in pages.items():
         _write(folder / "pages" / name, _adapted(text, name, files))
     for file in others:
         _write(folder / "pages" / file.relative_to(ROOT), file.read_text(encoding="utf-8"))
-    _write(folder / "pages" / "docs/reference/answers.schema.json", verbs_reference.schema())
+    _write(folder / "pages" / SCHEMA, verbs_reference.schema())
     _write(folder / "pages" / WORKER, (ROOT / "tools" / "iframe-worker.js").read_text(encoding="utf-8"))
     _write(folder / "mkdocs.yml", json.dumps(configuration(pages)))  # JSON is YAML
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", "mkdocs.yml"]
-    environment = {**os.environ, "NO_COLOR": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        raise SystemExit(done.stdout)
+        raise SystemExit(re.sub(r"\x1b\[[0-9;]*m", "", done.stdout))  # without colours
+    (folder / "site" / "404.html").unlink()  # only for web servers: its links begin at their root
     return folder / "site"
 
 
@@ -103,7 +103,7 @@ def documents() -> dict[str, str]:
 def reference_pages() -> dict[str, str]:
     """The pages that are made, by their paths."""
     return {
-        place_of(slug): MADE[slug]() if slug in MADE else f"# {title}\n\n{text}\n{''.join(_sections(slug))}"
+        place_of(slug): f"# {title}\n\n{text}\n{MADE[slug]() if slug in MADE else ''.join(_sections(slug))}\n"
         for slug, title, text in chapters()
     }
 
@@ -140,7 +140,10 @@ def named(entry: str) -> Iterator[tuple[str, Any]]:
     for name in [single] if single else getattr(module, "__all__", own):
         value = getattr(module, name)
         if not name.startswith("_"):
-            yield f"{'wellkept' if name in wellkept.__all__ and value is getattr(wellkept, name) else home}.{name}", value
+            yield (
+                f"{'wellkept' if name in wellkept.__all__ and value is getattr(wellkept, name) else home}.{name}",
+                value,
+            )
 
 
 def _adapted(text: str, name: str, files: set[str]) -> str:
@@ -170,13 +173,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def navigation(pages: dict[str, str]) -> list[Any]:
-    """The menu: the chapters of the table of contents, with all pages of the reference and all decisions."""
+    """The menu: the chapters of the table of contents, with all pages of the reference, and the decisions."""
     menu: list[Any] = ["README.md", CONTENTS]
     for chapter in CHAPTER.finditer(pages[CONTENTS]):
         places = [normpath(join("docs", place)) for place in re.findall(r"\]\(([^)#]+\.md)\)", chapter["text"])]
+        if REFERENCE in places:
+            places[1:1] = [place_of(slug) for slug, _, _ in chapters()]
         if places:
             menu.append({chapter["title"]: places})
-    menu.insert(3, {"Reference of names": [REFERENCE, *(place_of(slug) for slug, _, _ in chapters())]})
     return [*menu, {"Decisions": sorted(name for name in pages if name.startswith("docs/decisions/0"))}]
 
 
