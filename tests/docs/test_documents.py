@@ -79,7 +79,7 @@ def _run_in_shell(block: Block) -> None:
     done = subprocess.run(
         ["sh", "-e", "-c", block.code],
         stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment(Path.cwd()), "PATH": path, "WELLKEPT_DB": "shell.db"},
+        env={**os.environ, "PATH": path, "WELLKEPT_DB": "shell.db"},
         capture_output=True,
         text=True,
         check=False,
@@ -129,7 +129,9 @@ def test_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     for file, content in FILES.items():
         (tmp_path / file).write_text(content, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # for blocks that start Python, in whatever folder
+    for variable, value in environment(tmp_path).items():  # also for blocks that start Python
+        monkeypatch.setenv(variable, value)
+    monkeypatch.delenv("WELLKEPT_DB")
     if 'os.environ["DATABASE_URL"]' in text:
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     run(text, name)
