@@ -77,6 +77,7 @@ def build(folder: Path) -> Path:
     """Build the site in a folder, whose content goes; returns where it is. A warning is an error."""
     shutil.rmtree(folder, ignore_errors=True)
     pages = documents() | reference_pages()
+    pages[REFERENCE] = CHAPTER.sub(lambda chapter: _with_link(*chapter.groups()), pages[REFERENCE])
     others = [*ROOT.glob("docs/**/*.svg"), *ROOT.glob("examples/*.py"), ROOT / "LICENSE", ROOT / "NOTICE"]
     files = {SCHEMA, *pages, *(file.relative_to(ROOT).as_posix() for file in others)}
     for name, text in pages.items():
@@ -111,7 +112,12 @@ def reference_pages() -> dict[str, str]:
 def chapters() -> Iterator[tuple[str, str, str]]:
     """The pages of the reference: name, title and introduction."""
     for chapter in CHAPTER.finditer((ROOT / REFERENCE).read_text(encoding="utf-8")):
-        yield chapter["title"].lower().replace(" ", "-"), chapter["title"], chapter["text"]
+        yield slug_of(chapter["title"]), chapter["title"], chapter["text"]
+
+
+def slug_of(title: str) -> str:
+    """The anchor of a chapter, and the name of its page."""
+    return title.lower().replace(" ", "-")
 
 
 def place_of(slug: str) -> str:
@@ -140,15 +146,17 @@ def named(entry: str) -> Iterator[tuple[str, Any]]:
     for name in [single] if single else getattr(module, "__all__", own):
         value = getattr(module, name)
         if not name.startswith("_"):
-            yield (
-                f"{'wellkept' if name in wellkept.__all__ and value is getattr(wellkept, name) else home}.{name}",
-                value,
-            )
+            is_at_the_top = name in wellkept.__all__ and value is getattr(wellkept, name)
+            yield f"{'wellkept' if is_at_the_top else home}.{name}", value
+
+
+def _with_link(title: str, text: str) -> str:
+    """A chapter whose title leads to its page."""
+    return f"## [{title}](#{slug_of(title)})\n\n{text}"
 
 
 def _adapted(text: str, name: str, files: set[str]) -> str:
     """A document for the site: links to the reference lead to its pages, and what the site has not is no link."""
-
     base = REFERENCE if name.startswith("docs/reference/") else name
 
     def adapt(match: re.Match[str]) -> str:

@@ -1,9 +1,10 @@
 """What the documents show works: code runs, and commands exist.
 
 All blocks of one document run in order, in an empty folder; those of Python share a namespace. A block with `>>>` is
-checked as a session, and `python no-run` is only compiled. `toml NAME` is written into that file. `sh` blocks run in a shell that stops at the first command
-that fails, on a database of their own; it has our commands and no terminal. `sh no-run` is for what
-installs, builds or needs more than an empty folder. Each `make` target that a block names must exist.
+checked as a session, and `python no-run` is only compiled. `toml NAME` is written into that file. `sh` blocks run in a
+shell that stops at the first command that fails, on a database of their own; it has our commands and no terminal.
+`sh no-run` is for what installs, builds, or needs more than an empty folder. Each `make` target that a block names must
+exist.
 """
 
 from __future__ import annotations
