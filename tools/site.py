@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from enum import Enum
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
@@ -25,6 +26,7 @@ from tools import requirements_table, settings_reference, verbs_reference
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "docs"
 CONTENTS, REFERENCE = "docs/README.md", "docs/reference.md"
+HANDED_OUT = ("wellkept.aio", "wellkept.memories")
 SCHEMA = "docs/reference/answers.schema.json"
 # The tool would load this from another host: its name must have "iframe-worker" in it.
 WORKER = "assets/iframe-worker.js"
@@ -42,7 +44,7 @@ SHOWN = {
     "values": "wellkept.types",
     "events": "wellkept.events",
     "metrics-and-logs": "wellkept.telemetry wellkept.logs",
-    "errors": "wellkept.errors",
+    "error-classes": "wellkept.errors",
     "ports": "wellkept.ports",
     "stores-and-indexes": "wellkept.stores.sqlite:SqliteStore wellkept.stores.jsonl:JsonlStore"
     " wellkept.stores.postgres:PostgresStore wellkept.stores.ram:RamStore wellkept.indexes.ram:RamIndex",
@@ -132,6 +134,8 @@ def _sections(slug: str) -> Iterator[str]:
         options = {}
         if isinstance(value, type):
             bases = [base for base in value.__mro__[1:] if base.__module__.startswith("wellkept")]
+            # Objects of the other classes are handed out by a method: how they are made is nobody's business.
+            options["merge_init_into_class"] = is_dataclass(value) or not value.__module__.startswith(HANDED_OUT)
             options["inherited_members"] = any(base not in shown.values() for base in bases)
             # The members of these rarely have a text of their own, and are what they are for.
             options["show_if_no_docstring"] = issubclass(value, Enum | dict | BaseException)

@@ -104,6 +104,11 @@ def test_every_public_name_has_its_place(built: Site) -> None:
     assert {name: places[name] for name in names if not built.leads_somewhere("index.html", places[name])} == {}
 
 
+def test_a_value_is_shown_with_its_fields_and_their_types(built: Site) -> None:
+    text = re.sub(r"<[^>]+>", "", built.texts["docs/reference/values.html"])
+    assert re.search(r"importance:\s+float\s+=\s+DEFAULT_IMPORTANCE,\s+tags:\s+tuple\[str,\s+\.\.\.\]", text)
+
+
 def test_methods_of_the_async_classes_have_a_text_and_a_link(built: Site) -> None:
     text = built.texts["docs/reference/async.html"]
     assert 'id="wellkept.aio.View.search"' in text
@@ -131,7 +136,7 @@ def test_every_verb_setting_requirement_and_error_is_there(built: Site) -> None:
         for name, value in vars(errors).items()
         if isinstance(value, type) and issubclass(value, errors.WellkeptError)
     }
-    shown = built.pages["docs/reference/errors.html"].anchors
+    shown = built.pages["docs/reference/error-classes.html"].anchors
     assert {name for name in classes if {f"wellkept.errors.{name}", f"wellkept.{name}"}.isdisjoint(shown)} == set()
 
 
