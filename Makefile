@@ -1,5 +1,5 @@
-# Every target installs what it needs into .venv; a second run installs nothing unless
-# pyproject.toml or a constraint file changed.
+# Every target installs what it needs into .venv, or into an environment of its own below .venvs; a second run installs
+# nothing unless pyproject.toml or a constraint file changed.
 
 # The first interpreter that runs and is new enough. Choose another one with PYTHON=...
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -19,13 +19,18 @@ BENCH_ARGS ?=
 .PHONY: help demo test check lint faults bench bench-aio bench-floors bench-jsonl bench-postgres bench-quality bench-speed bench-working docs dist constraints clean
 
 help: ## lists these commands, as make alone does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { sub("%", "NAME", $$1); printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime ## installs the runtime only and runs the example
 	$(BIN)/python examples/demo.py
 
 test: lint ## make lint, then all tests; PYTEST_ARGS="-k filters" narrows it
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+
+# A heavy third party has an environment of its own: CONTRIBUTING.md says how one is added. No conftest.py of the other
+# tests is loaded, since those need what .venv has.
+test-%: .venvs/%/.installed ## the tests in tests/environments/NAME, in their environment
+	.venvs/$*/bin/python -m pytest --confcutdir=tests/environments/$* tests/environments/$* $(PYTEST_ARGS)
 
 # For the minutes between two edits: no slow tests, and few examples of each property.
 check: lint ## make lint, then the unit tests without the slow ones: for quick feedback
@@ -69,28 +74,28 @@ bench-working: $(VENV)/.dev ## what the handle of an agent costs
 faults: $(VENV)/.dev ## the fault tests at full length: kills, I/O errors, full disks
 	$(BIN)/python -m pytest tests/contract/faults --long $(PYTEST_ARGS)
 
-docs: $(VENV)/.runtime ## writes docs/requirements.md from the markers of the tests, and docs/reference from the code
-	$(BIN)/python tools/requirements_table.py
-	$(BIN)/python tools/verbs_reference.py
-	$(BIN)/python tools/settings_reference.py
-	$(BIN)/python -m tools.library_reference
+docs: .venvs/docs/.installed ## builds the site of the documentation in build/docs/site
+	.venvs/docs/bin/python -m tools.site
 
 # Newest versions that fit pyproject.toml on all supported Pythons and systems, with the hashes of
 # every file of each release. The last line refuses a result that names a host or a path.
 COMPILE := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
 	--fork-strategy fewest --upgrade --generate-hashes --no-annotate --no-header --quiet \
 	--no-emit-index-url --no-emit-find-links
-constraints: $(BIN)/python ## pins the newest versions that fit pyproject.toml
+ENVIRONMENTS := $(basename $(notdir $(wildcard environments/*.in)))
+constraints: $(BIN)/python ## pins the newest versions that fit pyproject.toml and environments
 	$(PIP) install --quiet --upgrade uv
 	$(COMPILE) --extra dev --output-file constraints.txt
 	$(COMPILE) --constraint constraints.txt --output-file constraints-runtime.txt
-	@! grep -nE '://|(^|[[:space:]=@])/|^-' constraints.txt constraints-runtime.txt
+	set -e; for name in $(ENVIRONMENTS); do \
+		$(COMPILE) --group environment environments/$$name.in --output-file environments/$$name.txt; done
+	@! grep -nE '://|(^|[[:space:]=@])/|^-' constraints.txt constraints-runtime.txt environments/*.txt
 
 dist: $(VENV)/.runtime ## builds the wheel, and runs the example with it in an empty environment
 	$(BIN)/python tools/dist.py
 
-clean: ## removes .venv, what was built, and caches
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## removes .venv, .venvs, what was built, and caches
+	rm -rf $(VENV) .venvs build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -108,3 +113,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --require-hashes -r constraints.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	touch $@ $(VENV)/.runtime
+
+.PRECIOUS: .venvs/%/.installed
+.venvs/%/.installed: environments/%.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv .venvs/$*
+	.venvs/$*/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r $<
+	.venvs/$*/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	touch $@

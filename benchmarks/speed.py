@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000,100000", help="numbers of memories")
     parser.add_argument("--peers", default="all", help="all, none, or some of: " + ",".join(PEERS.values()))
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), help="where the page goes")
-    parser.add_argument("--venvs", type=Path, default=Path("build/peers"), help="where peers are installed")
+    parser.add_argument("--venvs", type=Path, default=Path(".venvs/peers"), help="where peers are installed")
     parser.add_argument("--folder", type=Path, default=Path("build"), help="where to measure: the disk matters")
     parser.add_argument("--limit-s", type=float, default=1800, help="the longest that one peer may take at one size")
     arguments = parser.parse_args()

@@ -57,19 +57,16 @@ def test_without_a_path_nothing_is_left_and_a_file_that_is_there_is_not_touched(
     assert (tmp_path / "mine.db").read_bytes() == b"not yours"
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
+def test_the_chat_recalls_and_shows_its_receipts(output: dict[str, str]) -> None:
+    claims = [
         "Bot: Olives: nothing with peanuts in it.",
         "[Ada on Monday: I cannot eat peanuts, please keep that in mind.]",
         "Bot: To Lisbon, on the second of May.",
         "Bot: By the window, as always.",
         "Bot: I do not know that.\n       [",
         " of 300 tokens, 1 recalled, one left out (duplicate)]",
-    ],
-)
-def test_the_chat_recalls_and_shows_its_receipts(claim: str, output: dict[str, str]) -> None:
-    assert claim in output["chat_loop"]
+    ]
+    assert [claim for claim in claims if claim not in output["chat_loop"]] == [], output["chat_loop"]
 
 
 def test_the_chat_keeps_who_said_what_and_where(folder: Path, output: dict[str, str]) -> None:
@@ -80,19 +77,16 @@ def test_the_chat_keeps_who_said_what_and_where(folder: Path, output: dict[str, 
     assert {(turn.author, turn.role) for turn in turns} == {("Ada", "user"), ("Bot", "assistant")}
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
+def test_the_coding_agent_knows_its_project(output: dict[str, str]) -> None:
+    claims = [
         "  Indent code with four spaces   (project)\n  and not: Indent code with tabs   (company)",
         "in the scope:  a test that fails, 2 attempts",
         "after it:      the total of an order is right; attempts: None",
         "told: CONFLICT",
         "version 2: Prices are stored as whole cents, never as floats\n  because: Totals are wrong",
         "Her working memory: empty",
-    ],
-)
-def test_the_coding_agent_knows_its_project(claim: str, output: dict[str, str]) -> None:
-    assert claim in output["coding_agent"]
+    ]
+    assert [claim for claim in claims if claim not in output["coding_agent"]] == [], output["coding_agent"]
 
 
 def test_what_is_overridden_stays_out_of_the_prompt(output: dict[str, str]) -> None:
@@ -101,9 +95,8 @@ def test_what_is_overridden_stays_out_of_the_prompt(output: dict[str, str]) -> N
     assert "tabs" not in prompt
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
+def test_the_support_bot_keeps_customers_apart(output: dict[str, str]) -> None:
+    claims = [
         "ada: What is the number of my order?  My order is number 1815",
         "bob: What is the number of my order?  My order is number 2077",
         "ada searches for the gnome:  []",
@@ -111,10 +104,8 @@ def test_what_is_overridden_stays_out_of_the_prompt(output: dict[str, str]) -> N
         "now:        Refunds are paid within three days\n  on Monday:  Refunds are paid within ten days",
         " before, 0 after",
         "what bob's desk still sees: ['Refunds are paid within three days']",
-    ],
-)
-def test_the_support_bot_keeps_customers_apart(claim: str, output: dict[str, str]) -> None:
-    assert claim in output["support_bot"]
+    ]
+    assert [claim for claim in claims if claim not in output["support_bot"]] == [], output["support_bot"]
 
 
 def test_the_support_bot_leaves_nothing_of_who_asked_to_be_forgotten(folder: Path, output: dict[str, str]) -> None:
