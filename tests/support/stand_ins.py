@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import wellkept
 from tests.support.guarded import guarded, guarded_index
 from wellkept.embedders.hashing import HashingEmbedder
@@ -21,6 +23,8 @@ from wellkept.types import DurabilityName
 DIMENSION = 16
 ONCE = RetryPolicy(attempts=1)
 """Nothing is repeated, and nobody waits."""
+one_store = pytest.mark.parametrize("opener", ["ram"], indirect=True)
+"""For a test of what is decided before a store is asked: it runs on one store instead of three."""
 
 
 class HandClock:
