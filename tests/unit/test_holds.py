@@ -10,64 +10,50 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.refusals import refusal
+from tests.support.stand_ins import HandClock, Opener, somebody
 from wellkept import Memories, View
 from wellkept.engine import holds
-from wellkept.errors import Held, InvalidInput, NotFound
+from wellkept.errors import Held, NotFound
 from wellkept.types import Filter, Layer, Owner, RetentionPolicy
 
 ADA = Owner(Layer.USER, ("ada",))
 LEGAL = Filter(tags=["legal"])
+ERASURES: dict[str, Callable[[View, str], Any]] = {
+    "forget": lambda view, id: view.forget(id, permanent=True),
+    "forget_many": lambda view, id: view.forget_many([id], permanent=True),
+    "forget_many, a preview": lambda view, id: view.forget_many([id], permanent=True, dry_run=True),
+    "forget_many by a filter": lambda view, _: view.forget_many(filter=Filter(), permanent=True),
+}
 
 
 @pytest.mark.req("P4", "N3")
-@pytest.mark.parametrize(
-    "erase",
-    [
-        lambda view, id: view.forget(id, permanent=True),
-        lambda view, id: view.forget_many([id], permanent=True),
-        lambda view, id: view.forget_many([id], permanent=True, dry_run=True),
-        lambda view, _: view.forget_many(filter=Filter(), permanent=True),
-    ],
-)
-def test_an_erasure_of_what_is_held_is_refused_and_names_the_hold(
-    memories: Memories, view: View, erase: Callable[[View, str], Any]
-) -> None:
-    memory = view.add("Signed the contract", tags=["legal.contracts"])
-    other = view.add("Likes tea")
+def test_an_erasure_of_what_is_held_is_refused_and_names_the_hold(memories: Memories) -> None:
     hold = memories.upkeep.hold(LEGAL, reason="case 17")
-    with pytest.raises(Held) as refused:
-        erase(view, memory.id)
-    assert refused.value.details["hold"] == hold.id
-    assert "case 17" not in f"{refused.value!r} {refused.value} {refused.value.details}", "for administrators alone"
-    assert view.get(memory.id) is not None
-    assert view.get(other.id) is not None, "all or none"
-    assert view.forget(memory.id), "forgetting can be undone, so it is allowed"
-    with pytest.raises(Held):
-        erase(view, memory.id)
+    held = []
+    wrong: dict[str, object] = {}
+    for name, erase in ERASURES.items():
+        view = somebody(memories)
+        memory = view.add("Signed the contract", tags=["legal.contracts"])
+        other = view.add("Likes tea")
+        held.append((erase, view, memory.id))
+        for state in ("active", "forgotten"):
+            try:
+                erase(view, memory.id)
+            except Held as error:
+                # The reason is for administrators alone.
+                if error.details["hold"] != hold.id or "case 17" in f"{error!r} {error} {error.details}":
+                    wrong[f"{name}, {state}"] = error
+            else:
+                wrong[f"{name}, {state}"] = "erased"
+            if state == "active":
+                if set(view.get_many([memory.id, other.id])) != {memory.id, other.id}:
+                    wrong[f"{name}, all or none"] = view.list()
+                assert view.forget(memory.id), "forgetting can be undone, so it is allowed"
+    assert wrong == {}
     assert memories.upkeep.release(hold.id) == hold
-    erase(view, memory.id)
-
-
-@pytest.mark.req("P4")
-def test_sessions_cannot_erase_what_is_held(memories: Memories) -> None:
-    sessions = memories.view(user="ada").sessions
-    session = sessions.create("monday")
-    memory = session.view.add("Signed the contract", tags=["legal"])
-    session.view.forget(memory.id)
-    memories.upkeep.hold(LEGAL, reason="case 17", owner=ADA)
-    session.compact(purge=True)  # leaves alone what is held
-    with pytest.raises(Held):
-        sessions.delete("monday", permanent=True)
-    assert session.view.restore(memory.id)
-
-
-@pytest.mark.req("P4")
-def test_a_hold_covers_an_owner_with_its_sessions_and_agents_and_no_other(memories: Memories) -> None:
-    memories.upkeep.hold(Filter(), reason="case 17", owner=ADA)
-    for ids in ({"user": "ada"}, {"user": "ada", "session": "monday"}, {"user": "ada", "agent": "debugger"}):
-        view = memories.view(**ids)  # type: ignore[arg-type]  # only ids
-        memory = view.add("Likes tea", layer=view.layers[0])
+    for erase, view, id in held:
+        erase(view, id)
         with pytest.raises(Held):
             view.forget(memory.id, permanent=True)
     bob = memories.view(user="bob")
@@ -136,20 +122,16 @@ def test_a_hold_that_is_placed_during_an_erasure_wins(
     assert view.get(memory.id) is not None
 
 
-@pytest.mark.parametrize(
-    ("filter", "reason", "field"),
-    [
+def test_a_hold_that_makes_no_sense_is_refused(memories: Memories) -> None:
+    holds: list[tuple[Any, str, str]] = [
         (Filter(references=["x"]), "case", "filter.references"),
         ({"tag": ["x"]}, "case", "filter.tag"),
         (Filter(within="soon"), "case", "filter.within"),
         ("legal", "case", "filter"),
         (LEGAL, "", "reason"),
-    ],
-)
-def test_a_hold_that_makes_no_sense_is_refused(memories: Memories, filter: Any, reason: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        memories.upkeep.hold(filter, reason=reason)
-    assert refused.value.details["field"] == field
+    ]
+    refusals = {str(filter): refusal(memories.upkeep.hold, filter, reason=reason) for filter, reason, _ in holds}
+    assert refusals == {str(filter): f"hold: InvalidInput of {field}" for filter, _, field in holds}
     assert memories.upkeep.holds() == ()
 
 
