@@ -54,6 +54,27 @@ def test_an_erasure_of_what_is_held_is_refused_and_names_the_hold(memories: Memo
     assert memories.upkeep.release(hold.id) == hold
     for erase, view, id in held:
         erase(view, id)
+
+
+@pytest.mark.req("P4")
+def test_sessions_cannot_erase_what_is_held(memories: Memories) -> None:
+    sessions = memories.view(user="ada").sessions
+    session = sessions.create("monday")
+    memory = session.view.add("Signed the contract", tags=["legal"])
+    session.view.forget(memory.id)
+    memories.upkeep.hold(LEGAL, reason="case 17", owner=ADA)
+    session.compact(purge=True)  # leaves alone what is held
+    with pytest.raises(Held):
+        sessions.delete("monday", permanent=True)
+    assert session.view.restore(memory.id)
+
+
+@pytest.mark.req("P4")
+def test_a_hold_covers_an_owner_with_its_sessions_and_agents_and_no_other(memories: Memories) -> None:
+    memories.upkeep.hold(Filter(), reason="case 17", owner=ADA)
+    for ids in ({"user": "ada"}, {"user": "ada", "session": "monday"}, {"user": "ada", "agent": "debugger"}):
+        view = memories.view(**ids)  # type: ignore[arg-type]  # only ids
+        memory = view.add("Likes tea", layer=view.layers[0])
         with pytest.raises(Held):
             view.forget(memory.id, permanent=True)
     bob = memories.view(user="bob")
