@@ -91,14 +91,6 @@ LEFT = [
 
 
 @pytest.mark.req("N9")
-@pytest.mark.parametrize(("said", "kind"), KEPT)
-def test_what_is_plainly_said_is_kept(said: str, kind: str) -> None:
-    with wellkept.open("ram:", embedder=None) as memories:
-        [found] = memories.view(user="ada").add_messages([{"role": "user", "content": said}]).memories
-    assert (found.content, found.type.value) == (said, kind)
-
-
-@pytest.mark.req("N9")
 def test_what_is_plainly_said_is_kept_and_chatter_is_left() -> None:
     kept = {said: [(said, kind)] for said, kind in KEPT}
     extracted = {}
