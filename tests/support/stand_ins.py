@@ -147,6 +147,11 @@ def store_of(memories: wellkept.Memories) -> Store:
     return memories._engine.store
 
 
+def set_sleep(memories: wellkept.Memories, sleep: Callable[[float], object]) -> None:
+    """Call this instead of waiting, where a database repeats what failed."""
+    memories._engine.sleep = sleep
+
+
 def sequence(memories: wellkept.Memories) -> int:
     """How many versions were ever written, by all owners together: tells whether anything changed."""
     journal = store_of(memories).journal

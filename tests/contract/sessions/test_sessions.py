@@ -1,5 +1,6 @@
 """Sessions: made, loaded, closed, configured; what they tell, and whose they are."""
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock, Opener, store_of
-from wellkept import Layer, Memories, MemoryType, codec
+from wellkept import Layer, Memories, MemoryType
 from wellkept import open as open_database
 from wellkept.entitlements import Plan
 from wellkept.errors import (
@@ -39,7 +40,7 @@ def sessions(memories: Memories) -> Sessions:
 def body_of(memories: Memories, id: str) -> dict[str, Any]:
     record = store_of(memories).records.get(ADA, "session", id)
     assert record is not None
-    found: dict[str, Any] = codec.decode_json(record.body)
+    found: dict[str, Any] = json.loads(record.body)
     return found
 
 
@@ -94,7 +95,7 @@ def test_a_record_of_other_software_is_read_and_its_fields_are_kept(memories: Me
         "statistics": {"conversations": 15},
     }
     name = "sess_20260110_user123"
-    body = codec.encode_json(foreign)
+    body = json.dumps(foreign).encode()
     store_of(memories).records.put(Record(owner=ADA, kind="session", name=name, body=body, version=1, updated_at=START))
     session = sessions.load(name)
     assert session.config == SessionConfig(decay=DecayPolicy(half_life_hours=168, min_decay_factor=0.2))
@@ -413,7 +414,7 @@ def test_a_record_that_makes_no_sense_is_corrupt(memories: Memories, sessions: S
     answers = {}
     bodies: list[Any] = [{}, {**sound, "session_id": 5}, {**sound, "decay_config": {"half_life_hours": -1}}, [1]]
     for version, body in enumerate(bodies, 1):
-        data = codec.encode_json(body)
+        data = json.dumps(body).encode()
         records.put(Record(owner=ADA, kind="session", name="odd", body=data, version=version, updated_at=START))
         listed = [one.id for one in sessions.list()]
         with pytest.raises(StoreCorrupt) as caught:

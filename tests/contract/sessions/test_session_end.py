@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, store_of
 from wellkept import Memories
 from wellkept.errors import Conflict, Held, UpkeepRefused
 from wellkept.events import MemoryPromoted
@@ -202,14 +202,14 @@ def test_closing_does_not_fail_while_another_process_runs_upkeep(opener: Opener,
     memories = opener(clock=clock)
     memories.upkeep.set_session_end(PROMOTING)
     session = talk(memories)
-    engine = memories._engine
-    if not engine.store.capabilities.leases:
+    store = store_of(memories)
+    if not store.capabilities.leases:
         pytest.skip("the store has no leases")
-    lease = engine.records.lease("upkeep", "somebody else", 60_000)
+    lease = store.records.lease("upkeep", "somebody else", 60_000)
     assert lease is not None
     assert session.close() is None
     assert session.closed_at is not None
-    engine.records.release(lease)
+    store.records.release(lease)
     assert memories.upkeep.run(job=JOB).promoted == 1
 
 

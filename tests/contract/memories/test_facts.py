@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import HandClock, store_of
 from tests.support.terminal import Terminal
 from wellkept import Memories, Memory, NewMemory, View
-from wellkept.engine import revisions
 from wellkept.errors import Conflict, InvalidInput, NotFound
-from wellkept.types import Fact, Filter, Operation, State
+from wellkept.types import Fact, Filter, State
 
 
 def year(number: int) -> datetime:
@@ -223,19 +222,18 @@ def test_the_command_line_knows_facts(terminal: Terminal) -> None:
     assert terminal("add", "z", "--supersedes", "nobody").code == 3
 
 
-def test_a_damaged_fact_stops_no_search_for_facts(memories: Memories) -> None:
+def test_a_damaged_fact_stops_no_search_for_facts(memories: Memories, clock: HandClock) -> None:
+    journal = store_of(memories).journal
     facets: list[Any] = ["Rome", {"subject": "Ada"}, {"subject": 7, "valid_from": "soon"}, ["a"], None]
     answers = {}
     for number, facet in enumerate(facets):
         view = memories.view(user=f"user {number}")
         view.facts.add("Ada", "lives in", "Rome")
         damaged = view.facts.add("Bob", "lives in", "Oslo")
-        engine = view._engine
-        [stored] = engine.journal.get({damaged.owner}, [damaged.id])
-        write = revisions.changed(engine, damaged, Operation.UPDATED, stored, engine.clock(), keeps_vector=True)
-        engine.journal.append([write._replace(version=2, expected=1, facets={**write.facets, "fact": facet})])
+        [stored] = journal.get({damaged.owner}, [damaged.id])
+        journal.rewrite([stored._replace(facets={**stored.facets, "fact": facet})])
         answers[str(facet)] = (
             objects(view.facts.find()),
-            objects(view.facts.find(subject="Ada", valid_at=engine.clock())),
+            objects(view.facts.find(subject="Ada", valid_at=clock.time)),
         )
     assert answers == dict.fromkeys(answers, (["Rome"], ["Rome"]))

@@ -8,11 +8,13 @@ import wellkept
 from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock, sequence
 from wellkept import Memories, NewMemory, View
-from wellkept.engine.core import ATTEMPTS
 from wellkept.errors import Conflict, StoreBusy, StoreFull
 from wellkept.events import Event
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
+
+ATTEMPTS = 100
+"""How often a write is tried when other writers are faster."""
 
 
 @pytest.fixture

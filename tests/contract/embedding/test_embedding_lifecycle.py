@@ -18,14 +18,17 @@ from tests.support.stand_ins import (
     Switched,
     embedders,
     sequence,
+    set_sleep,
 )
 from wellkept import NewMemory
 from wellkept.embedders.hashing import HashingEmbedder
-from wellkept.engine.circuit_breaker import LONGEST_PAUSE_S
 from wellkept.errors import ConfigurationError, EmbeddingFailed, InvalidInput, RateLimited, Unauthorized
 from wellkept.recall.calibration import PAIRS
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
+
+LONGEST_PAUSE_S = 300
+"""An embedder that failed is asked again after this time at the latest."""
 
 
 class Undeclared:
@@ -231,7 +234,7 @@ def test_bad_answers_are_asked_for_again_before_giving_up(opener: Opener) -> Non
         return answers.pop(0)(texts) if answers else [[1.0] * DIMENSION for _ in texts]
 
     memories = opener(embedder=BrokenEmbedder(answer), retry=None)
-    memories._engine.sleep = paused.append
+    set_sleep(memories, paused.append)
     view = memories.view(user="ada")
     answers[:] = [lambda texts: []] * 2
     assert view.add("one").version == 1
