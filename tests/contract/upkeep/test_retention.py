@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, store_of
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, NotFound, PlanRestriction, UpkeepRefused
 from wellkept.events import MemoryForgotten, RetentionCleanupCompleted
@@ -320,14 +320,15 @@ def test_an_owner_that_fails_does_not_stop_the_others(
         memories.view(user=user).add("Likes tea")
     clock.forward(days=400)
     memories.upkeep.set_retention(BY_HAND)
-    real = memories._engine.journal.get
+    journal = store_of(memories).journal
+    real = journal.get
 
     def failing(owners: Any, ids: Any, **how: Any) -> Any:
         if Owner(Layer.USER, ("bob",)) in owners:
             raise wellkept.errors.StoreError("the disk failed")
         return real(owners, ids, **how)
 
-    monkeypatch.setattr(memories._engine.journal, "get", failing)
+    monkeypatch.setattr(journal, "get", failing)
     run = memories.upkeep.run()
     assert run.errors == ("user bob: PROVIDER_ERROR: the disk failed",)
     assert (run.forgotten, run.owners_processed) == (2, 2)

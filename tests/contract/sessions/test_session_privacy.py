@@ -1,6 +1,5 @@
 """Forgetting by topic, time and session, in one transaction; and exports that hold everything."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -9,15 +8,14 @@ import pytest
 import wellkept
 from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock, one_store
-from tests.unit.histories import plain as plain_versions
-from wellkept import Filter, Memories, Memory, View, codec
+from wellkept import Filter, Memories, View
 from wellkept.errors import Conflict, InvalidInput, NotFound, StoreFull
 from wellkept.events import MemoryForgotten
 from wellkept.memories import Session, Sessions
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
 from wellkept.testing.builders import START
-from wellkept.types import Operation, Removal, Version
+from wellkept.types import Operation, Removal
 
 HOUR = timedelta(hours=1)
 
@@ -212,32 +210,6 @@ def test_deleting_for_good(memories: Memories, sessions: Sessions, session: Sess
     assert {mark.reason for id in removed.ids for mark in view.history(id)} == {"asked to"}
     assert other.view.count() == 1
     assert sessions.create("monday").stats().entries == 0
-
-
-@pytest.mark.req("J8", "N11")
-def test_an_export_holds_everything(sessions: Sessions, session: Session) -> None:
-    changed = session.view.list(sort_by="oldest").memories[3]
-    session.view.update(changed.id, content="two\nlines \u2028 and ü", metadata={"deep": [1, {"a": None}]})
-    session.preferences.set("theme", "dark")
-    session.forget(topic="personality", reason="asked to")
-    kept = list(session.view.list(sort_by="oldest", filter={"include_forgotten": True}))
-    plain = json.loads(session.export("json"))
-    assert (plain["format"], plain["version"]) == ("wellkept.session", 1)
-    assert plain["session"]["preferences"]["custom"] == {"theme": "dark"}
-    assert plain["session"]["statistics"] == {"facts": 3}
-    assert plain["session"]["total_entries"] == 3
-    assert plain["session"]["total_size_bytes"] == session.stats().bytes_used
-    assert "history" not in plain
-    assert [codec.decode_as(json.dumps(one), Memory) for one in plain["memories"]] == kept
-    told = json.loads(session.export("json", history=True))
-    history = [codec.decode_as(json.dumps(one), Version) for one in told["history"]]
-    assert history == plain_versions(session.view.changes())
-    head, *lines = [json.loads(line) for line in session.export("jsonl", history=True).split("\n")[:-1]]
-    assert head["session"] == plain["session"]
-    assert [line["memory"] for line in lines if "memory" in line] == plain["memories"]
-    assert [line["history"] for line in lines if "history" in line] == told["history"]
-    assert len(lines) == 4 + len(history)
-    assert sessions.create("empty").export("jsonl").count("\n") == 1
 
 
 @pytest.mark.req("J8")
