@@ -414,6 +414,43 @@ def test_working_memory_and_context_of_an_erased_person_are_emptied(memories: we
 # -- receipts -------------------------------------------------------------------------------------------------------
 
 
+class Exchanged(RamKeyring):
+    """Signs as another keyring does, once it is told to."""
+
+    other: RamKeyring | None = None
+
+    def signing_seed(self) -> bytes:
+        return super().signing_seed() if self.other is None else self.other.signing_seed()
+
+
+@pytest.mark.req("N7")
+def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found() -> None:
+    keyring = Exchanged()
+    with wellkept.open("ram:", embedder=None, keyring=keyring) as memories:
+        keyring.create(BOB)
+        memories.view(user="bob").add("x")
+        receipt = memories.privacy.erase(user="bob")
+        assert receipt.counts.keys == 1
+        assert keyring.key(BOB) is None
+        told = memories.privacy.verify(receipt)
+        assert (told.valid, told.signed, told.checked) == (True, True, 1)
+        for altered in (
+            replace(receipt, counts=replace(receipt.counts, memories=2)),
+            replace(receipt, remains=()),
+            replace(receipt, ledger_hash="0" * 64),
+            replace(receipt, erased_at=receipt.erased_at + timedelta(seconds=1)),
+            replace(receipt, signature="00" * 64),
+            replace(receipt, public_key="00"),
+            replace(receipt, signature=None),
+            replace(receipt, signature=None, public_key=None, signed_by="nobody", remains=("nothing",)),
+        ):
+            if altered != receipt:
+                assert not memories.privacy.verify(altered).valid, altered
+        keyring.other = RamKeyring()
+        problems = memories.privacy.verify(receipt).problems
+        assert problems == ("the signature is by another keyring than this database's",)
+
+
 def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: wellkept.Memories) -> None:
     receipt = memories.privacy.erase(user="bob")
     assert receipt.signature is None

@@ -1,7 +1,6 @@
 """Repeating what failed and is safe to repeat, and leaving an embedder alone that does not answer."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener, Switched, embedders, sequence
-from wellkept.engine.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, CircuitBreaker
+from tests.support.stand_ins import HandClock, Opener, Switched, embedders, sequence, set_sleep
 from wellkept.errors import (
     ConfigurationError,
     EmbeddingFailed,
@@ -25,7 +23,9 @@ from wellkept.errors import (
 from wellkept.settings import RetryPolicy
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
-from wellkept.testing.builders import START
+
+FIRST_PAUSE_S = 5
+"""How long an embedder is left alone after its first failure."""
 
 
 class Sleeper(list[float]):
@@ -58,7 +58,7 @@ def pauses(clock: HandClock) -> Sleeper:
 @pytest.fixture
 def faulty(store: FaultyStore, clock: HandClock, pauses: Sleeper) -> wellkept.Memories:
     memories = wellkept.open(store=store, clock=clock, embedder=None)
-    memories._engine.sleep = pauses
+    set_sleep(memories, pauses)
     return memories
 
 
@@ -127,14 +127,27 @@ def test_a_policy_that_makes_no_sense_is_refused() -> None:
 
 
 @pytest.mark.req("H10")
-def test_it_is_read_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_read_from_file_and_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: FaultyStore, clock: HandClock, pauses: Sleeper
+) -> None:
     file = tmp_path / "wellkept.toml"
     file.write_text('[retry]\nattempts = 5\nmultiplier = 3\ncodes = ["RATE_LIMITED"]\n')
     monkeypatch.setenv("WELLKEPT_RETRY_ATTEMPTS", "4")
     monkeypatch.setenv("WELLKEPT_RETRY_CODES", "STORE_BUSY, RATE_LIMITED")
-    with wellkept.open("ram:", config=file) as memories:
-        policy = memories._engine.settings.retry
-    assert policy == RetryPolicy(attempts=4, multiplier=3, codes=("STORE_BUSY", "RATE_LIMITED"))
+    with wellkept.open(store=store, clock=clock, embedder=None, config=file) as memories:
+        set_sleep(memories, pauses)
+        view = memories.view(user="ada")
+        for error, expected in (
+            (StoreBusy("locked"), [1.0, 3.0, 9.0]),
+            (RateLimited("wait"), [1.0, 3.0, 9.0]),
+            (StoreError("reset"), []),
+        ):
+            for call in (1, 2, 3, 4):
+                store.fail("get", error, call=call)
+            pauses.clear()
+            with pytest.raises(type(error)):
+                view.get("nothing")
+            assert pauses == expected, error
 
 
 # --- the store ------------------------------------------------------------------------------------
@@ -216,7 +229,7 @@ def test_an_embedder_is_asked_again_before_a_memory_is_stored_without_a_vector(o
         embedder, clock = Switched(), HandClock()
         pauses = Sleeper(clock)
         memories = opener(embedder=embedder, clock=clock, retry=None, name=f"memory {number}")
-        memories._engine.sleep = pauses
+        set_sleep(memories, pauses)
         view = memories.view(user="ada")
         embedder.error = error
         view.add("Likes tea")
@@ -235,7 +248,7 @@ def test_a_failure_that_passes_leaves_no_gap(opener: Opener, clock: HandClock, p
     embedder = Once()
     embedder.error = ConnectionError("reset")
     memories = opener(embedder=embedder, clock=clock, retry=None)
-    memories._engine.sleep = pauses
+    set_sleep(memories, pauses)
     view = memories.view(user="ada")
     view.add("Likes tea")
     assert (pauses, embedders(view)) == ([1.0], {"Likes tea": embedder.name})
@@ -246,7 +259,7 @@ def test_a_failure_that_passes_leaves_no_gap(opener: Opener, clock: HandClock, p
 def test_a_dead_embedder_is_not_asked_at_every_call(opener: Opener, clock: HandClock, pauses: Sleeper) -> None:
     embedder = Switched()
     memories = opener(embedder=embedder, clock=clock, retry=None)
-    memories._engine.sleep = pauses
+    set_sleep(memories, pauses)
     view = memories.view(user="ada")
     embedder.error = ConnectionError("refused")
     view.add("Likes tea")
@@ -319,34 +332,6 @@ def test_a_process_that_finds_vectors_missing_asks_once(file_opener: Opener, clo
     file_opener(embedder=embedder, clock=clock).view(user="ada").add("Likes tea")
     file_opener.close()
     later = file_opener(embedder=embedder, clock=clock, retry=None)
-    later._engine.sleep = pauses
+    set_sleep(later, pauses)
     later.view(user="ada").add("Likes cake")
     assert (embedder.calls, pauses) == (2, [])
-
-
-@pytest.mark.req("H10")
-@given(st.lists(st.floats(0, 1_000), max_size=30))
-def test_the_breaker_admits_one_call_after_each_growing_pause(waits: list[float]) -> None:
-    now, breaker = START, CircuitBreaker()
-    assert breaker.admits(now)
-    breaker.failed(now)
-    pause = FIRST_PAUSE_S
-    for wait in waits:
-        now += timedelta(seconds=wait)
-        due = breaker.remaining_s(now) == 0
-        assert breaker.admits(now) is due
-        if due:
-            assert not breaker.admits(now)
-            breaker.failed(now)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
-            assert breaker.remaining_s(now) == pause
-    assert breaker.worked()
-    assert breaker.admits(now)
-    assert not breaker.open
-
-
-@pytest.mark.req("H10")
-def test_a_clock_that_is_set_back_does_not_keep_the_breaker_open() -> None:
-    breaker = CircuitBreaker()
-    breaker.failed(START)
-    assert breaker.admits(START - timedelta(days=1))
