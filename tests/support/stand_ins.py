@@ -147,7 +147,7 @@ def store_of(memories: wellkept.Memories) -> Store:
     return memories._engine.store
 
 
-def set_sleep(memories: wellkept.Memories, sleep: Callable[[float], object]) -> None:
+def set_sleep(memories: wellkept.Memories, sleep: Callable[[float], None]) -> None:
     """Call this instead of waiting, where a database repeats what failed."""
     memories._engine.sleep = sleep
 

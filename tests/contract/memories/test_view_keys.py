@@ -63,7 +63,7 @@ DIFFERENT: list[dict[str, Any]] = [
 def test_something_else_under_the_same_key_is_a_conflict(memories: Memories, view: View) -> None:
     first = view.add(**EVERYTHING, dangling=True)
     expected = ("add", {"field": "key", "memory_id": first.id})
-    wrong = {}
+    wrong: dict[str, object] = {}
     for different in DIFFERENT:
         another = EVERYTHING | different
         for attempt in (
