@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, store_of
+from tests.support.stand_ins import HandClock, one_store, store_of
 from tests.support.terminal import Terminal
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.errors import Conflict, InvalidInput, NotFound
@@ -162,6 +162,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@one_store
 def test_bad_facts_change_nothing(view: View) -> None:
     fact = {"subject": "Ada", "predicate": "lives in", "object": "Rome"}
     refusals = {str(wrong): refusal(view.facts.add, **fact | wrong) for wrong, _ in BAD}

@@ -12,7 +12,7 @@ import pytest
 
 import wellkept.aio
 from tests.support.refusals import refusal
-from tests.support.stand_ins import Opener, somebody
+from tests.support.stand_ins import Opener, one_store, somebody
 from tests.support.terminal import Terminal
 from tests.unit.samples import plain
 from wellkept import Memories, Memory, NewMemory, View
@@ -158,6 +158,7 @@ def test_processes_at_once_extract_once(opener: Opener) -> None:
     assert views[0].count() == 4
 
 
+@one_store
 def test_bad_input_changes_nothing(view: View) -> None:
     messages: list[tuple[Any, str]] = [
         ("text", "messages"),

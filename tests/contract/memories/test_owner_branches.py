@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
+from tests.support.stand_ins import one_store
 from wellkept import Layer, Memories
 from wellkept.errors import InvalidInput
 from wellkept.types import Filter, Grant, Owner, RetentionPolicy, SessionEndPolicy
@@ -15,6 +16,7 @@ MAIN, DRAFT = Owner(Layer.USER, ("ada",)), Owner(Layer.USER, ("ada",), "draft")
 
 
 @pytest.mark.req("N6")
+@one_store
 def test_every_call_that_takes_an_owner_refuses_a_branch(memories: Memories) -> None:
     upkeep = memories.upkeep
     calls: dict[str, Callable[[], object]] = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import HandClock, one_store
 from tests.support.terminal import Terminal
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, NotFound
@@ -204,6 +204,7 @@ def test_it_reaches_no_further_than_the_view(view: View, memories: Memories) -> 
     assert view.release(run.id).ids == (mine.id,)
 
 
+@one_store
 def test_bad_input_changes_nothing(view: View) -> None:
     asked: list[tuple[dict[str, Any], str]] = [
         ({}, "source"),

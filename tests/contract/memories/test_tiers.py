@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import HandClock, one_store
 from tests.support.terminal import Terminal
 from wellkept import Memories, NewMemory, View
 from wellkept.errors import InvalidInput
@@ -84,6 +84,7 @@ def test_what_is_archived_is_archival(memories: Memories, clock: HandClock) -> N
     assert restored.tier is Tier.PERSONAL
 
 
+@one_store
 def test_working_is_never_stored_and_unknown_tiers_are_refused(memories: Memories) -> None:
     view = memories.view(user="ada")
     memory = view.add("Likes tea")

@@ -182,6 +182,7 @@ def test_each_layer_can_be_written_with_its_ids(memories: Memories) -> None:
 
 
 @pytest.mark.req("H1")
+@one_store
 def test_a_layer_that_is_missing_or_unknown_is_refused(memories: Memories, view: View) -> None:
     for layer in (Layer.AGENT, Layer.SESSION, Layer.TEAM, Layer.COMPANY):
         with pytest.raises(MissingIdentifier) as caught:
@@ -243,6 +244,7 @@ def test_many_memories_are_one_transaction(opener: Opener, clock: HandClock) -> 
 
 
 @pytest.mark.req("L1")
+@one_store
 def test_an_expiry_in_the_past_is_refused(memories: Memories, view: View, clock: HandClock) -> None:
     memory = view.add("Likes tea")
     before = sequence(memories)

@@ -137,6 +137,7 @@ def test_a_cursor_belongs_to_one_listing(view: View, page: Page) -> None:
 
 
 @pytest.mark.req("H3")
+@one_store
 def test_a_cursor_belongs_to_one_view(memories: Memories, page: Page) -> None:
     for ids in ({"user": "bob", "project": "api"}, {"user": "ada"}, {"project": "api"}, {"user": "ada", "team": "api"}):
         with pytest.raises(InvalidInput) as caught:
@@ -146,6 +147,7 @@ def test_a_cursor_belongs_to_one_view(memories: Memories, page: Page) -> None:
     assert len(same) == 2
 
 
+@one_store
 def test_a_cursor_knows_where_to_go_on(view: View, page: Page) -> None:
     with pytest.raises(InvalidInput) as caught:
         view.list(limit=2, cursor=page.next_cursor, filter={"tags": ["t"]}, offset=1)

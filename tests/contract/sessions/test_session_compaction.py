@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, one_store
 from wellkept import Memories
 from wellkept.entitlements import Plan
 from wellkept.errors import Conflict, InvalidInput, NotFound, QuotaExceeded, UpkeepRefused
@@ -345,6 +345,7 @@ def test_an_update_never_loses_what_it_updates(session: Session, clock: HandCloc
     assert updated.version == 2
 
 
+@one_store
 def test_bad_settings_change_nothing(session: Session) -> None:
     settings: list[tuple[dict[str, Any], str]] = [
         ({"auto_compact": 1}, "config.auto_compact"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener, store_of
+from tests.support.stand_ins import HandClock, Opener, one_store, store_of
 from wellkept import Memories
 from wellkept.errors import Conflict, Held, UpkeepRefused
 from wellkept.events import MemoryPromoted
@@ -213,6 +213,7 @@ def test_closing_does_not_fail_while_another_process_runs_upkeep(opener: Opener,
     assert memories.upkeep.run(job=JOB).promoted == 1
 
 
+@one_store
 def test_contradictory_and_bad_policies_are_refused(memories: Memories) -> None:
     policies: list[tuple[dict[str, Any], str]] = [
         ({"permanent": True}, "permanent"),
@@ -229,6 +230,7 @@ def test_contradictory_and_bad_policies_are_refused(memories: Memories) -> None:
 
 
 @pytest.mark.req("H9")
+@one_store
 def test_what_has_no_sessions_has_no_policy_for_their_end(memories: Memories) -> None:
     policy, owners = (
         SessionEndPolicy(delete_after="1d"),

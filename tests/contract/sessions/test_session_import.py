@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, one_store
 from tests.support.terminal import Terminal
 from wellkept import Filter, Memories
 from wellkept.errors import Conflict, InvalidInput, KeyUnavailable, NotFound, QuotaExceeded
@@ -201,6 +201,7 @@ BAD_LINES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.req("P3", "J11")
+@one_store
 def test_a_bad_line_is_named_and_nothing_is_stored(sessions: Sessions) -> None:
     wrong = {}
     for text, place in BAD_LINES:
@@ -233,6 +234,7 @@ BAD_OBJECTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.req("P3")
+@one_store
 def test_a_bad_object_is_named(exported: dict[str, str], sessions: Sessions) -> None:
     wrong = {}
     for change, place in BAD_OBJECTS:
@@ -247,6 +249,7 @@ def test_a_bad_object_is_named(exported: dict[str, str], sessions: Sessions) -> 
     assert sessions.list() == ()
 
 
+@one_store
 def test_bad_values_in_our_own_forms_are_named(exported: dict[str, str], sessions: Sessions) -> None:
     whole = json.loads(exported["json"])
     first = whole["memories"][0]
@@ -316,6 +319,7 @@ def test_a_deleted_session_is_not_imported_into(sessions: Sessions) -> None:
         sessions.import_session(SEED)
 
 
+@one_store
 def test_entries_without_a_session_need_one(sessions: Sessions) -> None:
     with pytest.raises(InvalidInput, match="do not tell their session"):
         sessions.import_session('{"id":"1","timestamp":"2026-01-10T10:00:00Z","content":"Tea"}')

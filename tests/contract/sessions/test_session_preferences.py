@@ -68,6 +68,7 @@ def test_preferences_are_set_merged_and_removed(session: Session, clock: HandClo
 
 
 @pytest.mark.req("J2")
+@one_store
 def test_what_was_read_is_a_copy(session: Session) -> None:
     session.preferences.set("list", [1])
     session.preferences.get("list").append(2)
@@ -76,6 +77,7 @@ def test_what_was_read_is_a_copy(session: Session) -> None:
 
 
 @pytest.mark.req("J2")
+@one_store
 def test_what_is_not_json_is_refused_and_nothing_changes(session: Session) -> None:
     session.preferences.set("kept", True)
     refusals = {}

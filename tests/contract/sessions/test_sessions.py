@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener, store_of
+from tests.support.stand_ins import HandClock, Opener, one_store, store_of
 from wellkept import Layer, Memories, MemoryType
 from wellkept import open as open_database
 from wellkept.entitlements import Plan
@@ -106,6 +106,7 @@ def test_a_record_of_other_software_is_read_and_its_fields_are_kept(memories: Me
 
 
 @pytest.mark.req("J2")
+@one_store
 def test_ids_are_made_and_differ(sessions: Sessions) -> None:
     made = {sessions.create().id for _ in range(20)}
     assert len(made) == 20
@@ -118,6 +119,7 @@ BAD_IDS += [5, None, b"a", ["a"]]
 
 
 @pytest.mark.req("J2", "J12")
+@one_store
 def test_bad_ids_are_refused(sessions: Sessions) -> None:
     calls: list[Any] = [sessions.load, sessions.close, sessions.delete, sessions.restore, sessions.create]
     refusals = {
@@ -181,6 +183,7 @@ BAD: dict[str, list[tuple[Any, str]]] = {
 
 
 @pytest.mark.req("J2")
+@one_store
 def test_bad_fields_are_named_and_nothing_is_made(sessions: Sessions) -> None:
     cases = [(name, value, field) for name, cases in BAD.items() for value, field in cases]
     refusals = {f"{name}={value}": refusal(sessions.create, "monday", **{name: value}) for name, value, _ in cases}
@@ -189,6 +192,7 @@ def test_bad_fields_are_named_and_nothing_is_made(sessions: Sessions) -> None:
 
 
 @pytest.mark.req("J2")
+@one_store
 def test_sessions_need_a_user(memories: Memories) -> None:
     with pytest.raises(MissingIdentifier) as caught:
         _ = memories.view(project="api").sessions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, one_store
 from wellkept import Memories
 from wellkept.errors import InvalidInput
 from wellkept.events import MemoryArchived, MemoryRestored
@@ -102,6 +102,7 @@ def test_sessions_fade_as_they_are_configured(memories: Memories, clock: HandClo
     assert [step.memory_id for step in memories.upkeep.plan().steps] == [ids["usual"]]
 
 
+@one_store
 def test_a_threshold_that_makes_no_sense_is_refused(opener: Opener) -> None:
     memories = opener()
     for policy in (RetentionPolicy(archive_below=2), RetentionPolicy(exempt_layers=("planet",))):  # type: ignore[arg-type]

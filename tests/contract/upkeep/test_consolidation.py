@@ -10,7 +10,7 @@ import pytest
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, one_store
 from tests.unit.same_pairs import LOOK_ALIKES
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, PlanRestriction, UpkeepRefused
@@ -317,6 +317,7 @@ def test_progress_is_told(memories: Memories, view: View) -> None:
     assert told == [(1, 1)]
 
 
+@one_store
 def test_bad_policies_are_refused(memories: Memories) -> None:
     policies: list[tuple[dict[str, Any], str]] = [
         ({"threshold": 1.5}, "InvalidInput of threshold"),
@@ -333,6 +334,7 @@ def test_bad_policies_are_refused(memories: Memories) -> None:
     assert memories.upkeep.consolidation() is None
 
 
+@one_store
 def test_bad_input_is_refused(memories: Memories) -> None:
     for wrong in ({"job": "cleaning"}, {"job": "compaction"}, {"summariser": "llm"}, {"progress": 7}):
         with pytest.raises(InvalidInput) as error:
@@ -342,6 +344,7 @@ def test_bad_input_is_refused(memories: Memories) -> None:
         memories.upkeep.set_consolidation(wellkept.types.RetentionPolicy())  # type: ignore[arg-type]
 
 
+@one_store
 def test_a_plan_without_policies_refuses_to_set_one(opener: Opener) -> None:
     with pytest.raises(PlanRestriction):
         opener(plan="core").upkeep.set_consolidation(POLICY)

@@ -10,7 +10,7 @@ import pytest
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, Switched, sequence
+from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, Switched, one_store, sequence
 from wellkept import AgentMemory, View
 from wellkept.entitlements import Feature, FeatureName, Plan
 from wellkept.errors import PlanRestriction, QuotaExceeded
@@ -97,6 +97,7 @@ def test_core_has_no_long_term_memory() -> None:
 
 
 @pytest.mark.req("L12", "W1", "W9")
+@one_store
 def test_core_has_all_of_working_memory_and_a_context(opener: Opener, clock: HandClock) -> None:
     me = opener(plan="Core", clock=clock).agent("debugger")
     me.working.set("step", 3)
@@ -426,6 +427,7 @@ def test_what_was_stored_already_does_not_warn(opener: Opener) -> None:
 # -- opening --------------------------------------------------------------------------------------
 
 
+@one_store
 def test_a_plan_can_be_given_by_name_or_as_a_value(opener: Opener) -> None:
     assert opener(plan="WriterPro").plan is Plan.WRITERPRO
     assert opener(plan=small()).plan == small()
@@ -440,6 +442,7 @@ def test_a_bad_plan_opens_nothing(tmp_path: Any) -> None:
     assert not path.exists()
 
 
+@one_store
 def test_features_of_a_plan_of_ones_own(opener: Opener) -> None:
     plan = Plan(name="Odd", features=[Feature.LONG_TERM_MEMORY, Feature.ADVANCED_COMPACTION])
     me = opener(plan=plan, embedder=CountingEmbedder()).agent("debugger")

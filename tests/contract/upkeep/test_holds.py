@@ -11,7 +11,7 @@ import pytest
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener, somebody
+from tests.support.stand_ins import HandClock, Opener, one_store, somebody
 from wellkept import Memories, View
 from wellkept.errors import Held, NotFound
 from wellkept.types import Filter, Layer, Owner, RetentionPolicy
@@ -122,6 +122,7 @@ def test_holds_are_kept_with_their_filters(opener: Opener, clock: HandClock) -> 
     assert memories.upkeep.holds() == ()
 
 
+@one_store
 def test_a_hold_that_makes_no_sense_is_refused(memories: Memories) -> None:
     holds: list[tuple[Any, str, str]] = [
         (Filter(references=["x"]), "case", "filter.references"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, Opener, store_of
+from tests.support.stand_ins import HandClock, Opener, one_store, store_of
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, NotFound, PlanRestriction, UpkeepRefused
 from wellkept.events import MemoryForgotten, RetentionCleanupCompleted
@@ -346,6 +346,7 @@ def test_events_tell_of_each_memory_and_of_the_run(memories: Memories, clock: Ha
 
 
 @pytest.mark.req("P4")
+@one_store
 def test_retention_needs_a_plan_that_has_it(opener: Opener) -> None:
     memories = opener(plan="writerpro")
     with pytest.raises(PlanRestriction):
@@ -370,12 +371,14 @@ BAD_POLICIES: list[tuple[Any, str]] = [
 ]
 
 
+@one_store
 def test_a_policy_that_makes_no_sense_is_refused(memories: Memories) -> None:
     refusals = {repr(policy): refusal(memories.upkeep.set_retention, policy) for policy, _ in BAD_POLICIES}
     assert refusals == {repr(policy): f"set_retention: InvalidInput of {field}" for policy, field in BAD_POLICIES}
     assert memories.upkeep.policies() == {}
 
 
+@one_store
 def test_an_owner_that_cannot_be_is_refused(memories: Memories) -> None:
     owners: list[Any] = ["ada", Owner(Layer.SESSION, ("ada",)), Owner(Layer.USER, ("",))]
     refusals = {repr(owner): refusal(memories.upkeep.set_retention, DEFAULT, owner=owner) for owner in owners}
@@ -383,6 +386,7 @@ def test_an_owner_that_cannot_be_is_refused(memories: Memories) -> None:
     assert memories.upkeep.policies() == {}
 
 
+@one_store
 def test_what_is_no_plan_is_refused(memories: Memories) -> None:
     with pytest.raises(InvalidInput):
         memories.upkeep.apply("plan")  # type: ignore[arg-type]
