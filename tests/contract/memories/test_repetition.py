@@ -66,8 +66,8 @@ OTHERS: list[dict[str, Any]] = [
 @pytest.mark.req("N2")
 def test_what_differs_is_kept(memories: Memories) -> None:
     wrong = {}
-    for other in OTHERS:
-        view = memories.view(user=f"says {next(iter(other.items()))}"[:100], project=f"of {next(iter(other))}")
+    for number, other in enumerate(OTHERS):
+        view = memories.view(user=f"user {number}", project=f"project {number}")
         view.add("Likes tea")
         added = view.add(**{"content": "Likes tea", **other})
         if (added.merged, view.count()) != (False, 2):

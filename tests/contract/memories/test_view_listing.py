@@ -81,7 +81,7 @@ def test_conditions(view: View) -> None:
                 "past": [one.id for one in view.list(filter=filter, as_of=view.position())],
             }
             if answers != expected:
-                wrong[f"{filter}"] = answers
+                wrong[f"{type(filter).__name__} of {wanted}"] = answers
     assert wrong == {}
 
 
