@@ -164,6 +164,11 @@ def places(view: wellkept.View) -> list[wellkept.types.Position]:
     return [start, *(version.position for version in view.changes() if version.position)]
 
 
+def plain(what: wellkept.Memory) -> wellkept.Memory:
+    """The memory without what is kept beside its history: accesses and the vector."""
+    return replace(what, access_count=0, last_accessed_at=None, vector=None)
+
+
 def embedders(view: wellkept.View) -> dict[str, str | None]:
     """Whose vector each memory has, by content; forgotten ones too."""
     listed = view.list(filter=wellkept.Filter(include_forgotten=True))

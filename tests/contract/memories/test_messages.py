@@ -12,9 +12,8 @@ import pytest
 
 import wellkept.aio
 from tests.support.refusals import refusal
-from tests.support.stand_ins import Opener, one_store, somebody
+from tests.support.stand_ins import Opener, one_store, plain, somebody
 from tests.support.terminal import Terminal
-from tests.unit.samples import plain
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.errors import InvalidInput
 from wellkept.testing.builders import START

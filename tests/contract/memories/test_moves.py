@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock, OneOwnerStore, Opener
+from tests.support.stand_ins import HandClock, OneOwnerStore, Opener, plain
 from tests.support.terminal import Terminal
-from tests.unit.samples import plain
 from wellkept import Layer, Memories, View
 from wellkept.errors import Conflict, Held, InvalidLayer, NotFound
 from wellkept.types import Filter, Operation, State

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, plain
 from tests.support.terminal import Terminal
-from tests.unit.samples import plain
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.errors import Conflict, InvalidInput
 from wellkept.testing.builders import START

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.contract.memories.test_view_adding import EVERYTHING
 from tests.support.refusals import refusal
-from tests.support.stand_ins import HandClock, one_store, sequence
-from tests.unit.samples import plain
+from tests.support.stand_ins import HandClock, one_store, plain, sequence
 from wellkept import Memories, MemoryType, View
 from wellkept.errors import Conflict, InvalidInput, NotFound
 from wellkept.testing.builders import START
