@@ -12,8 +12,8 @@ def refusal(call: Callable[..., object], /, *args: object, **named: object) -> s
     try:
         call(*args, **named)
     except WellkeptError as error:
-        told = f"{error.operation}: {type(error).__name__} of {error.details.get('field')}"
-        return told if error.hint else f"{told}, without a hint"
+        line = f"{error.operation}: {type(error).__name__} of {error.details.get('field')}"
+        return line if error.hint else f"{line}, without a hint"
     except FOREIGN as error:
         return f"{type(error).__name__}: {error}"
     return "accepted"

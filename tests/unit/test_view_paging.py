@@ -21,9 +21,9 @@ def test_a_forged_position_is_refused(view: View) -> None:
         cursor = view.list(limit=1, sort_by=sort).next_cursor
         assert cursor is not None
         forged = codec.encode_cursor(msgspec.structs.replace(codec.decode_cursor(cursor), **{place: number}))
-        told = refusal(view.list, limit=1, sort_by=sort, cursor=forged)
-        if told != "list: InvalidInput of cursor":
-            wrong[f"{sort} {place}={number}"] = told
+        answer = refusal(view.list, limit=1, sort_by=sort, cursor=forged)
+        if answer != "list: InvalidInput of cursor":
+            wrong[f"{sort} {place}={number}"] = answer
     assert wrong == {}
 
 
@@ -37,9 +37,9 @@ def test_a_forged_time_of_judging_is_refused(view: View) -> None:
     wrong = {}
     for judged_at in (None, 2**62, -(2**62)):
         forged = codec.encode_cursor(msgspec.structs.replace(position, judged_at=judged_at))
-        told = refusal(view.list, limit=1, sort_by="relevance", cursor=forged)
-        if told != "list: InvalidInput of cursor":
-            wrong[judged_at] = told
+        answer = refusal(view.list, limit=1, sort_by="relevance", cursor=forged)
+        if answer != "list: InvalidInput of cursor":
+            wrong[judged_at] = answer
     assert wrong == {}
 
 

@@ -82,8 +82,8 @@ def test_a_failed_read_says_so_and_can_be_repeated() -> None:
             ada = memories.view(user="ada")
             memory = ada.add("green tea")
             store.fail(method, StoreBusy("locked"))
-            told = refusal(read, ada, memory.id).removesuffix(", without a hint")
-            answers[operation, method] = told, sequence(memories), refusal(read, ada, memory.id)
+            answer = refusal(read, ada, memory.id).removesuffix(", without a hint")
+            answers[operation, method] = answer, sequence(memories), refusal(read, ada, memory.id)
     assert answers == {
         (operation, method): (f"{operation}: StoreBusy of None", 1, "accepted") for operation, method, _ in READS
     }

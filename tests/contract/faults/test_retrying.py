@@ -120,9 +120,9 @@ def test_a_policy_that_makes_no_sense_is_refused() -> None:
         "as it is": lambda wrong: wellkept.open("ram:", retry=wrong),  # type: ignore[arg-type]  # that is the point
     }
     refusals = {f"{how} {wrong}": refusal(call, wrong) for wrong in policies for how, call in for_whom.items()}
-    wrongly = {asked: told for asked, told in refusals.items() if ": ConfigurationError of " not in told}
+    wrongly = {asked: answer for asked, answer in refusals.items() if ": ConfigurationError of " not in answer}
     assert wrongly == {}
-    as_it_is = {asked: told for asked, told in refusals.items() if asked.startswith("as it is")}
+    as_it_is = {asked: answer for asked, answer in refusals.items() if asked.startswith("as it is")}
     assert as_it_is == dict.fromkeys(as_it_is, "open: ConfigurationError of retry")
 
 

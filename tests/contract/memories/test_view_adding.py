@@ -222,9 +222,9 @@ def test_one_bad_memory_stops_them_all(memories: Memories, view: View) -> None:
         for place in (0, 1, 2):
             items: list[Any] = ["good", "better"]
             items.insert(place, bad)
-            told = refusal(view.add_many, items)
-            if not told.startswith("add_many: InvalidInput of ") or sequence(memories):
-                accepted[f"{name} at {place}"] = told
+            answer = refusal(view.add_many, items)
+            if not answer.startswith("add_many: InvalidInput of ") or sequence(memories):
+                accepted[f"{name} at {place}"] = answer
     assert accepted == {}
     assert sequence(memories) == 0
     assert view.stats().active == view.count() == 0

@@ -116,13 +116,13 @@ BROKEN: dict[str, Callable[[Sequence[str]], Any]] = {
 @pytest.mark.req("L1", "L2", "L6", "H10")
 def test_a_broken_embedder_stores_nothing(opener: Opener) -> None:
     wrong: dict[str, object] = {}
-    for fault, answer in BROKEN.items():
+    for fault, broken in BROKEN.items():
         embedder = BrokenEmbedder(lambda texts: [ROW] * len(texts))
         memories = opener(embedder=embedder, name=fault)
         view = memories.view(user="ada")
         memory = view.add("good")
         before = view.stats()
-        embedder.answer = answer
+        embedder.answer = broken
         for operation, attempt in (
             ("add", partial(view.add, "bad")),
             ("add_many", partial(view.add_many, ["bad", "worse", "worst"])),
@@ -132,9 +132,9 @@ def test_a_broken_embedder_stores_nothing(opener: Opener) -> None:
             try:
                 attempt()
             except EmbeddingFailed as error:
-                told = error.operation, error.retryable, error.details
-                if told != (operation, True, {"embedder": embedder.name}):
-                    wrong[f"{operation}, {fault}"] = told
+                answer = error.operation, error.retryable, error.details
+                if answer != (operation, True, {"embedder": embedder.name}):
+                    wrong[f"{operation}, {fault}"] = answer
             else:
                 wrong[f"{operation}, {fault}"] = "accepted"
         if (sequence(memories), view.stats()) != (1, before):

@@ -132,7 +132,7 @@ OTHER: list[dict[str, Any]] = [
 def test_a_cursor_belongs_to_one_listing(view: View, page: Page) -> None:
     same: dict[str, Any] = {"limit": 2, "cursor": page.next_cursor, "filter": {"tags": ["t"]}}
     refusals = {str(other): refusal(view.list, **same | other) for other in OTHER}
-    wrong = {other: told for other, told in refusals.items() if told != "list: InvalidInput of cursor"}
+    wrong = {other: answer for other, answer in refusals.items() if answer != "list: InvalidInput of cursor"}
     assert wrong == {}
 
 
@@ -167,5 +167,5 @@ def test_a_cursor_with_a_relative_time_goes_on_as_time_goes_on(view: View, page:
 def test_garbage_is_no_cursor(view: View, page: Page) -> None:
     ask = partial(view.list, limit=2, filter={"tags": ["t"]})
     refusals = {ascii(hostile)[:80]: refusal(ask, cursor=hostile) for hostile in HOSTILE[1:]}
-    wrong = {hostile: told for hostile, told in refusals.items() if told != "list: InvalidInput of cursor"}
+    wrong = {hostile: answer for hostile, answer in refusals.items() if answer != "list: InvalidInput of cursor"}
     assert wrong == {}

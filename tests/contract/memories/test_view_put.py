@@ -134,7 +134,7 @@ def test_bad_input_changes_nothing(view: View) -> None:
     first = view.put("home", "Lives in Rome")
     home: dict[str, Any] = {"key": "home", "content": "Lives in Berlin"}
     refusals = {str(call): refusal(view.put, **home | call) for call, _ in calls}
-    assert refusals == {str(call): f"put: {told}" for call, told in calls}
+    assert refusals == {str(call): f"put: {expected}" for call, expected in calls}
     assert view.list().memories == (first,)
 
 

@@ -140,7 +140,7 @@ PARTS: list[tuple[dict[str, Any], str]] = [
 def test_arguments_are_checked(view: View) -> None:
     cases = [({name: bad}, f"InvalidInput of {name}") for name, values in ARGUMENTS.items() for bad in values]
     refusals = {str(given): refusal(view.search, "tea", **given) for given, _ in (*cases, *PARTS)}
-    assert refusals == {str(given): f"search: {told}" for given, told in (*cases, *PARTS)}
+    assert refusals == {str(given): f"search: {expected}" for given, expected in (*cases, *PARTS)}
 
 
 def test_of_equal_matches_the_more_important_comes_first(view: View) -> None:

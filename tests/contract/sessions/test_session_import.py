@@ -70,7 +70,7 @@ def stored(sessions: Sessions, id: str) -> list[Memory]:
     return list(sessions.load(id).view.list(sort_by="oldest", filter=everything))
 
 
-def told(text: str) -> list[dict[str, Any]]:
+def memories_in(text: str) -> list[dict[str, Any]]:
     """The memories in an export, without what an import gives anew."""
     memories: list[dict[str, Any]] = json.loads(text)["memories"]
     return [
@@ -84,7 +84,7 @@ def test_what_was_exported_is_read_in_with_everything(form: str, exported: dict[
     report = sessions.import_session(exported[form])
     assert (report.session_id, report.form, report.created, report.added, report.known) == ("monday", form, True, 6, 0)
     again = sessions.load("monday").export()
-    assert told(again) == told(exported["json"])
+    assert memories_in(again) == memories_in(exported["json"])
     created = [[one["created_at"] for one in json.loads(text)["memories"]] for text in (again, exported["json"])]
     assert created[0] == created[1]
     found = stored(sessions, "monday")

@@ -84,7 +84,9 @@ def test_what_is_not_json_is_refused_and_nothing_changes(session: Session) -> No
     for value in (object(), float("inf"), b"bytes", {1: 2}, 2**70):
         refusals[f"set {value!r}"] = refusal(session.preferences.set, "x", value)
         refusals[f"merge {value!r}"] = refusal(session.preferences.merge, {"kept": 1, "x": value})
-    wrong = {asked: told for asked, told in refusals.items() if not told.endswith(": InvalidInput of preferences")}
+    wrong = {
+        asked: answer for asked, answer in refusals.items() if not answer.endswith(": InvalidInput of preferences")
+    }
     assert wrong == {}
     assert session.preferences.all() == {"kept": True}
 
@@ -99,7 +101,7 @@ def test_bad_names_are_refused(session: Session) -> None:
         refusals[f"set {name!r}"] = refusal(preferences.set, name, 1)
         refusals[f"get {name!r}"] = refusal(preferences.get, name)
         refusals[f"remove {name!r}"] = refusal(preferences.remove, name)
-    wrong = {asked: told for asked, told in refusals.items() if ": InvalidInput of " not in told}
+    wrong = {asked: answer for asked, answer in refusals.items() if ": InvalidInput of " not in answer}
     assert wrong == {}
 
 

@@ -104,8 +104,8 @@ def test_bad_requests_forget_nothing(session: Session) -> None:
         ({"topic": "personal", "reason": 5}, "reason"),
     ]
     refusals = {str(request): refusal(session.forget, **request) for request, _ in requests}
-    told = {request: refused.partition(": ")[2] for request, refused in refusals.items()}
-    assert told == {str(request): f"InvalidInput of {field}" for request, field in requests}
+    answers = {request: refused.partition(": ")[2] for request, refused in refusals.items()}
+    assert answers == {str(request): f"InvalidInput of {field}" for request, field in requests}
     assert session.view.count() == 4
 
 

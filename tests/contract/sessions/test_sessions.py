@@ -128,7 +128,9 @@ def test_bad_ids_are_refused(sessions: Sessions) -> None:
         for id in BAD_IDS
         if (call, id) != (sessions.create, None)  # that is a session with an id of its own making
     }
-    wrong = {asked: told for asked, told in refusals.items() if told != f"{asked.split()[0]}: InvalidInput of session"}
+    wrong = {
+        asked: answer for asked, answer in refusals.items() if answer != f"{asked.split()[0]}: InvalidInput of session"
+    }
     assert wrong == {}
     assert sessions.list() == ()
 

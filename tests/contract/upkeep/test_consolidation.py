@@ -276,8 +276,8 @@ def test_a_bad_answer_means_the_built_in_choice_and_a_report(opener: Opener) -> 
         for text in ("Uses vim", "Uses the vim"):
             view.add(text)
         run = memories.upkeep.run(job=JOB, summariser=summariser)
-        told = [("summariser" in note, "sk-123" in note) for note in run.notes]
-        answers[name] = run.merged, told, [one.content for one in view.list()]
+        notes = [("summariser" in note, "sk-123" in note) for note in run.notes]
+        answers[name] = run.merged, notes, [one.content for one in view.list()]
     assert answers == dict.fromkeys(summarisers, (2, [(True, False)], ["Uses the vim"]))
 
 
@@ -330,7 +330,7 @@ def test_bad_policies_are_refused(memories: Memories) -> None:
     ]
     place = memories.upkeep.set_consolidation
     refusals = {str(wrong): refusal(place, replace(POLICY, **wrong)) for wrong, _ in policies}
-    assert refusals == {str(wrong): f"set_consolidation: {told}" for wrong, told in policies}
+    assert refusals == {str(wrong): f"set_consolidation: {expected}" for wrong, expected in policies}
     assert memories.upkeep.consolidation() is None
 
 

@@ -86,9 +86,9 @@ def test_core_has_no_long_term_memory() -> None:
             try:
                 use(view)
             except PlanRestriction as error:
-                told = error.operation, error.details["plan"], error.hint
-                if told != (verb, "Core", "upgrade to WriterPro"):
-                    wrong[verb] = told
+                answer = error.operation, error.details["plan"], error.hint
+                if answer != (verb, "Core", "upgrade to WriterPro"):
+                    wrong[verb] = answer
             else:
                 wrong[verb] = "allowed"
             if dict(store.calls) != before:
@@ -191,9 +191,9 @@ def test_compaction_by_summary_is_refused_below_teams() -> None:
             try:
                 compact(window)
             except PlanRestriction as error:
-                told = error.details["feature"], error.hint
-                if told != ("advanced_compaction", "upgrade to Teams"):
-                    wrong[f"{how} on {plan}"] = told
+                answer = error.details["feature"], error.hint
+                if answer != ("advanced_compaction", "upgrade to Teams"):
+                    wrong[f"{how} on {plan}"] = answer
             else:
                 wrong[f"{how} on {plan}"] = "allowed"
             if window.items != before:
