@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract.memories.test_view_adding import EVERYTHING
-from tests.support.refusals import refusal
+from tests.support.refusals import error_of, refusal
 from tests.support.stand_ins import HandClock, sequence
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.errors import Conflict
@@ -62,20 +62,16 @@ DIFFERENT: list[dict[str, Any]] = [
 @pytest.mark.req("L1", "N2")
 def test_something_else_under_the_same_key_is_a_conflict(memories: Memories, view: View) -> None:
     first = view.add(**EVERYTHING, dangling=True)
-    expected = ("add", {"field": "key", "memory_id": first.id})
     wrong: dict[str, object] = {}
     for different in DIFFERENT:
         another = EVERYTHING | different
-        answer: object = "accepted"
-        try:
-            view.add(**another, dangling=True)
-        except Conflict as error:
-            answer = error.operation, error.details
-        if answer != expected:
+        error = error_of(view.add, **another, dangling=True)
+        answer = error and (type(error), error.operation, error.details)
+        if answer != (Conflict, "add", {"field": "key", "memory_id": first.id}):
             wrong[f"add {different}"] = answer
-        answer = refusal(view.add_many, ["good", NewMemory(**another)], dangling=True)
-        if answer != "add_many: Conflict of key":
-            wrong[f"add_many {different}"] = answer
+        many = refusal(view.add_many, ["good", NewMemory(**another)], dangling=True)
+        if many != "add_many: Conflict of key":
+            wrong[f"add_many {different}"] = many
     assert wrong == {}
     assert sequence(memories) == 1
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.memories.test_view_adding import EVERYTHING
-from tests.support.refusals import refusal
+from tests.support.refusals import error_of, refusal
 from tests.support.stand_ins import HandClock, one_store, plain, sequence
 from wellkept import Memories, MemoryType, View
 from wellkept.errors import Conflict, InvalidInput, NotFound
@@ -102,14 +102,12 @@ def test_some_fields_cannot_be_cleared(memories: Memories, view: View) -> None:
 @one_store
 def test_what_update_does_not_change(memories: Memories, view: View) -> None:
     memory = view.add("Likes tea")
-    names = ("owner", "layer", "created_at", "key", "version", "state", "vectors", "nonsense")
-    hints = {}
-    for name in names:
-        change: dict[str, Any] = {name: "x"}
-        with pytest.raises(InvalidInput) as caught:
-            view.update(memory.id, **change)
-        hints[name] = caught.value.details["field"], "add_tags" in caught.value.hint
-    assert hints == {name: (name, True) for name in names}
+    wrong = {}
+    for name in ("owner", "layer", "created_at", "key", "version", "state", "vectors", "nonsense"):
+        error = error_of(view.update, memory.id, **{name: "x"})
+        if not isinstance(error, InvalidInput) or error.details["field"] != name or "add_tags" not in error.hint:
+            wrong[name] = error
+    assert wrong == {}
     assert sequence(memories) == 1
 
 

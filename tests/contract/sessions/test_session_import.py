@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import wellkept
+from tests.support.refusals import error_of
 from tests.support.stand_ins import HandClock, Opener, one_store
 from tests.support.terminal import Terminal
 from wellkept import Filter, Memories
@@ -203,20 +204,18 @@ BAD_LINES: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.req("P3", "J11")
 @one_store
 def test_a_bad_line_is_named_and_nothing_is_stored(sessions: Sessions) -> None:
-    wrong = {}
+    wrong: dict[str, object] = {}
     for text, place in BAD_LINES:
         name = ascii(text.removeprefix(SEED))[:120]
-        try:
-            sessions.import_session(text)
-        except InvalidInput as error:
-            named = "line" not in place or f"line {place['line']}" in error.message
-            secret = "SECRET" in f"{error}{error.details}"
-            if not place.items() <= error.details.items() or not named or secret:
-                wrong[name] = f"{error} {error.details}"
-        else:
-            wrong[name] = "accepted"
+        error = error_of(sessions.import_session, text)
+        if not isinstance(error, InvalidInput) or not place.items() <= error.details.items():
+            wrong[name] = error
+        elif "line" in place and f"line {place['line']}" not in error.message:
+            wrong[f"{name}, no line"] = error
+        if error and "SECRET" in f"{error}{error.details}":
+            wrong[f"{name}, shown"] = error
         if sessions.list() != ():
-            wrong[f"{name}, a session"] = str(sessions.list())
+            wrong[f"{name}, a session"] = sessions.list()
     assert wrong == {}
     with pytest.raises(NotFound):
         sessions.load("sess_001")
@@ -238,13 +237,9 @@ BAD_OBJECTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 def test_a_bad_object_is_named(exported: dict[str, str], sessions: Sessions) -> None:
     wrong = {}
     for change, place in BAD_OBJECTS:
-        try:
-            sessions.import_session(json.dumps({**json.loads(exported["json"]), **change}))
-        except InvalidInput as error:
-            if not place.items() <= error.details.items() or "SECRET" in str(error):
-                wrong[str(change)] = f"{error} {error.details}"
-        else:
-            wrong[str(change)] = "accepted"
+        error = error_of(sessions.import_session, json.dumps({**json.loads(exported["json"]), **change}))
+        if not isinstance(error, InvalidInput) or not place.items() <= error.details.items() or "SECRET" in str(error):
+            wrong[str(change)] = error and (error, error.details)
     assert wrong == {}
     assert sessions.list() == ()
 

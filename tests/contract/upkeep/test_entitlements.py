@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.support.refusals import refusal
+from tests.support.refusals import error_of, refusal
 from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, Switched, one_store, sequence
 from wellkept import AgentMemory, View
 from wellkept.entitlements import Feature, FeatureName, Plan
@@ -83,14 +83,10 @@ def test_core_has_no_long_term_memory() -> None:
         before = dict(store.calls)
         wrong: dict[str, object] = {}
         for verb, use in USES.items():
-            try:
-                use(view)
-            except PlanRestriction as error:
-                answer = error.operation, error.details["plan"], error.hint
-                if answer != (verb, "Core", "upgrade to WriterPro"):
-                    wrong[verb] = answer
-            else:
-                wrong[verb] = "allowed"
+            error = error_of(use, view)
+            answer = error and (type(error), error.operation, error.details.get("plan"), error.hint)
+            if answer != (PlanRestriction, verb, "Core", "upgrade to WriterPro"):
+                wrong[verb] = answer
             if dict(store.calls) != before:
                 wrong[f"{verb} asked the store"] = before = dict(store.calls)
     assert wrong == {}
@@ -188,14 +184,10 @@ def test_compaction_by_summary_is_refused_below_teams() -> None:
         with wellkept.open("ram:", embedder=None, plan=plan) as memories:
             window = filled(memories.agent("debugger"))
             before = window.items
-            try:
-                compact(window)
-            except PlanRestriction as error:
-                answer = error.details["feature"], error.hint
-                if answer != ("advanced_compaction", "upgrade to Teams"):
-                    wrong[f"{how} on {plan}"] = answer
-            else:
-                wrong[f"{how} on {plan}"] = "allowed"
+            error = error_of(compact, window)
+            answer = error and (type(error), error.details.get("feature"), error.hint)
+            if answer != (PlanRestriction, "advanced_compaction", "upgrade to Teams"):
+                wrong[f"{how} on {plan}"] = answer
             if window.items != before:
                 wrong[f"{how} on {plan}, changed"] = window.items
             for simple in ("oldest", "least_important"):

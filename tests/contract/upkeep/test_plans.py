@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.refusals import refusal
+from tests.support.refusals import error_of, refusal
 from wellkept import entitlements
 from wellkept.entitlements import PLANS, Feature, Plan
 from wellkept.errors import ConfigurationError, PlanRestriction
@@ -49,19 +49,18 @@ def test_a_restriction_names_plan_feature_and_upgrade() -> None:
     }
     answers = {}
     for feature in upgrades:
-        with pytest.raises(PlanRestriction) as raised:
-            entitlements.check(Plan.CORE, feature)
-        error = raised.value
-        assert isinstance(error, PermissionError)
-        answers[feature] = error.details, error.hint, error.message.partition("has no ")[0]
+        error = error_of(entitlements.check, Plan.CORE, feature)
+        answers[feature] = error and (type(error), error.details, error.hint, error.message.partition("has no ")[0])
     assert answers == {
         feature: (
+            PlanRestriction,
             {"plan": "Core", "feature": feature.value, "upgrade": upgrade},
             f"upgrade to {upgrade}",
             "the plan Core ",
         )
         for feature, upgrade in upgrades.items()
     }
+    assert issubclass(PlanRestriction, PermissionError)
 
 
 def test_without_a_plan_everything_is_allowed() -> None:
@@ -91,16 +90,14 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 
 def test_what_is_no_plan_is_refused() -> None:
-    accepted = []
-    for value in (7, b"teams", Plan, ["teams"], True):
-        try:
-            entitlements.named(value)
-        except ConfigurationError as error:
-            if "not one" not in str(error):
-                accepted.append(f"{value!r}: {error}")
-        else:
-            accepted.append(repr(value))
-    assert accepted == []
+    values: tuple[Any, ...] = (7, b"teams", Plan, ["teams"], True)
+    errors = {repr(value): error_of(entitlements.named, value) for value in values}
+    wrong = {
+        value: error
+        for value, error in errors.items()
+        if not isinstance(error, ConfigurationError) or "not one" not in str(error)
+    }
+    assert wrong == {}
 
 
 def test_a_plan_that_makes_no_sense_is_refused() -> None:
