@@ -1,4 +1,4 @@
-"""The change feed, and the statistics against a count by hand."""
+"""The change feed: read on from anywhere, its arguments checked; and the history of one memory."""
 
 from dataclasses import replace
 from typing import Any

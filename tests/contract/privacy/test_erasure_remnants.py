@@ -1,4 +1,4 @@
-"""What an erasure or an encryption could leave behind: beside damage, after a kill, in copies that diverged."""
+"""What an erasure or an encryption could leave behind: beside damage, after a kill, in older backups."""
 
 from collections.abc import Sequence
 from pathlib import Path

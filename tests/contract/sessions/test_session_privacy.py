@@ -1,4 +1,4 @@
-"""Forgetting by topic, time and session, in one transaction; and exports that hold everything."""
+"""Forgetting by topic, time and session, in one transaction; and the forms of exports."""
 
 from datetime import timedelta
 from typing import Any
