@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import wellkept
 from tests.support.guarded import guarded, guarded_index
 from wellkept.embedders.hashing import HashingEmbedder
@@ -21,6 +23,8 @@ from wellkept.types import DurabilityName
 DIMENSION = 16
 ONCE = RetryPolicy(attempts=1)
 """Nothing is repeated, and nobody waits."""
+one_store = pytest.mark.parametrize("opener", ["ram"], indirect=True)
+"""For a test of what is decided before a store is asked: it runs on one store instead of three."""
 
 
 class HandClock:
@@ -143,6 +147,11 @@ def store_of(memories: wellkept.Memories) -> Store:
     return memories._engine.store
 
 
+def set_sleep(memories: wellkept.Memories, sleep: Callable[[float], None]) -> None:
+    """Call this instead of waiting, where a database repeats what failed."""
+    memories._engine.sleep = sleep
+
+
 def sequence(memories: wellkept.Memories) -> int:
     """How many versions were ever written, by all owners together: tells whether anything changed."""
     journal = store_of(memories).journal
@@ -153,6 +162,11 @@ def places(view: wellkept.View) -> list[wellkept.types.Position]:
     """The positions of a view: the one before everything, and those right behind each version."""
     start = view.position(at=datetime.min.replace(tzinfo=UTC))
     return [start, *(version.position for version in view.changes() if version.position)]
+
+
+def plain(what: wellkept.Memory) -> wellkept.Memory:
+    """The memory without what is kept beside its history: accesses and the vector."""
+    return replace(what, access_count=0, last_accessed_at=None, vector=None)
 
 
 def embedders(view: wellkept.View) -> dict[str, str | None]:

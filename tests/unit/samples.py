@@ -1,6 +1,5 @@
 """Memories to test the engine with: short ways to make them, and generated ones."""
 
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -33,11 +32,6 @@ def memory(content: str = "a memory", whose: Owner | None = None, **given: Any) 
     created = given.pop("created_at", START)
     known = {"id": f"m{next(_NUMBERS)}", "occurred_at": created, "updated_at": created} | given
     return Memory(content=content, owner=whose or owner("ada"), created_at=created, **known)
-
-
-def plain(what: Memory) -> Memory:
-    """The memory without what is kept beside its history: accesses and the vector."""
-    return replace(what, access_count=0, last_accessed_at=None, vector=None)
 
 
 def stored(what: Memory) -> Stored:

@@ -1,119 +1,17 @@
-"""Holds: what is held is never taken by upkeep, and no erasure of it is possible."""
+"""Holds that are placed while something else is being done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import wellkept
-from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories, View
 from wellkept.engine import holds
-from wellkept.errors import Held, InvalidInput, NotFound
-from wellkept.types import Filter, Layer, Owner, RetentionPolicy
+from wellkept.errors import Held
+from wellkept.types import Filter
 
-ADA = Owner(Layer.USER, ("ada",))
 LEGAL = Filter(tags=["legal"])
-
-
-@pytest.mark.req("P4", "N3")
-@pytest.mark.parametrize(
-    "erase",
-    [
-        lambda view, id: view.forget(id, permanent=True),
-        lambda view, id: view.forget_many([id], permanent=True),
-        lambda view, id: view.forget_many([id], permanent=True, dry_run=True),
-        lambda view, _: view.forget_many(filter=Filter(), permanent=True),
-    ],
-)
-def test_an_erasure_of_what_is_held_is_refused_and_names_the_hold(
-    memories: Memories, view: View, erase: Callable[[View, str], Any]
-) -> None:
-    memory = view.add("Signed the contract", tags=["legal.contracts"])
-    other = view.add("Likes tea")
-    hold = memories.upkeep.hold(LEGAL, reason="case 17")
-    with pytest.raises(Held) as refused:
-        erase(view, memory.id)
-    assert refused.value.details["hold"] == hold.id
-    assert "case 17" not in f"{refused.value!r} {refused.value} {refused.value.details}", "for administrators alone"
-    assert view.get(memory.id) is not None
-    assert view.get(other.id) is not None, "all or none"
-    assert view.forget(memory.id), "forgetting can be undone, so it is allowed"
-    with pytest.raises(Held):
-        erase(view, memory.id)
-    assert memories.upkeep.release(hold.id) == hold
-    erase(view, memory.id)
-
-
-@pytest.mark.req("P4")
-def test_sessions_cannot_erase_what_is_held(memories: Memories) -> None:
-    sessions = memories.view(user="ada").sessions
-    session = sessions.create("monday")
-    memory = session.view.add("Signed the contract", tags=["legal"])
-    session.view.forget(memory.id)
-    memories.upkeep.hold(LEGAL, reason="case 17", owner=ADA)
-    session.compact(purge=True)  # leaves alone what is held
-    with pytest.raises(Held):
-        sessions.delete("monday", permanent=True)
-    assert session.view.restore(memory.id)
-
-
-@pytest.mark.req("P4")
-def test_a_hold_covers_an_owner_with_its_sessions_and_agents_and_no_other(memories: Memories) -> None:
-    memories.upkeep.hold(Filter(), reason="case 17", owner=ADA)
-    for ids in ({"user": "ada"}, {"user": "ada", "session": "monday"}, {"user": "ada", "agent": "debugger"}):
-        view = memories.view(**ids)  # type: ignore[arg-type]  # only ids
-        memory = view.add("Likes tea", layer=view.layers[0])
-        with pytest.raises(Held):
-            view.forget(memory.id, permanent=True)
-    bob = memories.view(user="bob")
-    assert bob.forget(bob.add("Likes tea").id, permanent=True)
-
-
-@pytest.mark.req("P4", "N3")
-def test_upkeep_leaves_alone_what_is_held(memories: Memories, clock: HandClock) -> None:
-    view = memories.view(user="ada")
-    view.add("Signed the contract", tags=["legal"])
-    view.add("Said the word secret")
-    taken = view.add("Likes tea")
-    clock.forward(days=400)
-    memories.upkeep.set_retention(RetentionPolicy(long_term_age="365d", automatic=False))
-    memories.upkeep.hold(LEGAL, reason="case 17")
-    memories.upkeep.hold({"text": "secret"}, reason="case 18")
-    plan = memories.upkeep.plan()
-    assert [step.memory_id for step in plan.steps] == [taken.id]
-    memories.upkeep.hold(Filter(), reason="late")
-    run = memories.upkeep.apply(plan)
-    assert run.forgotten == 0
-    assert "HELD" in run.errors[0]
-    assert view.count() == 3
-
-
-@pytest.mark.req("P4")
-def test_holds_are_kept_with_their_filters(opener: Opener, clock: HandClock) -> None:
-    memories = opener(clock=clock)
-    wanted = Filter(
-        types=["fact"],
-        tags=("legal",),
-        any_tags=["a", "b"],
-        authors=["ada"],
-        within=timedelta(days=7),
-        created_before=clock.time + timedelta(days=1),
-        metadata={"case": 17},
-        min_importance=0.2,
-    )
-    hold = memories.upkeep.hold(wanted, reason="case 17", owner=ADA)
-    assert memories.upkeep.holds() == (hold,)
-    assert hold.filter.within is None
-    assert hold.filter.created_after == clock.time - timedelta(days=7), "counted from when it was placed"
-    with pytest.raises(NotFound):
-        memories.upkeep.release("unknown")
-    memories.upkeep.release(hold.id)
-    assert memories.upkeep.holds() == ()
 
 
 @pytest.mark.req("P4")
@@ -136,23 +34,6 @@ def test_a_hold_that_is_placed_during_an_erasure_wins(
     assert view.get(memory.id) is not None
 
 
-@pytest.mark.parametrize(
-    ("filter", "reason", "field"),
-    [
-        (Filter(references=["x"]), "case", "filter.references"),
-        ({"tag": ["x"]}, "case", "filter.tag"),
-        (Filter(within="soon"), "case", "filter.within"),
-        ("legal", "case", "filter"),
-        (LEGAL, "", "reason"),
-    ],
-)
-def test_a_hold_that_makes_no_sense_is_refused(memories: Memories, filter: Any, reason: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        memories.upkeep.hold(filter, reason=reason)
-    assert refused.value.details["field"] == field
-    assert memories.upkeep.holds() == ()
-
-
 def test_two_administrators_do_not_overwrite_each_other(memories: Memories, monkeypatch: pytest.MonkeyPatch) -> None:
     real = holds.read
     others: list[int] = []
@@ -168,25 +49,3 @@ def test_two_administrators_do_not_overwrite_each_other(memories: Memories, monk
     monkeypatch.setattr(holds, "read", read)
     memories.upkeep.hold(LEGAL, reason="first")
     assert {one.reason for one in memories.upkeep.holds()} == {"first", "second"}
-
-
-@pytest.mark.req("P4")
-def test_policies_holds_and_runs_are_converted_along(tmp_path: Path, clock: HandClock) -> None:
-    with wellkept.open(tmp_path / "memory.db", embedder=None, clock=clock) as memories:
-        memory = memories.view(user="ada").add("Signed the contract", tags=["legal"])
-        other = memories.view(user="ada").add("Likes tea")
-        memories.upkeep.set_retention(RetentionPolicy(long_term_age="365d"), owner=ADA)
-        hold = memories.upkeep.hold(LEGAL, reason="case 17")
-        clock.forward(days=400)
-        run = memories.upkeep.run()
-    wellkept.convert(tmp_path / "memory.db", f"jsonl:{tmp_path / 'notes'}")
-    with wellkept.open(f"jsonl:{tmp_path / 'notes'}", embedder=None, clock=clock) as memories:
-        assert memories.upkeep.holds() == (hold,)
-        assert list(memories.upkeep.policies()) == [ADA]
-        assert memories.upkeep.undo(run.id).ids == (other.id,)
-        with pytest.raises(Held):
-            memories.view(user="ada").forget(memory.id, permanent=True)
-        assert memories.doctor().healthy
-        clock.forward(days=366)
-    with wellkept.open(f"jsonl:{tmp_path / 'notes'}", embedder=None, clock=clock) as memories:
-        assert [one.forgotten for one in memories.upkeep.runs() if one.automatic] == [1, 0]

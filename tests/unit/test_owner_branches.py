@@ -1,15 +1,10 @@
-"""Branches: stores tell them apart (the kit says so); no call takes one yet."""
-
-import json
-from collections.abc import Callable
-from pathlib import Path
+"""Branches in the names of owners, and in grants."""
 
 import pytest
 
-import wellkept
-from wellkept import Layer, Memories, codec
-from wellkept.errors import InvalidInput, Unauthorized
-from wellkept.types import Filter, Grant, Owner, RetentionPolicy, SessionEndPolicy
+from wellkept import Layer, authorization, codec
+from wellkept.errors import Unauthorized
+from wellkept.types import Grant, Owner
 
 MAIN, DRAFT = Owner(Layer.USER, ("ada",)), Owner(Layer.USER, ("ada",), "draft")
 
@@ -22,41 +17,9 @@ def test_an_owner_has_one_name_per_branch() -> None:
             codec.decode_owner(text)
 
 
-@pytest.mark.req("N6")
-def test_every_call_that_takes_an_owner_refuses_a_branch(memories: Memories) -> None:
-    upkeep = memories.upkeep
-    calls: dict[str, Callable[[], object]] = {
-        "a grant": lambda: memories.view(user="ada", grant=Grant(owners=(DRAFT,))),
-        "an API key": lambda: memories.keys.create("key", owners=[DRAFT]),
-        "a policy": lambda: upkeep.set_retention(RetentionPolicy(), owner=DRAFT),
-        "the end of sessions": lambda: upkeep.set_session_end(SessionEndPolicy(), owner=DRAFT),
-        "a run": lambda: upkeep.run(owner=DRAFT),
-        "a hold": lambda: upkeep.hold(Filter(), reason="case 17", owner=DRAFT),
-    }
-    for name, call in calls.items():
-        with pytest.raises(InvalidInput, match="names the branch 'draft'") as refused:
-            call()
-        assert "no branches yet" in refused.value.hint, name
-    assert upkeep.holds() == ()
-    assert upkeep.retention() is None
-
-
 @pytest.mark.req("L11")
 def test_a_grant_for_a_user_covers_no_branch() -> None:
     grant = Grant(owners=(MAIN,))
-    wellkept.authorization.check_covered(grant, MAIN)
+    authorization.check_covered(grant, MAIN)
     with pytest.raises(Unauthorized):
-        wellkept.authorization.check_covered(grant, DRAFT)
-
-
-def test_a_line_by_hand_that_names_a_branch_is_not_accepted(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
-        memories.view(user="ada").add("Likes tea")
-    file = folder / "users" / "ada" / "memory.jsonl"
-    planted = {"content": "Likes cake", "owner": ["user", "ada", {"branch": "draft"}]}
-    file.write_text(file.read_text() + json.dumps(planted) + "\n")
-    with wellkept.open(f"jsonl:{folder}", embedder=None) as memories:
-        assert not memories.doctor(accept=True).healthy
-        assert [one.content for one in memories.view(user="ada").list()] == ["Likes tea"]
-        assert [one.owner for one in memories.owners().owners] == [MAIN]
+        authorization.check_covered(grant, DRAFT)

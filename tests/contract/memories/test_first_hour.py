@@ -48,31 +48,32 @@ def found(view: View, question: str) -> list[str]:
     return [hit.memory.content for hit in view.search(question, asked_at=START)]
 
 
+ANSWERS = {
+    "What is Maya's sister called?": "Maya's sister",
+    "Where is it cold?": "It's cold",
+    "What is the interest rate?": "The loan",
+    "What is 2+2?": "2+2 is",
+    "What do I prefer on trains?": "She prefers",
+    "What does the user prefer on trains?": "She prefers",
+    "What did I do yesterday?": "Repaired",
+    "What did I do this week?": "Repaired",
+    "What did I do two years ago?": "Sold the sailing boat",
+    "What about the roof?": "Rafters",
+    "What do I need at the passport office?": "Bring two copies",
+    "What was agreed on for Skylark?": "Costs are",
+    "Where does Bo live?": "Bo moved",
+    'Who says "interest rate of" and what is it?': "The loan",
+    'Where is the "sailing ship"?': "Sold the sailing boat",
+}
+
+
 @pytest.mark.req("L4")
-@pytest.mark.parametrize(
-    ("question", "beginning"),
-    [
-        ("What is Maya's sister called?", "Maya's sister"),
-        ("Where is it cold?", "It's cold"),
-        ("What is the interest rate?", "The loan"),
-        ("What is 2+2?", "2+2 is"),
-        ("What do I prefer on trains?", "She prefers"),
-        ("What does the user prefer on trains?", "She prefers"),
-        ("What did I do yesterday?", "Repaired"),
-        ("What did I do this week?", "Repaired"),
-        ("What did I do two years ago?", "Sold the sailing boat"),
-        ("What about the roof?", "Rafters"),
-        ("What do I need at the passport office?", "Bring two copies"),
-        ("What was agreed on for Skylark?", "Costs are"),
-        ("Where does Bo live?", "Bo moved"),
-        ('Who says "interest rate of" and what is it?', "The loan"),
-        ('Where is the "sailing ship"?', "Sold the sailing boat"),
-    ],
-)
-def test_the_first_hit_answers(view: View, question: str, beginning: str) -> None:
-    hits = found(view, question)
-    assert hits
-    assert hits[0].startswith(beginning)
+def test_the_first_hit_answers(view: View) -> None:
+    hits = {question: found(view, question)[:1] for question in ANSWERS}
+    wrong = {
+        question: hits[question] for question, first in ANSWERS.items() if not "".join(hits[question]).startswith(first)
+    }
+    assert wrong == {}
 
 
 @pytest.mark.req("L4")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import wellkept.aio
-from tests.support.stand_ins import Opener
+from tests.support.refusals import refusal
+from tests.support.stand_ins import Opener, one_store, plain, somebody
 from tests.support.terminal import Terminal
-from tests.unit.samples import plain
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.errors import InvalidInput
 from wellkept.testing.builders import START
@@ -90,18 +90,14 @@ LEFT = [
 
 
 @pytest.mark.req("N9")
-@pytest.mark.parametrize(("said", "kind"), KEPT)
-def test_what_is_plainly_said_is_kept(said: str, kind: str) -> None:
+def test_what_is_plainly_said_is_kept_and_chatter_is_left() -> None:
+    kept = {said: [(said, kind)] for said, kind in KEPT}
+    extracted = {}
     with wellkept.open("ram:", embedder=None) as memories:
-        [found] = memories.view(user="ada").add_messages([{"role": "user", "content": said}]).memories
-    assert (found.content, found.type.value) == (said, kind)
-
-
-@pytest.mark.req("N9")
-@pytest.mark.parametrize("said", LEFT)
-def test_chatter_is_left(said: str) -> None:
-    with wellkept.open("ram:", embedder=None) as memories:
-        assert memories.view(user="ada").add_messages([{"role": "user", "content": said}]).memories == ()
+        for said in (*kept, *LEFT):
+            found = somebody(memories).add_messages([{"role": "user", "content": said}]).memories
+            extracted[said] = [(one.content, one.type.value) for one in found]
+    assert extracted == kept | {said: [] for said in LEFT}
 
 
 @pytest.mark.req("N9")
@@ -161,23 +157,19 @@ def test_processes_at_once_extract_once(opener: Opener) -> None:
     assert views[0].count() == 4
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "text",
-        [7],
-        [{"role": "user"}],
-        [{"role": "user", "content": ""}],
-        [{"role": "", "content": "x"}],
-        [{"role": "user", "content": "x", "at": "yesterday"}],
-        [{"role": "user", "content": "x", "mood": "good"}],
-    ],
-    ids=str,
-)
-def test_bad_input_changes_nothing(view: View, wrong: Any) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        view.add_messages(wrong)
-    assert str(refused.value.details["field"]).startswith("messages")
+@one_store
+def test_bad_input_changes_nothing(view: View) -> None:
+    messages: list[tuple[Any, str]] = [
+        ("text", "messages"),
+        ([7], "messages"),
+        ([{"role": "user"}], "messages"),
+        ([{"role": "user", "content": ""}], "messages.content"),
+        ([{"role": "", "content": "x"}], "messages.role"),
+        ([{"role": "user", "content": "x", "at": "yesterday"}], "messages.at"),
+        ([{"role": "user", "content": "x", "mood": "good"}], "messages"),
+    ]
+    refusals = {str(wrong): refusal(view.add_messages, wrong) for wrong, _ in messages}
+    assert refusals == {str(wrong): f"add_messages: InvalidInput of {field}" for wrong, field in messages}
     assert view.count() == 0
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.stand_ins import HandClock, Opener, plain
 from tests.support.terminal import Terminal
-from tests.unit.samples import plain
 from wellkept import Memories, Memory, NewMemory, View
 from wellkept.errors import Conflict, InvalidInput
 from wellkept.testing.builders import START
@@ -46,31 +45,33 @@ def test_it_knows_both_sources_and_what_else_was_new(view: View, clock: HandCloc
     assert view.add("Likes tea", source=Source(type=SourceType.IMPORT)).sources[2].type is SourceType.IMPORT
 
 
+OTHERS: list[dict[str, Any]] = [
+    {"content": "Likes tea."},
+    {"type": "preference"},
+    {"author": "ada"},
+    {"role": "user"},
+    {"type": "conversation"},
+    {"session": "monday"},
+    {"occurred_at": START - timedelta(days=1)},
+    {"metadata": {"cups": 3}},
+    {"title": "Tea"},
+    {"expires_at": START + timedelta(days=1)},
+    {"key": "tea"},
+    {"layer": "project"},
+    {"vector": [1.0, 0.0]},
+]
+
+
 @pytest.mark.req("N2")
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"content": "Likes tea."},
-        {"type": "preference"},
-        {"author": "ada"},
-        {"role": "user"},
-        {"type": "conversation"},
-        {"session": "monday"},
-        {"occurred_at": START - timedelta(days=1)},
-        {"metadata": {"cups": 3}},
-        {"title": "Tea"},
-        {"expires_at": START + timedelta(days=1)},
-        {"key": "tea"},
-        {"layer": "project"},
-        {"vector": [1.0, 0.0]},
-    ],
-    ids=str,
-)
-def test_what_differs_is_kept(view: View, other: dict[str, Any]) -> None:
-    view.add("Likes tea")
-    kept = view.add(**{"content": "Likes tea", **other})
-    assert kept.merged is False
-    assert view.count() == 2
+def test_what_differs_is_kept(memories: Memories) -> None:
+    wrong = {}
+    for number, other in enumerate(OTHERS):
+        view = memories.view(user=f"user {number}", project=f"project {number}")
+        view.add("Likes tea")
+        added = view.add(**{"content": "Likes tea", **other})
+        if (added.merged, view.count()) != (False, 2):
+            wrong[str(other)] = added.merged, view.count()
+    assert wrong == {}
 
 
 @pytest.mark.req("N2")

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
+from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock
 from tests.support.terminal import Terminal
 from wellkept import Memories, Memory, View
-from wellkept.errors import InvalidInput, MissingIdentifier, NotFound
+from wellkept.errors import InvalidInput, MissingIdentifier
 from wellkept.types import Filter, State
 
 
@@ -119,24 +120,21 @@ def test_listings_counts_and_searches_take_keys(view: View) -> None:
     assert [hit.memory.id for hit in view.search("tea or Rome", min_score=0, filter={"keyed": ["drink"]})] == [drink.id]
 
 
-@pytest.mark.parametrize(
-    ("call", "field"),
-    [
-        ({"key": ""}, "key"),
-        ({"key": "a\nb"}, "key"),
-        ({"key": None}, "key"),
-        ({"content": " "}, "content"),
-        ({"importance": 7}, "importance"),
-        ({"references": ["nobody"]}, "references"),
-        ({"color": "red"}, "color"),
-        ({"dangling": "yes"}, "dangling"),
-    ],
-)
-def test_bad_input_changes_nothing(view: View, call: dict[str, Any], field: str) -> None:
+def test_bad_input_changes_nothing(view: View) -> None:
+    calls: list[tuple[dict[str, Any], str]] = [
+        ({"key": ""}, "InvalidInput of key"),
+        ({"key": "a\nb"}, "InvalidInput of key"),
+        ({"key": None}, "InvalidInput of key"),
+        ({"content": " "}, "InvalidInput of content"),
+        ({"importance": 7}, "InvalidInput of importance"),
+        ({"references": ["nobody"]}, "InvalidInput of references"),
+        ({"color": "red"}, "InvalidInput of color"),
+        ({"dangling": "yes"}, "InvalidInput of dangling"),
+    ]
     first = view.put("home", "Lives in Rome")
-    with pytest.raises((InvalidInput, NotFound)) as refused:
-        view.put(**{"key": "home", "content": "Lives in Berlin", **call})
-    assert field in str(refused.value.details)
+    home: dict[str, Any] = {"key": "home", "content": "Lives in Berlin"}
+    refusals = {str(call): refusal(view.put, **home | call) for call, _ in calls}
+    assert refusals == {str(call): f"put: {expected}" for call, expected in calls}
     assert view.list().memories == (first,)
 
 

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, places, sequence
-from tests.unit.samples import plain
+from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, places, plain, sequence
 from wellkept import Memories, View
 from wellkept.testing.builders import START
 from wellkept.types import State

@@ -3,15 +3,17 @@
 import asyncio
 import inspect
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
 
 import wellkept
-from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, Switched, sequence
+from tests.support.refusals import error_of, refusal
+from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, Switched, one_store, sequence
 from wellkept import AgentMemory, View
 from wellkept.entitlements import Feature, FeatureName, Plan
-from wellkept.errors import ConfigurationError, PlanRestriction, QuotaExceeded
+from wellkept.errors import PlanRestriction, QuotaExceeded
 from wellkept.events import Event, QuotaWarning
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
@@ -74,21 +76,24 @@ def test_every_verb_of_a_view_is_in_the_list() -> None:
 
 
 @pytest.mark.req("L12")
-@pytest.mark.parametrize("verb", USES)
-def test_core_has_no_long_term_memory(verb: str) -> None:
+def test_core_has_no_long_term_memory() -> None:
     store = FaultyStore(RamStore())
     with wellkept.open(store=store, plan="core") as memories:
         view = memories.view(user="ada")
         before = dict(store.calls)
-        with pytest.raises(PlanRestriction) as raised:
-            USES[verb](view)
-        assert dict(store.calls) == before, "the store was asked"
-    assert raised.value.operation == verb
-    assert raised.value.details["plan"] == "Core"
-    assert raised.value.hint == "upgrade to WriterPro"
+        wrong: dict[str, object] = {}
+        for verb, use in USES.items():
+            error = error_of(use, view)
+            answer = error and (type(error), error.operation, error.details.get("plan"), error.hint)
+            if answer != (PlanRestriction, verb, "Core", "upgrade to WriterPro"):
+                wrong[verb] = answer
+            if dict(store.calls) != before:
+                wrong[f"{verb} asked the store"] = before = dict(store.calls)
+    assert wrong == {}
 
 
 @pytest.mark.req("L12", "W1", "W9")
+@one_store
 def test_core_has_all_of_working_memory_and_a_context(opener: Opener, clock: HandClock) -> None:
     me = opener(plan="Core", clock=clock).agent("debugger")
     me.working.set("step", 3)
@@ -120,16 +125,21 @@ def test_what_a_downgrade_hides_is_there_again_after_an_upgrade(file_opener: Ope
 
 
 @pytest.mark.req("L12")
-@pytest.mark.parametrize("plan", ["writerpro", "teams", "enterprise", None])
-def test_search_by_meaning_begins_with_teams(opener: Opener, plan: str | None) -> None:
-    embedder = CountingEmbedder()
-    view = opener(plan=plan, embedder=embedder).view(user="ada")
-    view.add("The user likes green tea")
-    embedder.batches.clear()
-    results = view.search("green tea")
-    assert [hit.memory.content for hit in results] == ["The user likes green tea"], "words find it on every plan"
-    assert results.semantic is (plan != "writerpro")
-    assert bool(embedder.batches) is (plan != "writerpro"), "a question is embedded where that is of use"
+def test_search_by_meaning_begins_with_teams(opener: Opener) -> None:
+    answers = {}
+    for plan in ("writerpro", "teams", "enterprise", None):
+        embedder = CountingEmbedder()
+        view = opener(plan=plan, embedder=embedder, name=f"plan {plan}").view(user="ada")
+        view.add("The user likes green tea")
+        embedder.batches.clear()
+        results = view.search("green tea")
+        answers[plan] = [hit.memory.content for hit in results], results.semantic, bool(embedder.batches)
+    # Words find it on every plan, and a question is embedded where that is of use.
+    with_meaning = (["The user likes green tea"], True, True)
+    assert answers == {
+        "writerpro": (["The user likes green tea"], False, False),
+        **dict.fromkeys(("teams", "enterprise", None), with_meaning),
+    }
 
 
 @pytest.mark.req("L12")
@@ -168,29 +178,32 @@ async def _awaited(*_: object) -> str:
 
 
 @pytest.mark.req("C3", "L12")
-@pytest.mark.parametrize("plan", ["core", "writerpro"])
-@pytest.mark.parametrize("how", SUMMING)
-def test_compaction_by_summary_is_refused_below_teams(plan: str, how: str) -> None:
-    with wellkept.open("ram:", embedder=None, plan=plan) as memories:
-        window = filled(memories.agent("debugger"))
-        before = window.items
-        with pytest.raises(PlanRestriction) as raised:
-            SUMMING[how](window)
-        assert raised.value.details["feature"] == "advanced_compaction"
-        assert raised.value.hint == "upgrade to Teams"
-        assert window.items == before
-        for simple in ("oldest", "least_important"):
-            window.compact(window.tokens_used - 1, strategy=simple)
-        assert len(window) == 4
+def test_compaction_by_summary_is_refused_below_teams() -> None:
+    wrong: dict[str, object] = {}
+    for plan, (how, compact) in product(("core", "writerpro"), SUMMING.items()):
+        with wellkept.open("ram:", embedder=None, plan=plan) as memories:
+            window = filled(memories.agent("debugger"))
+            before = window.items
+            error = error_of(compact, window)
+            answer = error and (type(error), error.details.get("feature"), error.hint)
+            if answer != (PlanRestriction, "advanced_compaction", "upgrade to Teams"):
+                wrong[f"{how} on {plan}"] = answer
+            if window.items != before:
+                wrong[f"{how} on {plan}, changed"] = window.items
+            for simple in ("oldest", "least_important"):
+                window.compact(window.tokens_used - 1, strategy=simple)
+            if len(window) != 4:
+                wrong[f"{how} on {plan}, left"] = window.items
+    assert wrong == {}
 
 
 @pytest.mark.req("C3", "L12")
-@pytest.mark.parametrize("plan", ["teams", "enterprise", None])
-@pytest.mark.parametrize("how", SUMMING)
-def test_compaction_by_summary_works_from_teams_up(plan: str | None, how: str) -> None:
-    with wellkept.open("ram:", embedder=None, plan=plan) as memories:
-        window = filled(memories.agent("debugger"))
-        assert SUMMING[how](window).receipt.summarised
+def test_compaction_by_summary_works_from_teams_up() -> None:
+    summarised = {}
+    for plan, (how, compact) in product(("teams", "enterprise", None), SUMMING.items()):
+        with wellkept.open("ram:", embedder=None, plan=plan) as memories:
+            summarised[plan, how] = bool(compact(filled(memories.agent("debugger"))).receipt.summarised)
+    assert summarised == dict.fromkeys(summarised, True)
 
 
 # -- quota ----------------------------------------------------------------------------------------
@@ -309,11 +322,14 @@ def test_the_statistics_of_an_agent_have_the_limit(opener: Opener) -> None:
     assert me.stats().bytes_used == me.long_term.stats().bytes_used > 0
 
 
-@pytest.mark.parametrize("plan", ["enterprise", None, small(None)])
-def test_without_a_limit_there_is_none(opener: Opener, plan: Plan | str | None) -> None:
-    view = opener(plan=plan).view(user="ada")
-    view.add("x" * 10_000)
-    assert (view.stats().bytes_limit, view.stats().percent_used) == (None, 0.0)
+def test_without_a_limit_there_is_none(opener: Opener) -> None:
+    plans: dict[str, Plan | str | None] = {"enterprise": "enterprise", "none": None, "own": small(None)}
+    limits = {}
+    for name, plan in plans.items():
+        view = opener(plan=plan, name=name).view(user="ada")
+        view.add("x" * 10_000)
+        limits[name] = view.stats().bytes_limit, view.stats().percent_used
+    assert limits == dict.fromkeys(plans, (None, 0.0))
 
 
 def test_a_smaller_plan_keeps_what_is_there_until_it_is_erased(file_opener: Opener) -> None:
@@ -403,22 +419,22 @@ def test_what_was_stored_already_does_not_warn(opener: Opener) -> None:
 # -- opening --------------------------------------------------------------------------------------
 
 
+@one_store
 def test_a_plan_can_be_given_by_name_or_as_a_value(opener: Opener) -> None:
     assert opener(plan="WriterPro").plan is Plan.WRITERPRO
     assert opener(plan=small()).plan == small()
     assert opener().plan is None
 
 
-@pytest.mark.parametrize("plan", ["gold", "", 7, Plan])
-def test_a_bad_plan_opens_nothing(tmp_path: Any, plan: Any) -> None:
+def test_a_bad_plan_opens_nothing(tmp_path: Any) -> None:
     path = tmp_path / "memory.db"
-    with pytest.raises(ConfigurationError) as raised:
-        wellkept.open(path, plan=plan)
-    assert raised.value.details == {"field": "plan"}
-    assert raised.value.operation == "open"
+    plans: tuple[Any, ...] = ("gold", "", 7, Plan)
+    refusals = {repr(plan): refusal(wellkept.open, path, plan=plan) for plan in plans}
+    assert refusals == dict.fromkeys(refusals, "open: ConfigurationError of plan")
     assert not path.exists()
 
 
+@one_store
 def test_features_of_a_plan_of_ones_own(opener: Opener) -> None:
     plan = Plan(name="Odd", features=[Feature.LONG_TERM_MEMORY, Feature.ADVANCED_COMPACTION])
     me = opener(plan=plan, embedder=CountingEmbedder()).agent("debugger")

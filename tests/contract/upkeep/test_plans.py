@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.refusals import error_of, refusal
 from wellkept import entitlements
 from wellkept.entitlements import PLANS, Feature, Plan
 from wellkept.errors import ConfigurationError, PlanRestriction
@@ -38,24 +39,28 @@ def test_the_four_plans(plan: Plan, limit: int | None, features: set[Feature]) -
 
 
 @pytest.mark.req("L12")
-@pytest.mark.parametrize(
-    ("feature", "upgrade"),
-    [
-        (Feature.LONG_TERM_MEMORY, "WriterPro"),
-        (Feature.PERSISTED_SNAPSHOTS, "WriterPro"),
-        (Feature.SEMANTIC_SEARCH, "Teams"),
-        (Feature.ADVANCED_COMPACTION, "Teams"),
-        (Feature.RETENTION_POLICIES, "Teams"),
-    ],
-)
-def test_a_restriction_names_plan_feature_and_upgrade(feature: Feature, upgrade: str) -> None:
-    with pytest.raises(PlanRestriction) as raised:
-        entitlements.check(Plan.CORE, feature)
-    error = raised.value
-    assert error.details == {"plan": "Core", "feature": feature.value, "upgrade": upgrade}
-    assert error.hint == f"upgrade to {upgrade}"
-    assert error.message.startswith("the plan Core has no ")
-    assert isinstance(error, PermissionError)
+def test_a_restriction_names_plan_feature_and_upgrade() -> None:
+    upgrades = {
+        Feature.LONG_TERM_MEMORY: "WriterPro",
+        Feature.PERSISTED_SNAPSHOTS: "WriterPro",
+        Feature.SEMANTIC_SEARCH: "Teams",
+        Feature.ADVANCED_COMPACTION: "Teams",
+        Feature.RETENTION_POLICIES: "Teams",
+    }
+    answers = {}
+    for feature in upgrades:
+        error = error_of(entitlements.check, Plan.CORE, feature)
+        answers[feature] = error and (type(error), error.details, error.hint, error.message.partition("has no ")[0])
+    assert answers == {
+        feature: (
+            PlanRestriction,
+            {"plan": "Core", "feature": feature.value, "upgrade": upgrade},
+            f"upgrade to {upgrade}",
+            "the plan Core ",
+        )
+        for feature, upgrade in upgrades.items()
+    }
+    assert issubclass(PlanRestriction, PermissionError)
 
 
 def test_without_a_plan_everything_is_allowed() -> None:
@@ -84,15 +89,19 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
         assert f"'{name}'" in raised.value.hint
 
 
-@pytest.mark.parametrize("value", [7, b"teams", Plan, ["teams"], True])
-def test_what_is_no_plan_is_refused(value: object) -> None:
-    with pytest.raises(ConfigurationError, match="not one"):
-        entitlements.named(value)
+def test_what_is_no_plan_is_refused() -> None:
+    values: tuple[Any, ...] = (7, b"teams", Plan, ["teams"], True)
+    errors = {repr(value): error_of(entitlements.named, value) for value in values}
+    wrong = {
+        value: error
+        for value, error in errors.items()
+        if not isinstance(error, ConfigurationError) or "not one" not in str(error)
+    }
+    assert wrong == {}
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
+def test_a_plan_that_makes_no_sense_is_refused() -> None:
+    plans: list[tuple[dict[str, Any], str]] = [
         ({"name": ""}, "plan.name"),
         ({"name": " "}, "plan.name"),
         ({"name": "a\nb"}, "plan.name"),
@@ -105,13 +114,9 @@ def test_what_is_no_plan_is_refused(value: object) -> None:
         ({"name": "x", "limit_bytes": 1.5}, "plan.limit_bytes"),
         ({"name": "x", "limit_bytes": True}, "plan.limit_bytes"),
         ({"name": "x", "limit_bytes": "1 GB"}, "plan.limit_bytes"),
-    ],
-)
-def test_a_plan_that_makes_no_sense_is_refused(fields: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        Plan(**fields)
-    assert raised.value.details == {"field": field}
-    assert raised.value.hint
+    ]
+    refusals = {str(fields): refusal(Plan, **fields).partition(": ")[2] for fields, _ in plans}
+    assert refusals == {str(fields): f"ConfigurationError of {field}" for fields, field in plans}
 
 
 def test_an_unknown_feature_is_answered_with_the_known_ones() -> None:

@@ -11,14 +11,11 @@ import pytest
 
 import wellkept
 from wellkept.embedders.hashing import HashingEmbedder
-from wellkept.engine.core import BEHIND
-from wellkept.engine.ledger import ERASING
 from wellkept.errors import ConfigurationError, EmbedderMismatch, StoreClosed, StoreFull, WellkeptError
 from wellkept.indexes.ram import RamIndex
 from wellkept.keyrings.ram import RamKeyring
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
-from wellkept.upkeep.policies import AUTOMATIC
 
 EMBEDDER = HashingEmbedder(64)
 
@@ -26,7 +23,7 @@ EMBEDDER = HashingEmbedder(64)
 def _left() -> RamStore:
     """A store whose database left everything to be done that there is at an opening."""
     store = RamStore()
-    store.journal.set_settings({BEHIND: "1", ERASING: "1", AUTOMATIC: "1"})
+    store.journal.set_settings({"behind": "1", "erasing": "1", "upkeep": "1"})
     return store
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,7 @@ from wellkept.errors import ConfigurationError, StoreError
 from wellkept.indexes.ram import RamIndex
 from wellkept.keyrings.ram import RamKeyring
 from wellkept.ports import Corpus
-from wellkept.stores.postgres.options import parse
-from wellkept.stores.postgres.search_tables import TableIndex
-from wellkept.stores.postgres.server import Server
+from wellkept.stores.postgres import PostgresStore
 from wellkept.stores.ram import RamStore
 from wellkept.types import Layer, Mark, Owner, Owners, Stored
 
@@ -90,9 +89,8 @@ def test_it_is_searched_in_the_place_of_the_stores_and_follows_the_journal(
         assert "Likes black tea" in _found(memories)
     assert index.closed == 1
     if kind == "postgres":
-        server = Server(parse(url))
-        assert TableIndex(server).followed(ADA) is None, "the index of the store was not asked"
-        server.close()
+        with closing(PostgresStore.from_url(url)) as served:
+            assert served.index.followed(ADA) is None, "the index of the store was not asked"
 
 
 def test_it_finds_what_the_index_of_the_database_finds(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 import wellkept
 from tests.support.encrypted_canaries import every_operation, leaks, marker
 from tools.postgres_server import PostgresServer
-from wellkept.engine.encrypted_versions import ENCRYPTED
 from wellkept.errors import ConfigurationError, KeyUnavailable, Tampered
 from wellkept.keyrings.file import FileKeyring
 from wellkept.keyrings.master_key import FileMasterKeys
@@ -22,6 +21,8 @@ from wellkept.types import Layer, Owner, Stored
 
 ADA = Owner(Layer.USER, ("ada",))
 EMBEDDER = "hashing-64"
+ENCRYPTED = "encrypted"
+"""The facet of an encrypted version, as stores keep it."""
 
 
 class Place:

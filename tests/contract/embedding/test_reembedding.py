@@ -8,11 +8,13 @@ import pytest
 import wellkept
 from tests.support.stand_ins import DIMENSION, CountingEmbedder, HandClock, Named, Opener, Switched, embedders
 from wellkept.embedders.hashing import HashingEmbedder
-from wellkept.engine import reembedding
 from wellkept.errors import ConfigurationError, EmbedderMismatch, EmbeddingFailed, StoreBusy
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
 from wellkept.types import Status
+
+BATCH = 256
+"""How many memories are embedded between two reports of progress."""
 
 
 class WithoutLexicon:
@@ -88,7 +90,7 @@ def test_another_embedder_takes_over_while_others_write(opener: Opener) -> None:
     """Progress is told between two batches: what is written then has no new vector yet, and gets one."""
     memories = opener(embedder=HashingEmbedder(4096))
     view = memories.view(user="ada")
-    view.add_many([f"memory {number}" for number in range(reembedding.BATCH + 10)])
+    view.add_many([f"memory {number}" for number in range(BATCH + 10)])
     changed, erased = view.list(limit=2, sort_by="oldest").memories
     seen: list[str] = []
 
@@ -102,7 +104,7 @@ def test_another_embedder_takes_over_while_others_write(opener: Opener) -> None:
         assert done <= of
 
     done = memories.reembed(Named("other", 5000), progress=meanwhile)
-    assert done == reembedding.BATCH + 12
+    assert done == BATCH + 12
     assert set(seen) == {"hashing-4096 memory 7"}
     assert memories.settings()["embedder"] == "other"
     assert memories.doctor().findings == ()
@@ -117,7 +119,7 @@ def test_another_embedder_takes_over_while_others_write(opener: Opener) -> None:
 def test_an_interrupted_change_of_embedder_is_taken_up_again(opener: Opener) -> None:
     memories = opener(embedder=CountingEmbedder())
     view = memories.view(user="ada")
-    count = 2 * reembedding.BATCH + 10
+    count = 2 * BATCH + 10
     view.add_many([f"memory {number}" for number in range(count)])
 
     def interrupt(done: int, of: int) -> None:
@@ -128,9 +130,9 @@ def test_an_interrupted_change_of_embedder_is_taken_up_again(opener: Opener) -> 
     assert memories.settings()["embedder"] == f"hashing-{DIMENSION}"
     assert view.search("memory 7", ranking="similarity").hits[0].score == pytest.approx(1.0)
     told: list[tuple[int, int]] = []
-    rest = count - reembedding.BATCH
+    rest = count - BATCH
     assert memories.reembed(Named("other", 32), progress=lambda *counts: told.append(counts)) == rest
-    assert told == [(reembedding.BATCH, rest), (rest, rest)]
+    assert told == [(BATCH, rest), (rest, rest)]
     assert memories.settings()["embedder"] == "other"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import wellkept
 from tests.support.erased_person import MARKS, fill, found, open_database
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import HandClock, store_of
 from tools.postgres_server import PostgresServer
 from wellkept.errors import Held, InvalidInput, KeyUnavailable, NotFound
 from wellkept.keyrings.ram import RamKeyring
@@ -253,7 +253,7 @@ def test_a_restored_hold_keeps_what_can_be_read_and_nothing_else_from_being_eras
         memories.privacy.erase(user="bob")
     restored(backup, here)
     with caplog.at_level("WARNING"), opened() as memories:  # the hold is back, and so is the ledger beside it
-        left = [one.id for one in memories._engine.stored_journal.scan({BOB}, payload=False)]
+        left = [one.id for one in store_of(memories).journal.scan({BOB}, payload=False)]
         assert left == ([held.id] if encrypt == "sensitive" else []), "no key opens what is encrypted: nothing is held"
         assert memories.view(user="ada").get(hers.id) is not None
         if left:
@@ -263,8 +263,8 @@ def test_a_restored_hold_keeps_what_can_be_read_and_nothing_else_from_being_eras
             assert f"HELD (hold {hold.id})" in caplog.text
         memories.upkeep.release(hold.id)
     with opened() as memories:
-        assert list(memories._engine.stored_journal.scan({BOB}, payload=False)) == [], "the next opening finishes it"
-        assert memories._engine.journal.settings()["erasing"] == ""
+        assert list(store_of(memories).journal.scan({BOB}, payload=False)) == [], "the next opening finishes it"
+        assert store_of(memories).journal.settings()["erasing"] == ""
         assert memories.doctor().healthy
 
 
@@ -281,22 +281,20 @@ def test_without_the_keyring_an_erasure_that_may_be_held_is_left_to_whoever_has_
     with wellkept.open(here, embedder=None) as memories, pytest.raises(KeyUnavailable):
         memories.privacy.replay(f"{here}.erasures.jsonl")
     with wellkept.open(here, embedder=None, keyring=keyring, encrypt="all") as memories:
-        assert list(memories._engine.stored_journal.scan({BOB}, payload=False)) == []
+        assert list(store_of(memories).journal.scan({BOB}, payload=False)) == []
 
 
 # -- what is taken --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def memories() -> Iterator[wellkept.Memories]:
-    with wellkept.open("ram:", embedder=None, clock=HandClock()) as opened:
+def memories(clock: HandClock) -> Iterator[wellkept.Memories]:
+    with wellkept.open("ram:", embedder=None, clock=clock) as opened:
         yield opened
 
 
 @pytest.mark.req("J8", "N7")
-def test_single_memories_topics_and_times_are_erased(memories: wellkept.Memories) -> None:
-    clock = memories._engine.clock
-    assert isinstance(clock, HandClock)
+def test_single_memories_topics_and_times_are_erased(memories: wellkept.Memories, clock: HandClock) -> None:
     core = memories.view(team="core")
     one, two = core.add("one", tags=["plans.secret"]), core.add("two")
     clock.time += timedelta(days=1)
@@ -416,30 +414,41 @@ def test_working_memory_and_context_of_an_erased_person_are_emptied(memories: we
 # -- receipts -------------------------------------------------------------------------------------------------------
 
 
+class Exchanged(RamKeyring):
+    """Signs as another keyring does, once it is told to."""
+
+    other: RamKeyring | None = None
+
+    def signing_seed(self) -> bytes:
+        return super().signing_seed() if self.other is None else self.other.signing_seed()
+
+
 @pytest.mark.req("N7")
-def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found(memories: wellkept.Memories) -> None:
-    memories._engine.keyring = keyring = RamKeyring()
-    keyring.create(BOB)
-    memories.view(user="bob").add("x")
-    receipt = memories.privacy.erase(user="bob")
-    assert receipt.counts.keys == 1
-    assert keyring.key(BOB) is None
-    told = memories.privacy.verify(receipt)
-    assert (told.valid, told.signed, told.checked) == (True, True, 1)
-    for altered in (
-        replace(receipt, counts=replace(receipt.counts, memories=2)),
-        replace(receipt, remains=()),
-        replace(receipt, ledger_hash="0" * 64),
-        replace(receipt, erased_at=receipt.erased_at + timedelta(seconds=1)),
-        replace(receipt, signature="00" * 64),
-        replace(receipt, public_key="00"),
-        replace(receipt, signature=None),
-        replace(receipt, signature=None, public_key=None, signed_by="nobody", remains=("nothing",)),
-    ):
-        if altered != receipt:
-            assert not memories.privacy.verify(altered).valid
-    memories._engine.keyring = RamKeyring()
-    assert memories.privacy.verify(receipt).problems == ("the signature is by another keyring than this database's",)
+def test_a_receipt_is_signed_by_the_keyring_and_any_change_is_found() -> None:
+    keyring = Exchanged()
+    with wellkept.open("ram:", embedder=None, keyring=keyring) as memories:
+        keyring.create(BOB)
+        memories.view(user="bob").add("x")
+        receipt = memories.privacy.erase(user="bob")
+        assert receipt.counts.keys == 1
+        assert keyring.key(BOB) is None
+        told = memories.privacy.verify(receipt)
+        assert (told.valid, told.signed, told.checked) == (True, True, 1)
+        for altered in (
+            replace(receipt, counts=replace(receipt.counts, memories=2)),
+            replace(receipt, remains=()),
+            replace(receipt, ledger_hash="0" * 64),
+            replace(receipt, erased_at=receipt.erased_at + timedelta(seconds=1)),
+            replace(receipt, signature="00" * 64),
+            replace(receipt, public_key="00"),
+            replace(receipt, signature=None),
+            replace(receipt, signature=None, public_key=None, signed_by="nobody", remains=("nothing",)),
+        ):
+            if altered != receipt:
+                assert not memories.privacy.verify(altered).valid, altered
+        keyring.other = RamKeyring()
+        problems = memories.privacy.verify(receipt).problems
+        assert problems == ("the signature is by another keyring than this database's",)
 
 
 def test_without_a_keyring_a_receipt_says_that_it_is_unsigned(memories: wellkept.Memories) -> None:
@@ -461,7 +470,7 @@ def test_the_record_of_a_session_is_counted_once(memories: wellkept.Memories) ->
 
 
 def test_a_ledger_that_lost_an_entry_does_not_verify(memories: wellkept.Memories) -> None:
-    records = memories._engine.store.records
+    records = store_of(memories).records
     first, second = memories.privacy.erase(user="bob"), memories.privacy.erase(user="eve")
     [one, _] = [record for record in records.list(None) if record.kind == "erasures"]
     records.drop(one.owner, one.kind, one.name)

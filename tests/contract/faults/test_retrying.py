@@ -1,7 +1,6 @@
 """Repeating what failed and is safe to repeat, and leaving an embedder alone that does not answer."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.support.stand_ins import HandClock, Opener, Switched, embedders, sequence
-from wellkept.engine.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, CircuitBreaker
+from tests.support.refusals import refusal
+from tests.support.stand_ins import HandClock, Opener, Switched, embedders, sequence, set_sleep
 from wellkept.errors import (
     ConfigurationError,
     EmbeddingFailed,
@@ -24,7 +23,9 @@ from wellkept.errors import (
 from wellkept.settings import RetryPolicy
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
-from wellkept.testing.builders import START
+
+FIRST_PAUSE_S = 5
+"""How long an embedder is left alone after its first failure."""
 
 
 class Sleeper(list[float]):
@@ -57,7 +58,7 @@ def pauses(clock: HandClock) -> Sleeper:
 @pytest.fixture
 def faulty(store: FaultyStore, clock: HandClock, pauses: Sleeper) -> wellkept.Memories:
     memories = wellkept.open(store=store, clock=clock, embedder=None)
-    memories._engine.sleep = pauses
+    set_sleep(memories, pauses)
     return memories
 
 
@@ -96,34 +97,57 @@ def test_pauses_grow_up_to_the_longest_and_keep_what_the_server_asks_for(policy:
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("asked", ["soon", None, -5, [1]])
-def test_a_wish_that_is_no_number_is_not_heeded(asked: object) -> None:
-    assert RetryPolicy().pause_s(RateLimited("wait", details={"retry_after_ms": asked}), 1) == 1.0
+def test_a_wish_that_is_no_number_is_not_heeded() -> None:
+    wishes: tuple[object, ...] = ("soon", None, -5, [1])
+    pauses = {
+        str(asked): RetryPolicy().pause_s(RateLimited("wait", details={"retry_after_ms": asked}), 1) for asked in wishes
+    }
+    assert pauses == dict.fromkeys(pauses, 1.0)
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    "wrong", [{"attempts": 0}, {"attempts": 1.5}, {"multiplier": 0.5}, {"codes": ["CONFLICT"]}, {"max_delay_s": -1}]
-)
-def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError):
-        wellkept.open("ram:", settings={"retry": wrong})
-    with pytest.raises(ConfigurationError):
-        RetryPolicy(**wrong)  # type: ignore[arg-type]  # that is the point
-    with pytest.raises(ConfigurationError) as caught:
-        wellkept.open("ram:", retry=wrong)  # type: ignore[arg-type]  # that is the point
-    assert caught.value.details == {"field": "retry"}
+def test_a_policy_that_makes_no_sense_is_refused() -> None:
+    policies: list[dict[str, Any]] = [
+        {"attempts": 0},
+        {"attempts": 1.5},
+        {"multiplier": 0.5},
+        {"codes": ["CONFLICT"]},
+        {"max_delay_s": -1},
+    ]
+    for_whom: dict[str, Callable[[dict[str, Any]], object]] = {
+        "in the settings": lambda wrong: wellkept.open("ram:", settings={"retry": wrong}),
+        "by itself": lambda wrong: RetryPolicy(**wrong),
+        "as it is": lambda wrong: wellkept.open("ram:", retry=wrong),  # type: ignore[arg-type]  # that is the point
+    }
+    refusals = {f"{how} {wrong}": refusal(call, wrong) for wrong in policies for how, call in for_whom.items()}
+    wrongly = {asked: answer for asked, answer in refusals.items() if ": ConfigurationError of " not in answer}
+    assert wrongly == {}
+    as_it_is = {asked: answer for asked, answer in refusals.items() if asked.startswith("as it is")}
+    assert as_it_is == dict.fromkeys(as_it_is, "open: ConfigurationError of retry")
 
 
 @pytest.mark.req("H10")
-def test_it_is_read_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_read_from_file_and_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: FaultyStore, clock: HandClock, pauses: Sleeper
+) -> None:
     file = tmp_path / "wellkept.toml"
     file.write_text('[retry]\nattempts = 5\nmultiplier = 3\ncodes = ["RATE_LIMITED"]\n')
     monkeypatch.setenv("WELLKEPT_RETRY_ATTEMPTS", "4")
     monkeypatch.setenv("WELLKEPT_RETRY_CODES", "STORE_BUSY, RATE_LIMITED")
-    with wellkept.open("ram:", config=file) as memories:
-        policy = memories._engine.settings.retry
-    assert policy == RetryPolicy(attempts=4, multiplier=3, codes=("STORE_BUSY", "RATE_LIMITED"))
+    with wellkept.open(store=store, clock=clock, embedder=None, config=file) as memories:
+        set_sleep(memories, pauses)
+        view = memories.view(user="ada")
+        for error, expected in (
+            (StoreBusy("locked"), [1.0, 3.0, 9.0]),
+            (RateLimited("wait"), [1.0, 3.0, 9.0]),
+            (StoreError("reset"), []),
+        ):
+            for call in (1, 2, 3, 4):
+                store.fail("get", error, call=call)
+            pauses.clear()
+            with pytest.raises(type(error)):
+                view.get("nothing")
+            assert pauses == expected, error
 
 
 # --- the store ------------------------------------------------------------------------------------
@@ -193,26 +217,24 @@ def test_what_would_count_twice_is_not_repeated(store: FaultyStore, faulty: well
 
 
 @pytest.mark.req("H10", "L1")
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
+def test_an_embedder_is_asked_again_before_a_memory_is_stored_without_a_vector(opener: Opener) -> None:
+    cases: list[tuple[Exception, list[float]]] = [
         (ConnectionError("refused"), [1.0, 2.0]),
         (EmbeddingFailed("no"), [1.0, 2.0]),
         (RateLimited("wait", details={"retry_after_ms": 1_500}), [1.5, 2.0]),
         (RateLimited("wait", details={"retry_after_ms": 60_000}), []),
-    ],
-)
-def test_an_embedder_is_asked_again_before_a_memory_is_stored_without_a_vector(
-    opener: Opener, clock: HandClock, pauses: Sleeper, error: Exception, expected: list[float]
-) -> None:
-    embedder = Switched()
-    memories = opener(embedder=embedder, clock=clock, retry=None)
-    memories._engine.sleep = pauses
-    view = memories.view(user="ada")
-    embedder.error = error
-    view.add("Likes tea")
-    assert (pauses, embedder.calls) == (expected, len(expected) + 1)
-    assert embedders(view) == {"Likes tea": None}
+    ]
+    answers = []
+    for number, (error, _) in enumerate(cases):
+        embedder, clock = Switched(), HandClock()
+        pauses = Sleeper(clock)
+        memories = opener(embedder=embedder, clock=clock, retry=None, name=f"memory {number}")
+        set_sleep(memories, pauses)
+        view = memories.view(user="ada")
+        embedder.error = error
+        view.add("Likes tea")
+        answers.append((error, pauses, embedder.calls, embedders(view)))
+    assert answers == [(error, pauses, len(pauses) + 1, {"Likes tea": None}) for error, pauses in cases]
 
 
 @pytest.mark.req("H10", "L1")
@@ -226,7 +248,7 @@ def test_a_failure_that_passes_leaves_no_gap(opener: Opener, clock: HandClock, p
     embedder = Once()
     embedder.error = ConnectionError("reset")
     memories = opener(embedder=embedder, clock=clock, retry=None)
-    memories._engine.sleep = pauses
+    set_sleep(memories, pauses)
     view = memories.view(user="ada")
     view.add("Likes tea")
     assert (pauses, embedders(view)) == ([1.0], {"Likes tea": embedder.name})
@@ -237,7 +259,7 @@ def test_a_failure_that_passes_leaves_no_gap(opener: Opener, clock: HandClock, p
 def test_a_dead_embedder_is_not_asked_at_every_call(opener: Opener, clock: HandClock, pauses: Sleeper) -> None:
     embedder = Switched()
     memories = opener(embedder=embedder, clock=clock, retry=None)
-    memories._engine.sleep = pauses
+    set_sleep(memories, pauses)
     view = memories.view(user="ada")
     embedder.error = ConnectionError("refused")
     view.add("Likes tea")
@@ -310,34 +332,6 @@ def test_a_process_that_finds_vectors_missing_asks_once(file_opener: Opener, clo
     file_opener(embedder=embedder, clock=clock).view(user="ada").add("Likes tea")
     file_opener.close()
     later = file_opener(embedder=embedder, clock=clock, retry=None)
-    later._engine.sleep = pauses
+    set_sleep(later, pauses)
     later.view(user="ada").add("Likes cake")
     assert (embedder.calls, pauses) == (2, [])
-
-
-@pytest.mark.req("H10")
-@given(st.lists(st.floats(0, 1_000), max_size=30))
-def test_the_breaker_admits_one_call_after_each_growing_pause(waits: list[float]) -> None:
-    now, breaker = START, CircuitBreaker()
-    assert breaker.admits(now)
-    breaker.failed(now)
-    pause = FIRST_PAUSE_S
-    for wait in waits:
-        now += timedelta(seconds=wait)
-        due = breaker.remaining_s(now) == 0
-        assert breaker.admits(now) is due
-        if due:
-            assert not breaker.admits(now)
-            breaker.failed(now)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
-            assert breaker.remaining_s(now) == pause
-    assert breaker.worked()
-    assert breaker.admits(now)
-    assert not breaker.open
-
-
-@pytest.mark.req("H10")
-def test_a_clock_that_is_set_back_does_not_keep_the_breaker_open() -> None:
-    breaker = CircuitBreaker()
-    breaker.failed(START)
-    assert breaker.admits(START - timedelta(days=1))

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock, OneOwnerStore, Opener
+from tests.support.stand_ins import HandClock, OneOwnerStore, Opener, plain
 from tests.support.terminal import Terminal
-from tests.unit.samples import plain
 from wellkept import Layer, Memories, View
 from wellkept.errors import Conflict, Held, InvalidLayer, NotFound
 from wellkept.types import Filter, Operation, State
@@ -122,17 +121,18 @@ import os, signal, sys
 import wellkept
 from tests.support.stand_ins import OneOwnerStore
 store = OneOwnerStore.from_url("jsonl:" + sys.argv[1])
+append, left = store.journal.append, [1 + int(sys.argv[2])]  # the first one adds the memory
+
+def dying(*args, **more):
+    if left[0] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    append(*args, **more)
+
+store.journal.append = dying
 with wellkept.open(store=store, embedder=None) as memories:
     view = memories.view(user="ada", project="api")
     memory = view.add("Use tabs")
-    append, left = store.journal.append, [int(sys.argv[2])]
-    def dying(*args, **more):
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left[0] -= 1
-        append(*args, **more)
-    store.journal.append = dying
-    memories._engine.own_journal = None
     view.move(memory.id, layer="project")
 """
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.refusals import refusal
+from tests.support.stand_ins import HandClock, Opener, one_store, store_of
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, NotFound, PlanRestriction, UpkeepRefused
 from wellkept.events import MemoryForgotten, RetentionCleanupCompleted
@@ -319,14 +320,15 @@ def test_an_owner_that_fails_does_not_stop_the_others(
         memories.view(user=user).add("Likes tea")
     clock.forward(days=400)
     memories.upkeep.set_retention(BY_HAND)
-    real = memories._engine.journal.get
+    journal = store_of(memories).journal
+    real = journal.get
 
     def failing(owners: Any, ids: Any, **how: Any) -> Any:
         if Owner(Layer.USER, ("bob",)) in owners:
             raise wellkept.errors.StoreError("the disk failed")
         return real(owners, ids, **how)
 
-    monkeypatch.setattr(memories._engine.journal, "get", failing)
+    monkeypatch.setattr(journal, "get", failing)
     run = memories.upkeep.run()
     assert run.errors == ("user bob: PROVIDER_ERROR: the disk failed",)
     assert (run.forgotten, run.owners_processed) == (2, 2)
@@ -344,6 +346,7 @@ def test_events_tell_of_each_memory_and_of_the_run(memories: Memories, clock: Ha
 
 
 @pytest.mark.req("P4")
+@one_store
 def test_retention_needs_a_plan_that_has_it(opener: Opener) -> None:
     memories = opener(plan="writerpro")
     with pytest.raises(PlanRestriction):
@@ -352,36 +355,39 @@ def test_retention_needs_a_plan_that_has_it(opener: Opener) -> None:
         memories.upkeep.run()
 
 
-@pytest.mark.parametrize(
-    ("policy", "field"),
-    [
-        (RetentionPolicy(long_term_age="soon"), "long_term_age"),
-        (RetentionPolicy(forgotten_age=timedelta()), "forgotten_age"),
-        (RetentionPolicy(working_age=timedelta(days=-1)), "working_age"),
-        (RetentionPolicy(snapshot_age=7), "snapshot_age"),  # type: ignore[arg-type]
-        (RetentionPolicy(max_snapshots=-1), "max_snapshots"),
-        (RetentionPolicy(exempt_importance=1.5), "exempt_importance"),
-        (RetentionPolicy(exempt_importance=0.0, long_term_age="1d"), "exempt_importance"),
-        (RetentionPolicy(exempt_tags=("a b\n",)), "exempt_tags"),
-        (RetentionPolicy(automatic="no"), "automatic"),  # type: ignore[arg-type]
-        (RetentionPolicy(schedule="every day"), "schedule"),
-        (RetentionPolicy(schedule="0 0 31 2 *"), "schedule"),
-        ("365d", "policy"),
-    ],
-)
-def test_a_policy_that_makes_no_sense_is_refused(memories: Memories, policy: Any, field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        memories.upkeep.set_retention(policy)
-    assert refused.value.details["field"] == field
+BAD_POLICIES: list[tuple[dict[str, Any], str]] = [
+    ({"long_term_age": "soon"}, "long_term_age"),
+    ({"forgotten_age": timedelta()}, "forgotten_age"),
+    ({"working_age": timedelta(days=-1)}, "working_age"),
+    ({"snapshot_age": 7}, "snapshot_age"),
+    ({"max_snapshots": -1}, "max_snapshots"),
+    ({"exempt_importance": 1.5}, "exempt_importance"),
+    ({"exempt_importance": 0.0, "long_term_age": "1d"}, "exempt_importance"),
+    ({"exempt_tags": ("a b\n",)}, "exempt_tags"),
+    ({"automatic": "no"}, "automatic"),
+    ({"schedule": "every day"}, "schedule"),
+    ({"schedule": "0 0 31 2 *"}, "schedule"),
+]
+
+
+@one_store
+def test_a_policy_that_makes_no_sense_is_refused(memories: Memories) -> None:
+    place = memories.upkeep.set_retention
+    refusals = {str(fields): refusal(place, RetentionPolicy(**fields)) for fields, _ in BAD_POLICIES}
+    assert refusals == {str(fields): f"set_retention: InvalidInput of {field}" for fields, field in BAD_POLICIES}
+    assert refusal(place, "365d") == "set_retention: InvalidInput of policy"
     assert memories.upkeep.policies() == {}
 
 
-@pytest.mark.parametrize("owner", ["ada", Owner(Layer.SESSION, ("ada",)), Owner(Layer.USER, ("",))])
-def test_an_owner_that_cannot_be_is_refused(memories: Memories, owner: Any) -> None:
-    with pytest.raises(InvalidInput):
-        memories.upkeep.set_retention(DEFAULT, owner=owner)
+@one_store
+def test_an_owner_that_cannot_be_is_refused(memories: Memories) -> None:
+    owners: list[Any] = ["ada", Owner(Layer.SESSION, ("ada",)), Owner(Layer.USER, ("",))]
+    refusals = {repr(owner): refusal(memories.upkeep.set_retention, DEFAULT, owner=owner) for owner in owners}
+    assert refusals == dict.fromkeys(refusals, "set_retention: InvalidInput of owner")
+    assert memories.upkeep.policies() == {}
 
 
+@one_store
 def test_what_is_no_plan_is_refused(memories: Memories) -> None:
     with pytest.raises(InvalidInput):
         memories.upkeep.apply("plan")  # type: ignore[arg-type]

@@ -1,43 +1,21 @@
-"""What an erasure or an encryption could leave behind: beside damage, after a kill, in copies that diverged."""
+"""What an erasure or an encryption could leave behind: beside damage, after a kill, in older backups."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import wellkept
+from tests.contract.privacy.test_encryption import ENCRYPTED
+from tests.contract.privacy.test_erasure import place, restored, saved
 from tests.support.encrypted_canaries import marker
 from tests.support.erased_person import open_database
-from tests.unit.test_erasure import place, restored, saved
-from wellkept.engine import ledger
-from wellkept.engine.encrypted_versions import ENCRYPTED
 from wellkept.errors import Tampered
 from wellkept.keyrings.ram import RamKeyring
 from wellkept.stores.ram import RamStore
-from wellkept.testing.builders import START
-from wellkept.types import ErasureCounts, ErasureScope, Layer, LedgerEntry, Owner, Stored
+from wellkept.types import Layer, Owner, Stored
 
 ADA = Owner(Layer.USER, ("ada",))
-
-
-@pytest.mark.req("N7")
-def test_an_older_erasure_that_is_taken_over_later_takes_nothing_back() -> None:
-    salt = "00" * ledger.SALT
-    newer = LedgerEntry(
-        seq=1,
-        previous="",
-        id="newer",
-        at=START + timedelta(days=2),
-        scope=ErasureScope.OWNER,
-        salt=salt,
-        owners=(ledger.hashed(salt, ADA),),
-        memories=(),
-        counts=ErasureCounts(),
-    )
-    older = replace(newer, seq=2, id="older", at=START)
-    assert ledger.Ledger([newer, older]).until(ADA) == ledger.Ledger([newer]).until(ADA)
 
 
 @pytest.mark.req("N7")

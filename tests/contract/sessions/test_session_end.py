@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.stand_ins import HandClock, Opener
+from tests.support.refusals import refusal
+from tests.support.stand_ins import HandClock, Opener, one_store, store_of
 from wellkept import Memories
-from wellkept.errors import Conflict, Held, InvalidInput, UpkeepRefused
+from wellkept.errors import Conflict, Held, UpkeepRefused
 from wellkept.events import MemoryPromoted
 from wellkept.memories import Session
 from wellkept.types import Filter, Layer, Owner, SessionEndPolicy, State, UpkeepAction, UpkeepJob
@@ -201,41 +202,42 @@ def test_closing_does_not_fail_while_another_process_runs_upkeep(opener: Opener,
     memories = opener(clock=clock)
     memories.upkeep.set_session_end(PROMOTING)
     session = talk(memories)
-    engine = memories._engine
-    if not engine.store.capabilities.leases:
+    store = store_of(memories)
+    if not store.capabilities.leases:
         pytest.skip("the store has no leases")
-    lease = engine.records.lease("upkeep", "somebody else", 60_000)
+    lease = store.records.lease("upkeep", "somebody else", 60_000)
     assert lease is not None
     assert session.close() is None
     assert session.closed_at is not None
-    engine.records.release(lease)
+    store.records.release(lease)
     assert memories.upkeep.run(job=JOB).promoted == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [
+@one_store
+def test_contradictory_and_bad_policies_are_refused(memories: Memories) -> None:
+    policies: list[tuple[dict[str, Any], str]] = [
         ({"permanent": True}, "permanent"),
         ({"delete_after": "soon"}, "delete_after"),
         ({"delete_after": "-3d"}, "delete_after"),
         ({"promote_importance": 2}, "promote_importance"),
         ({"promote_uses": 0}, "promote_uses"),
         ({"schedule": "* * *"}, "schedule"),
-    ],
-)
-def test_contradictory_and_bad_policies_are_refused(memories: Memories, wrong: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidInput) as error:
-        memories.upkeep.set_session_end(SessionEndPolicy(**wrong))
-    assert error.value.details["field"] == field
+    ]
+    place = memories.upkeep.set_session_end
+    refusals = {str(wrong): refusal(place, SessionEndPolicy(**wrong)) for wrong, _ in policies}
+    assert refusals == {str(wrong): f"set_session_end: InvalidInput of {field}" for wrong, field in policies}
     assert memories.upkeep.session_end() is None
 
 
 @pytest.mark.req("H9")
-@pytest.mark.parametrize("owner", [Owner(Layer.PROJECT, ("api",)), Owner(Layer.COMPANY, ("acme",))])
-def test_what_has_no_sessions_has_no_policy_for_their_end(memories: Memories, owner: Owner) -> None:
-    with pytest.raises(InvalidInput) as error:
-        memories.upkeep.set_session_end(SessionEndPolicy(delete_after="1d"), owner=owner)
-    assert error.value.details["field"] == "owner"
+@one_store
+def test_what_has_no_sessions_has_no_policy_for_their_end(memories: Memories) -> None:
+    policy, owners = (
+        SessionEndPolicy(delete_after="1d"),
+        (Owner(Layer.PROJECT, ("api",)), Owner(Layer.COMPANY, ("acme",))),
+    )
+    refusals = {str(owner): refusal(memories.upkeep.set_session_end, policy, owner=owner) for owner in owners}
+    assert refusals == dict.fromkeys(refusals, "set_session_end: InvalidInput of owner")
     assert memories.upkeep.session_end_policies() == {}
 
 
