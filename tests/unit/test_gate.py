@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
+from tests.support.cases import every_case
+from tests.support.stand_ins import somebody
 from wellkept.recall import gate, weights
 from wellkept.recall.gate import Evidence, Gate
 
@@ -106,10 +108,11 @@ def test_a_store_smaller_than_any_that_was_fitted_is_judged_as_the_smallest() ->
 
 
 @pytest.mark.req("N8")
-@pytest.mark.parametrize("nothing", ["   .", "\x00\x01\x02", "zebra"])
-@pytest.mark.parametrize("count", [1, 7, 20])
-def test_a_question_without_a_word_for_anything_stored_returns_nothing(nothing: str, count: int) -> None:
-    with wellkept.open("ram:") as database:
-        ada = database.view(user="ada")
-        ada.add_many([f"The {place} user prefers dark mode" for place in range(count)])
-        assert ada.search(nothing).hits == ()
+def test_a_question_without_a_word_for_anything_stored_returns_nothing() -> None:
+    with wellkept.open("ram:") as memories, every_case() as case:
+        for count in (1, 7, 20):
+            view = somebody(memories)
+            view.add_many([f"The {place} user prefers dark mode" for place in range(count)])
+            for nothing in ("   .", "\x00\x01\x02", "zebra"):
+                with case(nothing, count):
+                    assert view.search(nothing).hits == ()
