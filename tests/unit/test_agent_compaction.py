@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from tests.unit.test_window_items import DAY, memory
 from wellkept import Layer, Memories, Memory, MemoryType
@@ -45,25 +46,28 @@ def stored(me: AgentMemory) -> list[Memory]:
 
 
 @pytest.mark.req("C3", "W1")
-@pytest.mark.parametrize("strategy", Strategy)
-def test_whatever_goes_is_in_the_session_and_named_in_the_receipt(me: AgentMemory, strategy: Strategy) -> None:
-    items = {item.id: item for item in say(me)}
-    summariser = summarise if strategy is Strategy.SUMMARISER else None
-    done = me.context.compact(120, strategy=strategy, summariser=summariser)
-    gone = done.receipt.dropped or done.receipt.summarised
-    assert 0 < len(gone) < len(items)
-    assert list(done.receipt.memory_ids) == list(gone)
-    assert done.receipt.not_kept is None
-    for id in gone:
-        [memory_id] = done.receipt.memory_ids[id]
-        kept = me.long_term.get(memory_id)
-        assert kept is not None
-        assert (kept.content, kept.role) == (items[id].content, items[id].role)
-        assert (kept.layer, kept.type, kept.session) == (Layer.SESSION, MemoryType.CONVERSATION, "monday")
-        assert (kept.occurred_at, kept.importance) == (items[id].created_at, items[id].priority)
-        assert kept.source is not None
-        assert kept.source.reference == id
-    assert me.long_term.count() == len(gone)
+def test_whatever_goes_is_in_the_session_and_named_in_the_receipt(memories: Memories) -> None:
+    with every_case() as case:
+        for strategy in Strategy:
+            with case(strategy):
+                me = memories.agent("debugger", user=strategy, session="monday", counter=len, context_tokens=1_000)
+                items = {item.id: item for item in say(me)}
+                summariser = summarise if strategy is Strategy.SUMMARISER else None
+                done = me.context.compact(120, strategy=strategy, summariser=summariser)
+                gone = done.receipt.dropped or done.receipt.summarised
+                assert 0 < len(gone) < len(items)
+                assert list(done.receipt.memory_ids) == list(gone)
+                assert done.receipt.not_kept is None
+                for id in gone:
+                    [memory_id] = done.receipt.memory_ids[id]
+                    kept = me.long_term.get(memory_id)
+                    assert kept is not None
+                    assert (kept.content, kept.role) == (items[id].content, items[id].role)
+                    assert (kept.layer, kept.type, kept.session) == (Layer.SESSION, MemoryType.CONVERSATION, "monday")
+                    assert (kept.occurred_at, kept.importance) == (items[id].created_at, items[id].priority)
+                    assert kept.source is not None
+                    assert kept.source.reference == id
+                assert me.long_term.count() == len(gone)
 
 
 @pytest.mark.req("C3")

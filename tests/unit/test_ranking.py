@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from wellkept.recall import ranking, weights
 from wellkept.recall.ranking import Array, Scores
 from wellkept.recall.weights import Fitted
@@ -118,10 +119,12 @@ def test_a_score_is_moved_by_log_odds(score: float, odds: float) -> None:
     assert ranking.moved(moved, -odds) == pytest.approx(score, abs=1e-6)
 
 
-@pytest.mark.parametrize("score", [0.0, 1.0])
 @pytest.mark.parametrize("odds", [-700.0, -1.0, 0.0, 1.0, 700.0])
-def test_certainty_can_be_moved_too(score: float, odds: float) -> None:
-    assert 0 <= ranking.moved(score, odds) <= 1
+def test_certainty_can_be_moved_too(odds: float) -> None:
+    with every_case() as case:
+        for score in (0.0, 1.0):
+            with case(score):
+                assert 0 <= ranking.moved(score, odds) <= 1
 
 
 @given(values=st.lists(st.floats(0, 1), max_size=5))

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from tests.unit.test_window_items import COUNTERS, DAY, item, item_lists, memory
 from wellkept.errors import ConfigurationError, InvalidInput
 from wellkept.text.tokens import Meter, TokenCounter
@@ -210,11 +212,27 @@ def test_a_summariser_is_not_asked_when_there_is_room() -> None:
     assert summarised_by(never, [item(tokens=5)], 5).items == (item(tokens=5),)
 
 
-@pytest.mark.parametrize("answer", [None, "", "  ", 7, "a\x00b", b"bytes"])
-def test_a_summariser_that_says_nothing_is_an_error(answer: Any) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        summarised_by(lambda going, tokens: answer, [item(tokens=50)], 20)
-    assert caught.value.details["field"] == "summariser"
+def _answering(answer: Any, going: Sequence[ContextItem], tokens: int) -> Any:
+    return answer
+
+
+NO_SUMMARIES: tuple[Any, ...] = (
+    None,
+    "",
+    "  ",
+    7,
+    "a\x00b",
+    b"bytes",
+)
+
+
+def test_a_summariser_that_says_nothing_is_an_error() -> None:
+    with every_case() as case:
+        for answer in NO_SUMMARIES:
+            with case(answer):
+                with pytest.raises(InvalidInput) as caught:
+                    summarised_by(partial(_answering, answer), [item(tokens=50)], 20)
+                assert caught.value.details["field"] == "summariser"
 
 
 @pytest.mark.req("C3")
@@ -225,29 +243,31 @@ def test_less_than_the_pinned_items_need_is_an_error_with_numbers() -> None:
         assert compact([item(tokens=20, pinned=True)], 20, strategy=strategy).removed == ()
 
 
-@pytest.mark.req("C3")
-@pytest.mark.parametrize(
-    ("field", "arguments"),
-    [
-        ("target_tokens", {"target_tokens": -1}),
-        ("target_tokens", {"target_tokens": 1.5}),
-        ("target_tokens", {"target_tokens": None}),
-        ("items", {"items": "text"}),
-        ("items", {"items": [1]}),
-        ("items.id", {"items": [item(), item()]}),
-        ("items.priority", {"items": [item(priority=2)]}),
-        ("strategy", {"strategy": "magic"}),
-        ("summariser", {"strategy": "summariser"}),
-        ("summariser", {"summariser": len}),
-        ("summariser", {"strategy": "summariser", "summariser": "gpt"}),
-        ("counter", {"strategy": "extractive", "counter": 4}),
-    ],
+BAD_ARGUMENTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("target_tokens", {"target_tokens": -1}),
+    ("target_tokens", {"target_tokens": 1.5}),
+    ("target_tokens", {"target_tokens": None}),
+    ("items", {"items": "text"}),
+    ("items", {"items": [1]}),
+    ("items.id", {"items": [item(), item()]}),
+    ("items.priority", {"items": [item(priority=2)]}),
+    ("strategy", {"strategy": "magic"}),
+    ("summariser", {"strategy": "summariser"}),
+    ("summariser", {"summariser": len}),
+    ("summariser", {"strategy": "summariser", "summariser": "gpt"}),
+    ("counter", {"strategy": "extractive", "counter": 4}),
 )
-def test_bad_input_is_refused_by_field(field: str, arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        compact(**{"items": [item()], "target_tokens": 10, **arguments})
-    assert caught.value.details["field"] == field
-    assert caught.value.hint
+
+
+@pytest.mark.req("C3")
+def test_bad_input_is_refused_by_field() -> None:
+    with every_case() as case:
+        for field, arguments in BAD_ARGUMENTS:
+            with case(field, arguments):
+                with pytest.raises(InvalidInput) as caught:
+                    compact(**{"items": [item()], "target_tokens": 10, **arguments})
+                assert caught.value.details["field"] == field
+                assert caught.value.hint
 
 
 def test_a_counter_is_held_to_its_word() -> None:
@@ -258,18 +278,20 @@ def test_a_counter_is_held_to_its_word() -> None:
 # --- sentences ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("One tea. Two teas! Three?", ["One tea.", "Two teas!", "Three?"]),
-        ("first line\nsecond line\r\n\r\nthird", ["first line", "second line", "third"]),
-        ("\u8336\u304c\u597d\u304d\u3002\u96e8\u3060\u3002", ["\u8336\u304c\u597d\u304d\u3002", "\u96e8\u3060\u3002"]),
-        ("It is. The. ?! ...", []),
-        ("Version 3.5 is out", ["Version 3.5 is out"]),
-    ],
+SENTENCES: tuple[tuple[str, list[str]], ...] = (
+    ("One tea. Two teas! Three?", ["One tea.", "Two teas!", "Three?"]),
+    ("first line\nsecond line\r\n\r\nthird", ["first line", "second line", "third"]),
+    ("\u8336\u304c\u597d\u304d\u3002\u96e8\u3060\u3002", ["\u8336\u304c\u597d\u304d\u3002", "\u96e8\u3060\u3002"]),
+    ("It is. The. ?! ...", []),
+    ("Version 3.5 is out", ["Version 3.5 is out"]),
 )
-def test_sentences_are_told_apart(text: str, expected: list[str]) -> None:
-    assert [sentence.text for sentence in summary.sentences("user", text)] == expected
+
+
+def test_sentences_are_told_apart() -> None:
+    with every_case() as case:
+        for text, expected in SENTENCES:
+            with case(text):
+                assert [sentence.text for sentence in summary.sentences("user", text)] == expected
 
 
 @given(st.lists(st.text(max_size=40), max_size=8), st.integers(0, 80), st.sampled_from(list(COUNTERS.values())))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from wellkept import Layer
 from wellkept.errors import InvalidInput
 from wellkept.text.tokens import TokenCounter, by_characters
@@ -126,12 +127,14 @@ BAD_ITEMS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.req("C1")
-@pytest.mark.parametrize(("fields", "field"), BAD_ITEMS)
-def test_bad_items_are_refused_by_field(fields: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        checked_items("recent", [item(**fields)])
-    assert caught.value.details["field"] == f"recent.{field}"
-    assert caught.value.hint
+def test_bad_items_are_refused_by_field() -> None:
+    with every_case() as case:
+        for fields, field in BAD_ITEMS:
+            with case(fields):
+                with pytest.raises(InvalidInput) as caught:
+                    checked_items("recent", [item(**fields)])
+                assert caught.value.details["field"] == f"recent.{field}"
+                assert caught.value.hint
 
 
 def test_items_and_memories_come_out_in_one_form() -> None:
@@ -150,33 +153,48 @@ def test_items_and_memories_come_out_in_one_form() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"id": ""}, "id"),
-        ({"id": "a\nb"}, "id"),
-        ({"content": None}, "content"),
-        ({"author": 7}, "author"),
-        ({"occurred_at": None}, "occurred_at"),
-        ({"layer": "planet"}, "layer"),
-        ({"score": float("nan")}, "score"),
-        ({"score": float("inf")}, "score"),
-        ({"score": "0.5"}, "score"),
-        ({"score": True}, "score"),
-    ],
+BAD_MEMORIES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"id": ""}, "id"),
+    ({"id": "a\nb"}, "id"),
+    ({"content": None}, "content"),
+    ({"author": 7}, "author"),
+    ({"occurred_at": None}, "occurred_at"),
+    ({"layer": "planet"}, "layer"),
+    ({"score": float("nan")}, "score"),
+    ({"score": float("inf")}, "score"),
+    ({"score": "0.5"}, "score"),
+    ({"score": True}, "score"),
 )
-def test_bad_memories_are_refused_by_field(fields: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        checked_memories([memory(**fields)])
-    assert caught.value.details["field"] == f"recalled.{field}"
 
 
-@pytest.mark.parametrize("values", ["text", 7, None, ["text"], [None]])
-def test_what_is_no_list_of_items_is_refused(values: object) -> None:
-    for check in (lambda: checked_items("recalled", values), lambda: checked_memories(values)):
-        with pytest.raises(InvalidInput) as caught:
-            check()
-        assert caught.value.details["field"] == "recalled"
+def test_bad_memories_are_refused_by_field() -> None:
+    with every_case() as case:
+        for fields, field in BAD_MEMORIES:
+            with case(fields):
+                with pytest.raises(InvalidInput) as caught:
+                    checked_memories([memory(**fields)])
+                assert caught.value.details["field"] == f"recalled.{field}"
+
+
+NO_LISTS: tuple[object, ...] = (
+    "text",
+    7,
+    None,
+    ["text"],
+    [None],
+)
+
+
+def test_what_is_no_list_of_items_is_refused() -> None:
+    with every_case() as case:
+        for values in NO_LISTS:
+            with case(values):
+                with pytest.raises(InvalidInput) as caught:
+                    checked_items("recalled", values)
+                assert caught.value.details["field"] == "recalled"
+                with pytest.raises(InvalidInput) as caught:
+                    checked_memories(values)
+                assert caught.value.details["field"] == "recalled"
 
 
 def test_strange_content_of_memories_is_let_through() -> None:

@@ -1,9 +1,9 @@
 """What was recalled is recognised wherever it turns up again, and nothing else is."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from tests.unit.test_window_items import DAY, HOSTILE, memory
 from wellkept.text.recall_markers import NOTE
 from wellkept.window import is_recalled, memory_block, strip_recalled
@@ -22,51 +22,54 @@ PIECES = st.lists(
 ).flatmap(lambda parts: st.sampled_from(["\n", "\r\n", "\r", "\u2028", " "]).map(lambda end: end.join(parts)))
 
 
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("", ""),
-        ("I recalled memories of tea", "I recalled memories of tea"),
-        ("> quoted by a user\nyes", "> quoted by a user\nyes"),
-        (BLOCK, ""),
-        (f"before\n{BLOCK}\nafter", "before\nafter"),
-        (f"{BLOCK}\n{BLOCK}\nafter", "after"),
-        (BLOCK.replace("\n", "\r\n") + "\r\nafter", "after"),
-        (f"before\n{BLOCK.removesuffix(chr(10) + '</recalled-memories>')}", "before\n"),
-        (f"{ENTRY}\nSo, tea.", "So, tea."),
-        ("    " + ENTRY.replace("\n", "\n    ") + "\nSo, tea.", "So, tea."),
-        ("> " + BLOCK.replace("\n", "\n> ") + "\nmy comment", "my comment"),
-        (f"{BLOCK} And now my answer", " And now my answer"),
-        (f"{ENTRY}\n\n> a quotation of the user", "\n> a quotation of the user"),
-        (BLOCK.replace("\n[", "\n\n[").replace("\n</", "\n\n</"), "\n\n\n"),
-    ],
+TAKEN_OUT: tuple[tuple[str, str], ...] = (
+    ("", ""),
+    ("I recalled memories of tea", "I recalled memories of tea"),
+    ("> quoted by a user\nyes", "> quoted by a user\nyes"),
+    (BLOCK, ""),
+    (f"before\n{BLOCK}\nafter", "before\nafter"),
+    (f"{BLOCK}\n{BLOCK}\nafter", "after"),
+    (BLOCK.replace("\n", "\r\n") + "\r\nafter", "after"),
+    (f"before\n{BLOCK.removesuffix(chr(10) + '</recalled-memories>')}", "before\n"),
+    (f"{ENTRY}\nSo, tea.", "So, tea."),
+    ("    " + ENTRY.replace("\n", "\n    ") + "\nSo, tea.", "So, tea."),
+    ("> " + BLOCK.replace("\n", "\n> ") + "\nmy comment", "my comment"),
+    (f"{BLOCK} And now my answer", " And now my answer"),
+    (f"{ENTRY}\n\n> a quotation of the user", "\n> a quotation of the user"),
+    (BLOCK.replace("\n[", "\n\n[").replace("\n</", "\n\n</"), "\n\n\n"),
 )
-def test_recalled_memories_are_taken_out(text: str, rest: str) -> None:
-    assert strip_recalled(text) == rest
-    assert is_recalled(text) == (text != rest)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<recalled-memories>\nnothing of ours",
-        "<recalled-memories as-of=...> opens a block",
-        '<recalled-memories as-of="2026-01-08"> opens a block',
-        "</recalled-memories> closes it",
-        "</recalled-memories>",
-        "[recalled-memory id=...] is the heading",
-        '[recalled-memory id="018b"]\n> Likes tea',
-        '[recalled-memory id="018b" date="2026-01-07" layer="user"] is how it begins\n> Likes tea',
-        'See [recalled-memory id="018b" date="2026-01-07" layer="user"]\n> Likes tea',
-        f"{NOTE}\n> Likes tea",
-        '[recalled-memory id="' + '\\"' * 50_000,
-        "<recalled-memories " * 10_000,
-    ],
-    ids=range(12),
+def test_recalled_memories_are_taken_out() -> None:
+    with every_case() as case:
+        for text, rest in TAKEN_OUT:
+            with case(text):
+                assert strip_recalled(text) == rest
+                assert is_recalled(text) == (text != rest)
+
+
+ONLY_SPOKEN_OF: tuple[str, ...] = (
+    "<recalled-memories>\nnothing of ours",
+    "<recalled-memories as-of=...> opens a block",
+    '<recalled-memories as-of="2026-01-08"> opens a block',
+    "</recalled-memories> closes it",
+    "</recalled-memories>",
+    "[recalled-memory id=...] is the heading",
+    '[recalled-memory id="018b"]\n> Likes tea',
+    '[recalled-memory id="018b" date="2026-01-07" layer="user"] is how it begins\n> Likes tea',
+    'See [recalled-memory id="018b" date="2026-01-07" layer="user"]\n> Likes tea',
+    f"{NOTE}\n> Likes tea",
+    '[recalled-memory id="' + '\\"' * 50_000,
+    "<recalled-memories " * 10_000,
 )
-def test_a_text_that_only_speaks_of_the_marks_is_left_alone(text: str) -> None:
-    assert strip_recalled(text) == text
-    assert not is_recalled(text)
+
+
+def test_a_text_that_only_speaks_of_the_marks_is_left_alone() -> None:
+    with every_case() as case:
+        for text in ONLY_SPOKEN_OF:
+            with case(text):
+                assert strip_recalled(text) == text
+                assert not is_recalled(text)
 
 
 @given(PIECES)

@@ -140,7 +140,7 @@ def test_a_minimum_score_is_kept_to(view: View) -> None:
         assert some.hits == tuple(hit for hit in everything if hit.score >= least)
         assert some.total == len(some)
     by_default = view.search("What does the user prefer?", limit=50)
-    assert by_default.hits == tuple(hit for hit in everything if hit.score >= 0.01)
+    assert by_default.hits == tuple(hit for hit in everything if hit.score >= 0.005)
 
 
 @pytest.mark.req("H3")
