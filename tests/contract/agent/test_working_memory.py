@@ -143,16 +143,6 @@ def test_what_does_not_fit_its_type_is_refused_without_a_word_of_it(working: Wor
 
 
 @pytest.mark.req("W2")
-def test_what_is_nested_too_deeply_to_be_read_says_so(working: WorkingMemory) -> None:
-    working.set("deep", [])
-    # As if it had been set from a place where the stack was nearly empty.
-    working._slots["deep"].content = b"[" * 100_000 + b"]" * 100_000
-    for kind in (None, list[object]):
-        with pytest.raises(InvalidInput, match="'deep' is nested too deeply"):
-            working.get("deep", type=kind)
-
-
-@pytest.mark.req("W2")
 def test_a_missing_key_gives_the_default(working: WorkingMemory) -> None:
     assert working.get("a") is None
     assert working.get("a", default=7) == 7

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
+from tests.support.working_memory import counted
 from wellkept.errors import InvalidInput, LimitReached, ScopeDisposed
 from wellkept.working import Limits, WorkingMemory, WorkingScope
 
@@ -129,7 +130,7 @@ def test_merging_moves_entries_to_the_parent(working: WorkingMemory, clock: Hand
     assert scope.merge_to_parent() == 2
     assert working.all() == before
     assert (scope.local_count, scope.get("both"), working.stats().entries) == (0, "new", 2)
-    assert working._agent.entries == 2
+    assert counted(working) == 2
     assert scope.merge_to_parent() == 0
     clock.forward(hours=1)
     assert working.keys() == ("both",)

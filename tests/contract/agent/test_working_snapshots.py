@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
+from tests.support.working_memory import counted
 from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, ScopeDisposed, WellkeptError
 from wellkept.testing.builders import START
 from wellkept.working import Limits, WorkingMemory, WorkingSnapshot
@@ -85,7 +86,7 @@ def test_what_has_expired_is_neither_taken_nor_restored(working: WorkingMemory, 
     assert working.snapshot().scopes[0].entries == ()
     tight = WorkingMemory("debugger", clock=clock, limits=Limits(entries=2))
     tight.restore(snapshot)
-    assert tight.stats().entries == tight._agent.entries == 2
+    assert tight.stats().entries == counted(tight) == 2
 
 
 def _entry(**changes: Any) -> Callable[[WorkingSnapshot], Any]:

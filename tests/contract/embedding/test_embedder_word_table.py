@@ -7,7 +7,6 @@ import sys
 import threading
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -123,13 +122,6 @@ def test_no_text_is_too_strange(text: str) -> None:
     assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
 
 
-@given(st.lists(st.text(max_size=80), min_size=1, max_size=4))
-def test_without_numpy_the_numbers_are_the_same(texts: list[str]) -> None:
-    rows = [embedder()._vocabulary.of_text(text) for text in texts]
-    plain = np.array([np.frombuffer(row, np.float32) for row in embedder()._summed(rows)])
-    np.testing.assert_array_max_ulp(plain, embedder().embed(texts), maxulp=1)
-
-
 def test_a_memory_is_stored_without_loading_numpy_and_many_with_it() -> None:
     script = (
         "import sys, wellkept\n"
@@ -152,29 +144,6 @@ def test_very_long_texts_come_to_an_end() -> None:
             with case(text[:2]):
                 [row] = embedder().embed([text])
                 assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
-
-
-class LookUps(dict[str, int]):
-    """Counts how often a word or a piece is looked up."""
-
-    count = 0
-
-    def get(self, *args: Any) -> Any:
-        self.count += 1
-        return super().get(*args)
-
-    def __contains__(self, key: object) -> bool:
-        self.count += 1
-        return super().__contains__(key)
-
-
-@pytest.mark.parametrize("unit", [".abc:def", "日本語を話す", "aB3,", "xqzj"])
-def test_unspaced_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
-    counted = LookUps(dict(embedder()._vocabulary._numbers))
-    chance = random.Random(7)
-    text = "".join(chance.sample(unit, 1)[0] for _ in range(20_000))
-    Vocabulary(counted).of_text(text)
-    assert counted.count < 8 * len(text)
 
 
 def test_of_encoded_data_only_the_beginning_is_embedded() -> None:

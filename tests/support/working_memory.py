@@ -1,0 +1,30 @@
+"""What tests of working memory look at from outside: how much room is left, and who waits for whom."""
+
+import sys
+
+from wellkept.errors import LimitReached
+from wellkept.working import WorkingMemory
+
+
+def counted(working: WorkingMemory) -> int:
+    """How many entries the limit counts: as many as it allows, less those that can still be added."""
+    added = 0
+    try:
+        while True:
+            working.set(f"filling {added}", 0)
+            added += 1
+    except LimitReached:
+        for number in range(added):
+            working.remove(f"filling {number}")
+    return working.limits.entries - added
+
+
+def waiting_threads() -> int:
+    """How many threads wait in the package for another thread: they are neither at work nor in the code of a test."""
+    waiting = 0
+    for innermost in sys._current_frames().values():
+        frame = innermost
+        while frame.f_globals["__name__"] == "threading" and frame.f_back is not None:
+            frame = frame.f_back
+        waiting += frame is not innermost and frame.f_globals["__name__"].startswith("wellkept.")
+    return waiting
