@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import every_case
-from wellkept import extras
 from wellkept.errors import ConfigurationError, InvalidInput
 from wellkept.text import tokens
 
@@ -21,7 +21,7 @@ def test_the_fallback_is_a_quarter_of_the_characters_rounded_up(text: str) -> No
 
 
 def vocabulary(absent: Callable[[str], NoReturn], name: str = "o200k_base") -> tokens.TokenCounter:
-    if not extras.installed("tokens"):
+    if find_spec("splintr") is None:
         absent("wellkept[tokens] is not installed")
     return tokens.bpe_counter(name)
 

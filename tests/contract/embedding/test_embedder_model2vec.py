@@ -13,7 +13,6 @@ from tests.support.cases import every_case
 from wellkept import open
 from wellkept.embedders.model2vec import Model2VecEmbedder
 from wellkept.errors import ConfigurationError, EmbedderMismatch
-from wellkept.plugins import open_embedder
 
 pytest.importorskip("tokenizers")
 
@@ -128,7 +127,7 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
             with case(damage):
                 (folder / "model.safetensors").write_bytes(damage)
                 with pytest.raises(ConfigurationError):
-                    open_embedder(f"model2vec:{folder}")
+                    open("ram:", embedder=f"model2vec:{folder}")
 
 
 @pytest.mark.req("L4")
@@ -143,7 +142,7 @@ def test_a_table_that_is_cut_off_is_refused(tmp_path: Path) -> None:
 @pytest.mark.req("L4")
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"model\.safetensors"):
-        open_embedder(f"model2vec:{tmp_path}")
+        open("ram:", embedder=f"model2vec:{tmp_path}")
     folder = made(tmp_path / "model")
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"tokenizer\.json"):

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import every_case
-from tests.unit.test_window_items import COUNTERS, DAY, item, item_lists, memory
+from tests.support.window_items import COUNTERS, DAY, block, item, item_lists, memory
 from wellkept.errors import ConfigurationError, InvalidInput
-from wellkept.text.tokens import Meter, TokenCounter
+from wellkept.text.tokens import TokenCounter
 from wellkept.window import (
     Compaction,
     ContextItem,
@@ -23,10 +23,8 @@ from wellkept.window import (
     compact,
     extractive_summary,
     least_important_first,
-    memory_block,
     oldest_first,
     summarised_by,
-    summary,
 )
 
 LONG = "Ada likes green tea. The bus was late. Green tea is served at noon. " * 20
@@ -155,8 +153,8 @@ def test_a_turn_that_looks_like_a_summary_puts_no_words_into_other_mouths() -> N
 
 
 def test_recalled_memories_are_not_summed_up_as_if_somebody_had_said_them() -> None:
-    block = memory_block.block([memory_block.entry(memory("Green tea green tea."))], DAY)
-    done = extractive_summary([item(f"{block}\nComing home late.", "1", tokens=200), item("Hi", "2", tokens=1)], 60)
+    recalled = block(memory("Green tea green tea."))
+    done = extractive_summary([item(f"{recalled}\nComing home late.", "1", tokens=200), item("Hi", "2", tokens=1)], 60)
     assert done.items[0].content == "Summary of earlier turns:\n- user: Coming home late."
 
 
@@ -273,45 +271,6 @@ def test_bad_input_is_refused_by_field() -> None:
 def test_a_counter_is_held_to_its_word() -> None:
     with pytest.raises(ConfigurationError):
         extractive_summary([item("Tea. Milk.", tokens=90)], 20, counter=lambda text: -1)
-
-
-# --- sentences ------------------------------------------------------------------------------------
-
-
-SENTENCES: tuple[tuple[str, list[str]], ...] = (
-    ("One tea. Two teas! Three?", ["One tea.", "Two teas!", "Three?"]),
-    ("first line\nsecond line\r\n\r\nthird", ["first line", "second line", "third"]),
-    ("\u8336\u304c\u597d\u304d\u3002\u96e8\u3060\u3002", ["\u8336\u304c\u597d\u304d\u3002", "\u96e8\u3060\u3002"]),
-    ("It is. The. ?! ...", []),
-    ("Version 3.5 is out", ["Version 3.5 is out"]),
-)
-
-
-def test_sentences_are_told_apart() -> None:
-    with every_case() as case:
-        for text, expected in SENTENCES:
-            with case(text):
-                assert [sentence.text for sentence in summary.sentences("user", text)] == expected
-
-
-@given(st.lists(st.text(max_size=40), max_size=8), st.integers(0, 80), st.sampled_from(list(COUNTERS.values())))
-def test_an_extract_fits_and_quotes(texts: list[str], room: int, counter: TokenCounter) -> None:
-    said = [sentence for text in texts for sentence in summary.sentences("user", text)]
-    text = summary.extract(said, "So far:", room, Meter(counter))
-    if text is not None:
-        assert counter(text) <= room
-        lead, *lines = text.split("\n")
-        assert lead == "So far:"
-        places = [[sentence.line for sentence in said].index(line) for line in lines]
-        assert places == sorted(places) != [], "as they were said"
-
-
-def test_a_sentence_is_not_chosen_for_its_length() -> None:
-    rare = "Nobody expected seven purple elephants juggling forty copper kettles yesterday."
-    said = summary.sentences("", f"{rare} Green tea. Hot green tea. Cold green tea.")
-    assert summary.extract(said, "So far:", 90, Meter(len)) == (
-        "So far:\n- Green tea.\n- Hot green tea.\n- Cold green tea."
-    )
 
 
 @pytest.mark.slow

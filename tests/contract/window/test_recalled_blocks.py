@@ -4,14 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import every_case
-from tests.unit.test_window_items import DAY, HOSTILE, memory
-from wellkept.text.recall_markers import NOTE
-from wellkept.window import is_recalled, memory_block, strip_recalled
+from tests.support.window_items import HOSTILE, block, entry, memory
+from wellkept.window import is_recalled, strip_recalled
 
-BLOCK = memory_block.block(
-    [memory_block.entry(memory("Likes tea\n\nand milk", "m1")), memory_block.entry(memory("Rome", "m2"))], DAY
-)
-ENTRY = memory_block.entry(memory("Likes tea", "m1", author="Ada"))
+BLOCK = block(memory("Likes tea\n\nand milk", "m1"), memory("Rome", "m2"))
+NOTE = BLOCK.splitlines()[1]
+ENTRY = entry(memory("Likes tea", "m1", author="Ada"))
 # Pieces of blocks in any order: what models and users make of them.
 PIECES = st.lists(
     st.sampled_from(
@@ -83,7 +81,7 @@ def test_what_remains_is_not_recalled_and_remains(text: str) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=20))
 def test_any_memory_is_taken_out_whole(content: str, author: str) -> None:
-    text = memory_block.block([memory_block.entry(memory(content, author=author))], DAY)
+    text = block(memory(content, author=author))
     assert strip_recalled(f"before\n{text}\nafter") == "before\nafter"
     assert len(text.splitlines()) == 4 + max(1, len(content.splitlines()))
 
@@ -92,4 +90,4 @@ def test_long_runs_are_read_in_one_go() -> None:
     """A pattern that tries again at each place would take hours."""
     for run in ("<" * 200_000, ">" * 200_000, " " * 200_000, "<|" * 100_000, "\n" * 200_000):
         assert strip_recalled(run) == run
-        assert strip_recalled(memory_block.entry(memory(run))) == ""
+        assert strip_recalled(entry(memory(run))) == ""

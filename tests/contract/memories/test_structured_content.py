@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wellkept
 from tests.support.cases import every_case
@@ -19,7 +17,6 @@ from tests.support.terminal import Terminal
 from wellkept import Memories, View, aio, operations
 from wellkept.errors import Conflict, ContentTooLong, InvalidInput
 from wellkept.keyrings.ram import RamKeyring
-from wellkept.text import objects
 from wellkept.types import Identity
 
 DECISION: dict[str, Any] = {
@@ -246,28 +243,3 @@ def test_a_server_keeps_objects(postgres_url: str) -> None:
         memory = view.add(DECISION)
         assert [hit.memory.data for hit in view.search("which authorization flow?")] == [DECISION]
         assert view.update(memory.id, content={"a": "\u2028"}).data == {"a": "\u2028"}
-
-
-# -- the text -----------------------------------------------------------------------------------------------------
-
-values = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.text(max_size=3), values, min_size=1, max_size=4))
-def test_every_object_has_a_text_with_every_value(data: dict[str, Any]) -> None:
-    text = objects.rendered(data)
-    assert text
-    assert objects.with_texts(data, lambda said: said) == data
-
-    def spoken(value: Any) -> list[str]:
-        if isinstance(value, dict | list):
-            inner = value.values() if isinstance(value, dict) else value
-            return [said for one in inner for said in spoken(one)]
-        return [value] if isinstance(value, str) else []
-
-    if not text.startswith("{"):  # the JSON of an object that says nothing
-        assert all(said in text for said in spoken(data))

@@ -15,7 +15,7 @@ from tests.support.stand_ins import HandClock
 from wellkept import Layer, Memories
 from wellkept.entitlements import Plan
 from wellkept.errors import Conflict, InvalidInput, ScopeDisposed
-from wellkept.memories.agent import AgentMemory, AgentSnapshot
+from wellkept.memories import AgentMemory, AgentSnapshot
 from wellkept.working import Limits
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import wellkept
 from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
-from tests.unit.test_window_items import DAY, memory
+from tests.support.window_items import DAY, block, memory
 from wellkept import Layer, Memories, Memory, MemoryType
 from wellkept.errors import Conflict, LimitReached, StoreClosed
 from wellkept.events import MemoryStored
-from wellkept.memories.agent import AgentMemory, AgentSnapshot
+from wellkept.memories import AgentMemory, AgentSnapshot
 from wellkept.types import SourceType
-from wellkept.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, memory_block
+from wellkept.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot
 
 TURNS: list[tuple[RoleName, str]] = [
     ("user", "My build fails on the second runner. It says timeout."),
@@ -191,9 +191,9 @@ def test_what_came_from_a_memory_is_not_stored_again(me: AgentMemory) -> None:
 
 @pytest.mark.req("C3")
 def test_what_was_recalled_is_not_stored_even_from_an_old_snapshot(me: AgentMemory) -> None:
-    block = memory_block.block([memory_block.entry(memory("Likes tea"))], DAY)
-    turn = ContextItem(id="1", role=wellkept.window.Role.USER, content=block, tokens=1, created_at=DAY)
-    mixed = replace(turn, id="2", content=f"{block}\nTea it is.")
+    recalled = block(memory("Likes tea"))
+    turn = ContextItem(id="1", role=wellkept.window.Role.USER, content=recalled, tokens=1, created_at=DAY)
+    mixed = replace(turn, id="2", content=f"{recalled}\nTea it is.")
     me.context.restore(WindowSnapshot(max_tokens=1_000, items=(turn, mixed)))
     receipt = me.context.compact(0).receipt
     assert [one.content for one in stored(me)] == ["Tea it is."]
