@@ -128,8 +128,7 @@ def test_every_store_finds_the_same_after_every_change_and_so_does_a_new_index(
 
 
 @pytest.mark.req("L4", "H6")
-@pytest.mark.parametrize("ranking", RANKINGS)
-def test_what_may_not_be_seen_takes_no_places_away(opener: Opener, clock: HandClock, ranking: RankingName) -> None:
+def test_what_may_not_be_seen_takes_no_places_away(opener: Opener, clock: HandClock) -> None:
     memories = opener(clock=clock, embedder=CountingEmbedder())
     ada, bob = memories.view(user="ada"), memories.view(user="bob")
     mine = [ada.add(f"green tea and {thing}").content for thing in ("cake", "bread", "honey")]
@@ -139,8 +138,11 @@ def test_what_may_not_be_seen_takes_no_places_away(opener: Opener, clock: HandCl
     for memory in ada.add_many(["green tea"] * 50):
         ada.forget(memory.id)
     clock.forward(hours=2)
-    hits = ada.search("green tea", limit=3, min_score=0, filter={"types": ["fact"]}, ranking=ranking).hits
-    assert sorted(contents(hits)) == sorted(mine)
+    with every_case() as case:
+        for ranking in RANKINGS:
+            with case(ranking):
+                hits = ada.search("green tea", limit=3, min_score=0, filter={"types": ["fact"]}, ranking=ranking).hits
+                assert sorted(contents(hits)) == sorted(mine)
 
 
 @pytest.mark.req("L4")
