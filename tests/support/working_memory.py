@@ -1,9 +1,13 @@
 """What tests of working memory look at from outside: how much room is left, and who waits for whom."""
 
+import gc
 import sys
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
 from wellkept.errors import LimitReached
 from wellkept.working import WorkingMemory
+
+CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 
 
 def counted(working: WorkingMemory) -> int:
@@ -28,3 +32,14 @@ def waiting_threads() -> int:
             frame = frame.f_back
         waiting += frame is not innermost and frame.f_globals["__name__"].startswith("wellkept.")
     return waiting
+
+
+def reachable(root: object) -> int:
+    """How many objects something holds, directly or through others; code and classes are not followed."""
+    seen, pending = {id(root)}, [root]
+    while pending:
+        for held in gc.get_referents(pending.pop()):
+            if id(held) not in seen and not isinstance(held, CODE):
+                seen.add(id(held))
+                pending.append(held)
+    return len(seen)
