@@ -36,4 +36,4 @@ def every_case() -> Iterator[Callable[..., Case]]:
     wrong: list[str] = []
     yield lambda *name: Case(name, wrong)
     if wrong:
-        pytest.fail(f"{len(wrong)} cases are wrong:\n" + "\n".join(wrong))
+        pytest.fail("\n".join((f"wrong cases: {len(wrong)}", *wrong)), pytrace=False)

@@ -20,7 +20,7 @@ def test_every_case_that_fails_is_named_with_what_was_wrong() -> None:
     with pytest.raises(pytest.fail.Exception) as caught:
         fails(1, 3, refused=4)
     summary, *lines = [line for line in str(caught.value).splitlines() if not line.startswith(" ")]
-    assert summary == "3 cases are wrong:"
+    assert summary == "wrong cases: 3"
     assert [line.split(":")[0] for line in lines] == ["'number' 1", "'number' 3", "'number' 4"]
     assert "AssertionError: assert 1 not in (1, 3)" in lines[0]
     assert "DID NOT RAISE" in lines[2]
