@@ -92,14 +92,6 @@ PUBLIC_FAMILIES = frozenset({"embedders", "indexes", "keyrings", "rerankers", "s
 # Still to be turned to the public surface; nothing is added here.
 INSIDE = frozenset(
     {
-        "tests/contract/agent/test_working_machine.py",
-        "tests/contract/agent/test_working_memory.py",
-        "tests/contract/agent/test_working_scopes.py",
-        "tests/contract/agent/test_working_snapshots.py",
-        "tests/contract/agent/test_working_tasks.py",
-        "tests/contract/agent/test_working_threads.py",
-        "tests/contract/embedding/test_embedder_http.py",
-        "tests/contract/embedding/test_embedder_word_table.py",
         "tests/contract/faults/first_decoding.py",
         "tests/contract/faults/script.py",
         "tests/contract/faults/soundness.py",

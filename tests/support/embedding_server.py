@@ -39,6 +39,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def finish(self) -> None:
+        """The client has closed its connection."""
+        super().finish()
+        cast("Server", self.server).hung_up.set()
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class calls it so
         pass
 
@@ -53,7 +58,7 @@ class Server(ThreadingTCPServer):  # the one of http.server asks for the host's 
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.script: list[Answer] = []
         self.connections = 0
-        self.ended = threading.Event()
+        self.ended, self.hung_up = threading.Event(), threading.Event()
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def get_request(self) -> Any:

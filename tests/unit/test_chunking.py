@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from wellkept.text import chunking
 
 SIZES = st.integers(1, 12)
@@ -75,30 +76,32 @@ def test_a_word_that_fits_stays_whole(lengths: list[int], size: int, space: str)
         assert len(piece) + 1 + len(following.split()[0]) > size
 
 
-@pytest.mark.parametrize(
-    ("text", "size", "found"),
-    [
-        ("", 5, []),
-        (" \n ", 2, []),
-        (" a ", 3, [" a "]),
-        ("one\n\ntwo\nthree", 10, ["one\n\ntwo", "three"]),
-        ("Title\nOne is here. Two is here.", 19, ["Title\nOne is here.", "Two is here."]),
-        ("Title\nOne is not so short. Two.", 19, ["Title", "One is not so", "short. Two."]),
-        ("Really? Yes! And; so on.", 9, ["Really?", "Yes! And;", "so on."]),
-        ("version 3.11 works", 11, ["version", "3.11 works"]),
-        ("茶。茶茶。茶", 3, ["茶。", "茶茶。", "茶"]),
-        ("茶茶茶。茶", 3, ["茶茶茶", "。茶"]),
-        ("abcdefgh", 3, ["abc", "def", "gh"]),
-        ("ab cdefgh", 3, ["ab", "cde", "fgh"]),
-        ("abe\u0301d", 3, ["ab", "e\u0301d"]),
-        ("a👩\u200d💻b", 3, ["a", "👩\u200d💻", "b"]),
-        ("a👍\U0001f3fdb", 2, ["a", "👍\U0001f3fd", "b"]),
-        ("a\ud83d\ude00b", 2, ["a", "\ud83d\ude00", "b"]),
-        ("e\u0301\u0301", 2, ["e\u0301", "\u0301"]),
-    ],
+BREAKS: tuple[tuple[str, int, list[str]], ...] = (
+    ("", 5, []),
+    (" \n ", 2, []),
+    (" a ", 3, [" a "]),
+    ("one\n\ntwo\nthree", 10, ["one\n\ntwo", "three"]),
+    ("Title\nOne is here. Two is here.", 19, ["Title\nOne is here.", "Two is here."]),
+    ("Title\nOne is not so short. Two.", 19, ["Title", "One is not so", "short. Two."]),
+    ("Really? Yes! And; so on.", 9, ["Really?", "Yes! And;", "so on."]),
+    ("version 3.11 works", 11, ["version", "3.11 works"]),
+    ("茶。茶茶。茶", 3, ["茶。", "茶茶。", "茶"]),
+    ("茶茶茶。茶", 3, ["茶茶茶", "。茶"]),
+    ("abcdefgh", 3, ["abc", "def", "gh"]),
+    ("ab cdefgh", 3, ["ab", "cde", "fgh"]),
+    ("abe\u0301d", 3, ["ab", "e\u0301d"]),
+    ("a👩\u200d💻b", 3, ["a", "👩\u200d💻", "b"]),
+    ("a👍\U0001f3fdb", 2, ["a", "👍\U0001f3fd", "b"]),
+    ("a\ud83d\ude00b", 2, ["a", "\ud83d\ude00", "b"]),
+    ("e\u0301\u0301", 2, ["e\u0301", "\u0301"]),
 )
-def test_where_passages_break(text: str, size: int, found: list[str]) -> None:
-    assert pieces(text, size) == found
+
+
+def test_where_passages_break() -> None:
+    with every_case() as case:
+        for text, size, found in BREAKS:
+            with case(text, size):
+                assert pieces(text, size) == found
 
 
 def test_a_passage_has_room_for_something() -> None:
@@ -106,11 +109,18 @@ def test_a_passage_has_room_for_something() -> None:
         chunking.split("a", 0)
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 10**7, " " * 10**7, "a\n" * 10**6, ("a" + " " * 999) * 2000, "a" + "\u0301" * 10**6, "a. " * 10**6]
-)
-def test_very_long_texts_come_to_an_end(text: str) -> None:
+def test_very_long_texts_come_to_an_end() -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    spans = chunking.split(text)
-    assert all(0 < end - start <= 800 for start, end in spans)
-    assert sum(end - start for start, end in spans) >= len(text) - sum(map(text.count, " \n"))
+    with every_case() as case:
+        for text in (
+            "a" * 10**7,
+            " " * 10**7,
+            "a\n" * 10**6,
+            ("a" + " " * 999) * 2000,
+            "a" + "\u0301" * 10**6,
+            "a. " * 10**6,
+        ):
+            with case(text):
+                spans = chunking.split(text)
+                assert all(0 < end - start <= 800 for start, end in spans)
+                assert sum(end - start for start, end in spans) >= len(text) - sum(map(text.count, " \n"))

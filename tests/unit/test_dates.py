@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from wellkept.text import dates, words
 from wellkept.text.dates import DateRange
 
@@ -36,88 +37,94 @@ def day(seconds: float) -> str:
     return moment.date().isoformat()
 
 
-@pytest.mark.parametrize(
-    ("question", "found"),
-    [
-        ("What happened on 7 May 2023?", {"2023-05-07/2023-05-08"}),
-        ("on the 7th of May, 2023", {"2023-05-07/2023-05-08"}),
-        ("on MAY 7TH,\n 2023", {"2023-05-07/2023-05-08"}),
-        ("on 2023-05-07", {"2023-05-07/2023-05-08"}),
-        ("at 2023-05-07T10:00", {"2023-05-07/2023-05-08"}),
-        ("May 7th", {"2022-05-07/2022-05-08", "2023-05-07/2023-05-08"}),
-        ("7 dec", {"2022-12-07/2022-12-08"}),
-        ("in March", {"2022-03-01/2022-04-01", "2023-03-01/2023-04-01"}),
-        ("in June 2022", {"2022-06-01/2022-07-01"}),
-        ("in June of 1999", {"1999-06-01/1999-07-01"}),
-        ("in Sept. 2022", {"2022-09-01/2022-10-01"}),
-        ("in December 2022", {"2022-12-01/2023-01-01"}),
-        ("February or April", {f"{y}-0{m}-01/{y}-0{m + 1}-01" for y in (2022, 2023) for m in (2, 4)}),
-        ("in July", {"2022-07-01/2022-08-01", "2023-07-01/2023-08-01"}),  # a month of slack after the last memory
-        ("in August", {"2022-08-01/2022-09-01"}),
-        ("in December", {"2021-12-01/2022-01-01", "2022-12-01/2023-01-01"}),  # and before the first
-        ("in November", {"2022-11-01/2022-12-01"}),
-        ("on 29 February", set()),
-        ("on 29 February 2024", {"2024-02-29/2024-03-01"}),
-        ("in 2022", {"2022-01-01/2023-01-01"}),
-        ("in 2021 or 2022", {"2021-01-01/2022-01-01", "2022-01-01/2023-01-01"}),
-        ("in June 2022, not 2021", {"2022-06-01/2022-07-01"}),
-        ("on 31 June 2022", {"2022-01-01/2023-01-01"}),
-        ("on 5/7/2023", {"2023-05-07/2023-05-08", "2023-07-05/2023-07-06"}),  # May or July, but not all of the year
-        ("on 10/23/2022", {"2022-10-23/2022-10-24"}),
-        ("on 23.10.2022", {"2022-10-23/2022-10-24"}),
-        ("am 5.7.2023", {"2023-07-05/2023-07-06"}),
-        ("on 2022/10/23", {"2022-10-23/2022-10-24"}),
-        ("v1.10.2022 and 40/50/2022", {"2022-01-01/2023-01-01"}),
-        ("INC-2031, CVE-2022-1123 or #2022", set()),
-        ("since mid-2022", {"2022-01-01/2023-01-01"}),
-        ("on 2023-13-01", {"2023-01-01/2024-01-01"}),
-        ("What may I eat, and where did they march?", set()),
-        ("mar", set()),
-        ("mid-may", {"2022-05-11/2022-05-21", "2023-05-11/2023-05-21"}),
-        ("at the end of July 2022", {"2022-07-21/2022-08-01"}),
-        ("early in 2022, a finales de mayo", {"2022-05-21/2022-06-01", "2023-05-21/2023-06-01"}),
-        ("Ende Februar 2022", {"2022-02-21/2022-03-01"}),
-        ("May 2022, if I may", {"2022-05-01/2022-06-01"}),
-        ("two weeks ago, last week, yesterday", set()),
-        ("marchers decided on junebugs 12023", set()),
-        ("", set()),
-    ],
+NAMED_DATES: tuple[tuple[str, set[str]], ...] = (
+    ("What happened on 7 May 2023?", {"2023-05-07/2023-05-08"}),
+    ("on the 7th of May, 2023", {"2023-05-07/2023-05-08"}),
+    ("on MAY 7TH,\n 2023", {"2023-05-07/2023-05-08"}),
+    ("on 2023-05-07", {"2023-05-07/2023-05-08"}),
+    ("at 2023-05-07T10:00", {"2023-05-07/2023-05-08"}),
+    ("May 7th", {"2022-05-07/2022-05-08", "2023-05-07/2023-05-08"}),
+    ("7 dec", {"2022-12-07/2022-12-08"}),
+    ("in March", {"2022-03-01/2022-04-01", "2023-03-01/2023-04-01"}),
+    ("in June 2022", {"2022-06-01/2022-07-01"}),
+    ("in June of 1999", {"1999-06-01/1999-07-01"}),
+    ("in Sept. 2022", {"2022-09-01/2022-10-01"}),
+    ("in December 2022", {"2022-12-01/2023-01-01"}),
+    ("February or April", {f"{y}-0{m}-01/{y}-0{m + 1}-01" for y in (2022, 2023) for m in (2, 4)}),
+    ("in July", {"2022-07-01/2022-08-01", "2023-07-01/2023-08-01"}),  # a month of slack after the last memory
+    ("in August", {"2022-08-01/2022-09-01"}),
+    ("in December", {"2021-12-01/2022-01-01", "2022-12-01/2023-01-01"}),  # and before the first
+    ("in November", {"2022-11-01/2022-12-01"}),
+    ("on 29 February", set()),
+    ("on 29 February 2024", {"2024-02-29/2024-03-01"}),
+    ("in 2022", {"2022-01-01/2023-01-01"}),
+    ("in 2021 or 2022", {"2021-01-01/2022-01-01", "2022-01-01/2023-01-01"}),
+    ("in June 2022, not 2021", {"2022-06-01/2022-07-01"}),
+    ("on 31 June 2022", {"2022-01-01/2023-01-01"}),
+    ("on 5/7/2023", {"2023-05-07/2023-05-08", "2023-07-05/2023-07-06"}),  # May or July, but not all of the year
+    ("on 10/23/2022", {"2022-10-23/2022-10-24"}),
+    ("on 23.10.2022", {"2022-10-23/2022-10-24"}),
+    ("am 5.7.2023", {"2023-07-05/2023-07-06"}),
+    ("on 2022/10/23", {"2022-10-23/2022-10-24"}),
+    ("v1.10.2022 and 40/50/2022", {"2022-01-01/2023-01-01"}),
+    ("INC-2031, CVE-2022-1123 or #2022", set()),
+    ("since mid-2022", {"2022-01-01/2023-01-01"}),
+    ("on 2023-13-01", {"2023-01-01/2024-01-01"}),
+    ("What may I eat, and where did they march?", set()),
+    ("mar", set()),
+    ("mid-may", {"2022-05-11/2022-05-21", "2023-05-11/2023-05-21"}),
+    ("at the end of July 2022", {"2022-07-21/2022-08-01"}),
+    ("early in 2022, a finales de mayo", {"2022-05-21/2022-06-01", "2023-05-21/2023-06-01"}),
+    ("Ende Februar 2022", {"2022-02-21/2022-03-01"}),
+    ("May 2022, if I may", {"2022-05-01/2022-06-01"}),
+    ("two weeks ago, last week, yesterday", set()),
+    ("marchers decided on junebugs 12023", set()),
+    ("", set()),
 )
-def test_dates_with_a_name(question: str, found: set[str]) -> None:
-    assert named(question) == found
 
 
-@pytest.mark.parametrize(
-    ("question", "start", "end"),
-    [
-        ("two weeks ago", -17.5, -10.5),
-        ("a couple of weeks ago", -17.5, -10.5),
-        ("a month ago", -45.6, -15.2),
-        ("3 days earlier", -4, -2),
-        ("an year before", -547.5, -182.5),
-        ("in the past 3 months", -91.2, 0),
-        ("the last few days", -3, 0),
-        ("the last couple of days", -2, 0),
-        ("Yesterday", -2, 0),
-        ("last\tweek", -10, 0),
-        ("last weekend", -8, 0),
-        ("this month", -45, 0),
-        ("this year", -400, 0),
-        ("last Tuesday", -2.5, -1.5),
-        ("last Thursday", -7.5, -6.5),
-        ("last Friday", -6.5, -5.5),
-    ],
+def test_dates_with_a_name() -> None:
+    with every_case() as case:
+        for question, found in NAMED_DATES:
+            with case(question):
+                assert named(question) == found
+
+
+RECKONED: tuple[tuple[str, float, float], ...] = (
+    ("two weeks ago", -17.5, -10.5),
+    ("a couple of weeks ago", -17.5, -10.5),
+    ("a month ago", -45.6, -15.2),
+    ("3 days earlier", -4, -2),
+    ("an year before", -547.5, -182.5),
+    ("in the past 3 months", -91.2, 0),
+    ("the last few days", -3, 0),
+    ("the last couple of days", -2, 0),
+    ("Yesterday", -2, 0),
+    ("last\tweek", -10, 0),
+    ("last weekend", -8, 0),
+    ("this month", -45, 0),
+    ("this year", -400, 0),
+    ("last Tuesday", -2.5, -1.5),
+    ("last Thursday", -7.5, -6.5),
+    ("last Friday", -6.5, -5.5),
 )
-def test_dates_reckoned_from_the_day_of_asking(question: str, start: float, end: float) -> None:
-    [found] = dates.ranges(f"What did Ada do {question}?", asked_at=ASKED, first=FIRST, last=LAST)
-    assert found.weight == 0.3
-    assert (found.start - ASKED.timestamp()) / DAY == pytest.approx(start, abs=1e-6)
-    assert (found.end - ASKED.timestamp()) / DAY == pytest.approx(end, abs=1e-6)
 
 
-@pytest.mark.parametrize("question", ["0 days", "last zero days", "next week", "weeks ago", "12345 days ago", "week"])
-def test_what_is_no_date(question: str) -> None:
-    assert dates.ranges(question, asked_at=ASKED, first=FIRST, last=LAST) == []
+def test_dates_reckoned_from_the_day_of_asking() -> None:
+    with every_case() as case:
+        for question, start, end in RECKONED:
+            with case(question):
+                [found] = dates.ranges(f"What did Ada do {question}?", asked_at=ASKED, first=FIRST, last=LAST)
+                assert found.weight == 0.3
+                assert (found.start - ASKED.timestamp()) / DAY == pytest.approx(start, abs=1e-6)
+                assert (found.end - ASKED.timestamp()) / DAY == pytest.approx(end, abs=1e-6)
+
+
+def test_what_is_no_date() -> None:
+    with every_case() as case:
+        for question in ("0 days", "last zero days", "next week", "weeks ago", "12345 days ago", "week"):
+            with case(question):
+                assert dates.ranges(question, asked_at=ASKED, first=FIRST, last=LAST) == []
 
 
 def test_a_question_can_name_several_dates() -> None:
@@ -190,60 +197,65 @@ def test_nearness_fades() -> None:
     assert dates.nearness(10 * DAY, [one_day]) < dates.nearness(10 * DAY, [DateRange(0.0, 5 * DAY, 1.0)])
 
 
-@pytest.mark.parametrize(
-    ("text", "timely"),
-    [
-        ("We met on Tuesday", True),
-        ("LAST time", True),
-        ("room 12", True),
-        ("since then", True),
-        ("Sept", True),
-        ("Ada likes tea", False),
-        ("weekly lasting 12345 a1", False),
-        ("", False),
-    ],
+MENTIONS: tuple[tuple[str, bool], ...] = (
+    ("We met on Tuesday", True),
+    ("LAST time", True),
+    ("room 12", True),
+    ("since then", True),
+    ("Sept", True),
+    ("Ada likes tea", False),
+    ("weekly lasting 12345 a1", False),
+    ("", False),
 )
-def test_mentions_of_time(text: str, timely: bool) -> None:
-    assert dates.tell_time(words.folded(text)) is timely
 
 
-@pytest.mark.parametrize(
-    ("question", "asks"),
-    [
-        (" When did Ada move?", True),
-        ("HOW LONG did it take?", True),
-        ("What day was it?", True),
-        ("Which year was it?", True),
-        ("Which day is best?", False),
-        ("How did Ada know when to move?", False),
-        ("What did Ada do?", False),
-        ("", False),
-    ],
+def test_mentions_of_time() -> None:
+    with every_case() as case:
+        for text, timely in MENTIONS:
+            with case(text):
+                assert dates.tell_time(words.folded(text)) is timely
+
+
+ASKING_WHEN: tuple[tuple[str, bool], ...] = (
+    (" When did Ada move?", True),
+    ("HOW LONG did it take?", True),
+    ("What day was it?", True),
+    ("Which year was it?", True),
+    ("Which day is best?", False),
+    ("How did Ada know when to move?", False),
+    ("What did Ada do?", False),
+    ("", False),
 )
-def test_questions_of_time(question: str, asks: bool) -> None:
-    assert dates.asks_when(question) is asks
+
+
+def test_questions_of_time() -> None:
+    with every_case() as case:
+        for question, asks in ASKING_WHEN:
+            with case(question):
+                assert dates.asks_when(question) is asks
 
 
 def test_importing_compiles_no_pattern() -> None:
     assert [name for name, value in vars(dates).items() if isinstance(value, re.Pattern)] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("1" * 32_000, "1 " * 16_000, "a" * 30_000, "may " * 8_000, "in may " * 4_600, "7 of " * 6_400),
-        *("last 2 " * 4_600, "2 weeks " * 4_000, "29 feb " * 4_600, "31 feb 30 feb " * 2_300, "\u0130" * 32_000),
-        *("7" + " " * 32_000, "1999-01-01 2023-01-01" * 1_500),
-        " ".join(f"{number} days ago" for number in range(2_500)),
-        ", ".join(f"{number} {month}" for number in range(32, 100) for month in "jan feb apr jun jul sep oct".split()),
-    ],
-    ids=range(15),
+HOSTILE: tuple[str, ...] = (
+    *("1" * 32_000, "1 " * 16_000, "a" * 30_000, "may " * 8_000, "in may " * 4_600, "7 of " * 6_400),
+    *("last 2 " * 4_600, "2 weeks " * 4_000, "29 feb " * 4_600, "31 feb 30 feb " * 2_300, "\u0130" * 32_000),
+    *("7" + " " * 32_000, "1999-01-01 2023-01-01" * 1_500),
+    " ".join(f"{number} days ago" for number in range(2_500)),
+    ", ".join(f"{number} {month}" for number in range(32, 100) for month in "jan feb apr jun jul sep oct".split()),
 )
-def test_hostile_questions_come_to_an_end(text: str) -> None:
+
+
+def test_hostile_questions_come_to_an_end() -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    found = dates.ranges(
-        text, asked_at=ASKED, first=datetime.min.replace(tzinfo=UTC), last=datetime.max.replace(tzinfo=UTC)
-    )
-    dates.tell_time(words.folded(text))
-    dates.asks_when(text)
-    assert len(found) <= dates.RANGES
+    with every_case() as case:
+        for text in HOSTILE:
+            with case(text):
+                found = dates.ranges(
+                    text, asked_at=ASKED, first=datetime.min.replace(tzinfo=UTC), last=datetime.max.replace(tzinfo=UTC)
+                )
+                dates.tell_time(words.folded(text))
+                dates.asks_when(text)
+                assert len(found) <= dates.RANGES

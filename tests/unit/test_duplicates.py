@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from tests.unit.samples import memory as memory_of
 from wellkept.recall import duplicates
 from wellkept.recall.duplicates import Found, Said
@@ -54,27 +55,29 @@ def test_agreement_is_the_cosine_of_word_counts(left: str, right: str) -> None:
 # --- duplicates -----------------------------------------------------------------------------------
 
 
-@pytest.mark.req("H4")
-@pytest.mark.parametrize(
-    ("left", "right", "same"),
-    [
-        ("use tabs here", "use tabs here", True),
-        ("use tabs here", "Use tabs here!", True),
-        ("use tabs here", "here use tabs", True),
-        ("use tabs here", "use tabs there", False),
-        ("use tabs here", "use tabs here and use them everywhere else as well", False),
-        ("?!", "?!", True),
-        ("?!", "!?", False),
-        ("we do not use tabs in this code base at all", "we do use tabs in this code base at all", False),
-        ("the old server in the north room has port 80", "the old server in the north room has port 81", False),
-        ("we always do use tabs in this big code base", "we always do use tabs in this great code base", False),
-    ],
+PAIRS: tuple[tuple[str, str, bool], ...] = (
+    ("use tabs here", "use tabs here", True),
+    ("use tabs here", "Use tabs here!", True),
+    ("use tabs here", "here use tabs", True),
+    ("use tabs here", "use tabs there", False),
+    ("use tabs here", "use tabs here and use them everywhere else as well", False),
+    ("?!", "?!", True),
+    ("?!", "!?", False),
+    ("we do not use tabs in this code base at all", "we do use tabs in this code base at all", False),
+    ("the old server in the north room has port 80", "the old server in the north room has port 81", False),
+    ("we always do use tabs in this big code base", "we always do use tabs in this great code base", False),
 )
-def test_what_says_the_same_is_said_once(left: str, right: str, same: bool) -> None:
-    first, second = found(left), found(right)
-    kept = duplicates.without_duplicates([first, second], 10)
-    assert said(kept) == ([left] if same else [left, right])
-    assert first.duplicates == ([second.memory.id] if same else [])
+
+
+@pytest.mark.req("H4")
+def test_what_says_the_same_is_said_once() -> None:
+    with every_case() as case:
+        for left, right, same in PAIRS:
+            with case(left, right):
+                first, second = found(left), found(right)
+                kept = duplicates.without_duplicates([first, second], 10)
+                assert said(kept) == ([left] if same else [left, right])
+                assert first.duplicates == ([second.memory.id] if same else [])
 
 
 def test_the_same_words_of_two_speakers_are_two_things_said() -> None:

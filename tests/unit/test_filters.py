@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from tests.unit.samples import drafts, memory
 from tests.unit.test_sealing import sealed
 from tests.unit.test_validation import JSON, refused
@@ -78,15 +79,19 @@ def test_a_memory_matches_if_every_condition_holds(what: Memory, wanted: dict[st
     assert filters.matches(sealed(what), Where(**{"now": START} | wanted)) == expected
 
 
+ALONE = {name: condition for name, condition in strategies.CONDITIONS.items() if name not in ("now", "states")}
+
+
 @pytest.mark.req("L5", "J5")
-@pytest.mark.parametrize("name", sorted(set(strategies.CONDITIONS) - {"now", "states"}))
 @settings(max_examples=40)
-@given(st.data())
-def test_each_condition_decides_alone(name: str, data: st.DataObject) -> None:
+@given(memories(), st.fixed_dictionaries(ALONE))
+def test_each_condition_decides_alone(what: Memory, wanted: dict[str, Any]) -> None:
     """With everything else out of the way, so that both answers are seen."""
-    value = data.draw(strategies.CONDITIONS[name])
-    what = replace(data.draw(memories()), state=State.ACTIVE, expires_at=None)
-    assert filters.matches(sealed(what), Where(**{"now": START} | {name: value})) == PREDICATES[name](what, value)
+    what = replace(what, state=State.ACTIVE, expires_at=None)
+    expected = {name: PREDICATES[name](what, value) for name, value in wanted.items()}
+    assert {
+        name: filters.matches(sealed(what), Where(**{"now": START} | {name: value})) for name, value in wanted.items()
+    } == expected
 
 
 @pytest.mark.req("L5")
@@ -126,21 +131,20 @@ def test_tags_form_a_hierarchy(tags: tuple[str, ...], wanted: str) -> None:
 
 
 @pytest.mark.req("J5")
-@pytest.mark.parametrize(
-    ("tag", "wanted", "found"),
-    [
-        ("security.authentication", "security", True),
-        ("security", "security", True),
-        ("security", "security.authentication", False),
-        ("securities", "security", False),
-        ("Security", "security", False),
-        ("a%b", "a", False),
-        ("a.b.c", "a.b", True),
-        ("x.a", "a", False),
-    ],
-)
-def test_tags_are_compared_level_by_level(tag: str, wanted: str, found: bool) -> None:
-    assert filters.tagged((tag,), wanted) is found
+def test_tags_are_compared_level_by_level() -> None:
+    with every_case() as case:
+        for tag, wanted, found in (
+            ("security.authentication", "security", True),
+            ("security", "security", True),
+            ("security", "security.authentication", False),
+            ("securities", "security", False),
+            ("Security", "security", False),
+            ("a%b", "a", False),
+            ("a.b.c", "a.b", True),
+            ("x.a", "a", False),
+        ):
+            with case(tag, wanted):
+                assert filters.tagged((tag,), wanted) is found
 
 
 @given(JSON, JSON)
@@ -149,58 +153,81 @@ def test_json_values_are_compared_as_json(left: Any, right: Any) -> None:
     assert filters.same_json(left, left)
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "same"),
-    [
-        (True, 1, False),
-        (False, 0, False),
-        (1, 1.0, True),
-        ("1", 1, False),
-        (None, False, False),
-        ([1, True], [1.0, True], True),
-        ([1, True], [1, 1], False),
-        ({"a": 0}, {"a": False}, False),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
-        ({"a": 1}, {"a": 1, "b": None}, False),
-        ([1, 2], [2, 1], False),
-        ({}, [], False),
-        (2**53 + 1, float(2**53), False),
-    ],
+COMPARED: tuple[tuple[Any, Any, bool], ...] = (
+    (True, 1, False),
+    (False, 0, False),
+    (1, 1.0, True),
+    ("1", 1, False),
+    (None, False, False),
+    ([1, True], [1.0, True], True),
+    ([1, True], [1, 1], False),
+    ({"a": 0}, {"a": False}, False),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+    ({"a": 1}, {"a": 1, "b": None}, False),
+    ([1, 2], [2, 1], False),
+    ({}, [], False),
+    (2**53 + 1, float(2**53), False),
 )
-def test_json_values_that_python_confuses(left: Any, right: Any, same: bool) -> None:
-    assert filters.same_json(left, right) is filters.same_json(right, left) is same
+
+
+def test_json_values_that_python_confuses() -> None:
+    with every_case() as case:
+        for left, right, same in COMPARED:
+            with case(left, right):
+                assert filters.same_json(left, right) is filters.same_json(right, left) is same
+
+
+SPANS: tuple[tuple[timedelta | str, timedelta], ...] = (
+    ("7d", timedelta(days=7)),
+    ("12h", timedelta(hours=12)),
+    ("90m", timedelta(minutes=90)),
+    ("2w", timedelta(days=14)),
+    ("1y", timedelta(days=365)),
+    ("0d", timedelta()),
+    (" 30 days ", timedelta(days=30)),
+    ("last hour", timedelta(hours=1)),
+    ("last week", timedelta(days=7)),
+    ("last month", timedelta(days=30)),
+    ("last 30 days", timedelta(days=30)),
+    ("LAST 3 Months", timedelta(days=90)),
+    ("last 2 years", timedelta(days=730)),
+    ("5 minutes", timedelta(minutes=5)),
+    (timedelta(seconds=3), timedelta(seconds=3)),
+)
 
 
 @pytest.mark.req("J5")
-@pytest.mark.parametrize(
-    ("text", "span"),
-    [
-        ("7d", timedelta(days=7)),
-        ("12h", timedelta(hours=12)),
-        ("90m", timedelta(minutes=90)),
-        ("2w", timedelta(days=14)),
-        ("1y", timedelta(days=365)),
-        ("0d", timedelta()),
-        (" 30 days ", timedelta(days=30)),
-        ("last hour", timedelta(hours=1)),
-        ("last week", timedelta(days=7)),
-        ("last month", timedelta(days=30)),
-        ("last 30 days", timedelta(days=30)),
-        ("LAST 3 Months", timedelta(days=90)),
-        ("last 2 years", timedelta(days=730)),
-        ("5 minutes", timedelta(minutes=5)),
-        (timedelta(seconds=3), timedelta(seconds=3)),
-    ],
-)
-def test_relative_times(text: timedelta | str, span: timedelta) -> None:
-    assert filters.relative(text) == span
+def test_relative_times() -> None:
+    with every_case() as case:
+        for text, span in SPANS:
+            with case(text):
+                assert filters.relative(text) == span
 
 
-@pytest.mark.parametrize(
-    "bad", ["", "7", "d", "day", "last", "7ms", "7 ds", "-7d", "7.5d", "7d 2h", "next week", "1234567d", 7, None, b"7d"]
+NO_SPANS: tuple[Any, ...] = (
+    "",
+    "7",
+    "d",
+    "day",
+    "last",
+    "7ms",
+    "7 ds",
+    "-7d",
+    "7.5d",
+    "7d 2h",
+    "next week",
+    "1234567d",
+    7,
+    None,
+    b"7d",
 )
-def test_what_is_no_relative_time(bad: Any) -> None:
-    refused(filters.relative, bad, field="filter.within")
+
+
+def test_what_is_no_relative_time() -> None:
+    with every_case() as case:
+        for bad in NO_SPANS:
+            with case(bad):
+                refused(filters.relative, bad, field="filter.within")
 
 
 @pytest.mark.req("J5")
@@ -289,12 +316,14 @@ BAD_FIELDS: dict[str, list[Any]] = {
 
 
 @pytest.mark.req("L5")
-@pytest.mark.parametrize(("name", "bad"), [(name, bad) for name, values in BAD_FIELDS.items() for bad in values])
-def test_a_bad_condition_names_its_field(name: str, bad: Any) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        filters.resolve(Filter(**{name: bad}), START)
-    assert caught.value.details["field"] == f"filter.{name}"
-    assert caught.value.hint
+def test_a_bad_condition_names_its_field() -> None:
+    with every_case() as case:
+        for name, bad in [(name, bad) for name, values in BAD_FIELDS.items() for bad in values]:
+            with case(name, bad):
+                with pytest.raises(InvalidInput) as caught:
+                    filters.resolve(Filter(**{name: bad}), START)
+                assert caught.value.details["field"] == f"filter.{name}"
+                assert caught.value.hint
 
 
 def test_every_field_of_a_filter_is_checked() -> None:

@@ -1,132 +1,33 @@
-"""Search in other languages than English: stems, stop words, scripts without spaces, dates."""
-
-from datetime import UTC, datetime, timedelta
+"""Which language a text is in, and its times in English."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.stand_ins import Opener
-from wellkept import NewMemory, View
+from tests.support.cases import every_case
 from wellkept.text import date_words, periods, query_text, words
 
-NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
-FILLER = ["The printer only works over USB", "We chose NATS over Kafka", "Deployments happen on Tuesdays"]
-
-
-@pytest.fixture
-def notes(opener: Opener) -> View:
-    return opener(embedder=None, name="languages").view(user="ada")
+LANGUAGES: tuple[tuple[str, str], ...] = (
+    ("Die Katze ist krank und frisst nicht", "german"),
+    ("Meine Katzen schlafen", "german"),
+    ("Le chat est malade et ne mange pas", "french"),
+    ("El gato no come porque tiene fiebre", "spanish"),
+    ("Il gatto non mangia perche ha la febbre", "italian"),
+    ("O gato nao come porque tem febre", "portuguese"),
+    ("De kat is ziek en eet niet", "dutch"),
+    ("She lives in the Rue de la Paix", "english"),
+    ("Maya visits Rio de Janeiro", "english"),
+    ("Neovim gruvbox", "english"),
+    ("", "english"),
+)
 
 
 @pytest.mark.req("L4")
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("Die Katze ist krank und frisst nicht", "german"),
-        ("Meine Katzen schlafen", "german"),
-        ("Le chat est malade et ne mange pas", "french"),
-        ("El gato no come porque tiene fiebre", "spanish"),
-        ("Il gatto non mangia perche ha la febbre", "italian"),
-        ("O gato nao come porque tem febre", "portuguese"),
-        ("De kat is ziek en eet niet", "dutch"),
-        ("She lives in the Rue de la Paix", "english"),
-        ("Maya visits Rio de Janeiro", "english"),
-        ("Neovim gruvbox", "english"),
-        ("", "english"),
-    ],
-)
-def test_the_language_of_a_text(text: str, language: str) -> None:
-    assert words.language_of(words.folded(text)) == language
-
-
-@pytest.mark.req("L4", "L15")
-@pytest.mark.parametrize(
-    ("content", "questions"),
-    [
-        ("Meine Katzen schlafen auf dem Sofa", ["Wo schläft die Katze?", "Katze", "Was ist mit den Katzen?"]),
-        ("Unsere Häuser sind alle verkauft", ["Wann wurde das Haus verkauft?", "verkaufte Häuser"]),
-        ("Les chevaux mangent des pommes", ["Que mange le cheval ? Une pomme ?", "pommes"]),
-        ("Mis hermanas viven en Madrid", ["¿Dónde vive mi hermana?", "hermana"]),
-        ("Le mie sorelle abitano a Roma", ["Dove abita mia sorella?"]),
-        ("As minhas reuniões são em Lisboa", ["Onde é a minha reunião em Lisboa?", "Lisboa"]),
-        ("Mijn katten slapen op de bank", ["Waar slaapt de kat? Op een bank?", "katten"]),
-        ("Мои кошки спят на диване", ["Где спит кошка на диване?", "кошка"]),
-        ("Οι γάτες κοιμούνται", ["γάτα", "γάτες"]),
-    ],
-)
-def test_forms_of_a_word_meet_in_their_language(notes: View, content: str, questions: list[str]) -> None:
-    notes.add_many([*FILLER, content])
-    for question in questions:
-        assert [hit.memory.content for hit in notes.search(question)][:1] == [content], question
-
-
-@pytest.mark.req("L4")
-def test_a_question_in_another_language_finds_names_and_shared_words(notes: View) -> None:
-    notes.add_many([*FILLER, "Peters Hund heißt Bello und ist alt", "Maya uses Kubernetes in Frankfurt"])
-    assert notes.search("Was macht Maya mit Kubernetes?").hits[0].memory.content == "Maya uses Kubernetes in Frankfurt"
-    assert notes.search("What is the name of Bello?").hits[0].memory.content.startswith("Peters Hund")
-
-
-@pytest.mark.req("L4", "L15")
-@pytest.mark.parametrize(
-    ("content", "question"),
-    [
-        ("她最喜欢的颜色是深蓝色", "深蓝"),
-        ("我在上海工作，住在北京", "上海有什么?"),
-        ("猫が魚を食べました", "魚を食べたのは?"),
-        ("東京に住んでいます", "東京"),
-        ("แมวของฉันชอบกินปลา", "กินปลา"),
-        ("서울에서 일합니다", "서울"),
-        ("मेरी बिल्ली दूध पीती है", "बिल्ली"),
-        ("我的猫很可爱", "猫"),
-    ],
-)
-def test_scripts_without_spaces_are_found_by_parts_of_a_text(notes: View, content: str, question: str) -> None:
-    notes.add_many([*FILLER, "这是另一件事", "これは別の話です", content])
-    assert [hit.memory.content for hit in notes.search(question)][:1] == [content]
-
-
-@pytest.mark.req("L4")
-def test_a_phrase_of_a_script_without_spaces_stands_where_it_stands(notes: View) -> None:
-    notes.add_many(["我喜欢深色模式", "模式是深色的", *FILLER])
-    [first, *others] = notes.search('"深色模式"', explain=True).hits
-    assert first.memory.content == "我喜欢深色模式"
-    assert "phrase" in first.reasons
-    assert not any("phrase" in hit.reasons for hit in others)
-
-
-@pytest.mark.req("L4")
-@pytest.mark.parametrize(
-    ("question", "days_ago"),
-    [
-        ("Was habe ich gestern gemacht?", 1),
-        ("Was ist letzte Woche passiert?", 9),
-        ("vor drei Tagen", 3),
-        ("Qu'est-ce que j'ai fait hier ?", 1),
-        ("Que s'est-il passé la semaine dernière ?", 9),
-        ("il y a trois jours", 3),
-        ("¿Qué hice ayer?", 1),
-        ("¿Qué pasó la semana pasada?", 9),
-        ("hace tres días", 3),
-        ("Cosa ho fatto ieri?", 1),
-        ("Cos'è successo la settimana scorsa?", 9),
-        ("tre giorni fa", 3),
-        ("O que fiz ontem?", 1),
-        ("O que aconteceu na semana passada?", 9),
-        ("Wat heb ik gisteren gedaan?", 1),
-        ("Wat gebeurde er vorige week?", 9),
-        ("drie dagen geleden", 3),
-        ("Was war im Februar?", 40),
-        ("Que s'est-il passé en février ?", 40),
-        ("Was war am 8. Februar 2026?", 40),
-    ],
-)
-def test_times_in_other_languages(notes: View, question: str, days_ago: int) -> None:
-    notes.add_many(
-        [NewMemory(content=f"day {ago}", occurred_at=NOW - timedelta(days=ago)) for ago in (1, 3, 9, 40, 99)]
-    )
-    assert notes.search(question, asked_at=NOW).hits[0].memory.content == f"day {days_ago}"
+def test_the_language_of_a_text() -> None:
+    with every_case() as case:
+        for text, language in LANGUAGES:
+            with case(text):
+                assert words.language_of(words.folded(text)) == language
 
 
 @given(st.text(max_size=80))

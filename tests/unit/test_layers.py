@@ -4,7 +4,8 @@ from itertools import product
 
 import pytest
 
-from wellkept import Identity, Layer, Memories, layers
+from tests.support.cases import every_case
+from wellkept import Identity, Layer, layers
 from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
 from wellkept.types import Owner
 from wellkept.types.owners import DEFAULT_USER
@@ -41,47 +42,53 @@ def expected(identity: Identity) -> list[Owner]:
 
 
 @pytest.mark.req("H1")
-@pytest.mark.parametrize("identity", IDENTITIES, ids=named)
-def test_accessible_layers_follow_from_the_ids(identity: Identity) -> None:
-    owners = expected(identity)
-    assert list(layers.accessible_layers(identity)) == [owner.layer for owner in owners]
-    assert list(layers.owners_of(identity)) == owners
-    for owner in owners:
-        assert layers.owner_of(identity, owner.layer) == owner
-        assert layers.owner_of(identity, owner.layer.value) == owner
-        assert layers.owners_of(identity, [owner.layer]) == (owner,)
+def test_accessible_layers_follow_from_the_ids() -> None:
+    with every_case() as case:
+        for identity in IDENTITIES:
+            with case(named(identity)):
+                owners = expected(identity)
+                assert list(layers.accessible_layers(identity)) == [owner.layer for owner in owners]
+                assert list(layers.owners_of(identity)) == owners
+                for owner in owners:
+                    assert layers.owner_of(identity, owner.layer) == owner
+                    assert layers.owner_of(identity, owner.layer.value) == owner
+                    assert layers.owners_of(identity, [owner.layer]) == (owner,)
 
 
 @pytest.mark.req("H1")
-@pytest.mark.parametrize("identity", IDENTITIES, ids=named)
-def test_a_layer_without_its_ids_is_refused(identity: Identity) -> None:
-    reachable = {owner.layer for owner in expected(identity)}
-    for layer in set(Layer) - reachable:
-        with pytest.raises(MissingIdentifier) as caught:
-            layers.owner_of(identity, layer)
-        first = next(name for name in MATRIX[layer] if getattr(identity, name) is None)
-        assert caught.value.details == {"field": first, "layer": layer.value}
-        assert first in caught.value.hint
-        with pytest.raises(MissingIdentifier):
-            layers.owners_of(identity, [*reachable, layer])
+def test_a_layer_without_its_ids_is_refused() -> None:
+    with every_case() as case:
+        for identity in IDENTITIES:
+            with case(named(identity)):
+                reachable = {owner.layer for owner in expected(identity)}
+                for layer in set(Layer) - reachable:
+                    with pytest.raises(MissingIdentifier) as caught:
+                        layers.owner_of(identity, layer)
+                    first = next(name for name in MATRIX[layer] if getattr(identity, name) is None)
+                    assert caught.value.details == {"field": first, "layer": layer.value}
+                    assert first in caught.value.hint
+                    with pytest.raises(MissingIdentifier):
+                        layers.owners_of(identity, [*reachable, layer])
 
 
 @pytest.mark.req("H1")
-@pytest.mark.parametrize("identity", SOME, ids=named)
-def test_settling_fills_in_the_user_of_an_agent_only(identity: Identity) -> None:
-    if identity.agent is None and identity.user is None and identity.session is not None:
-        with pytest.raises(MissingIdentifier) as caught:
-            layers.settle(identity)
-        assert caught.value.details["field"] == "user"
-        return
-    settled = layers.settle(identity)
-    if identity.agent is not None and identity.user is None:
-        assert settled.user == DEFAULT_USER == "default"
-        assert Owner(Layer.AGENT, ("default", "my agent")) in layers.owners_of(settled)
-    else:
-        assert settled == identity
-    for name in set(NAMES) - {"user"}:
-        assert getattr(settled, name) == getattr(identity, name)
+def test_settling_fills_in_the_user_of_an_agent_only() -> None:
+    with every_case() as case:
+        for identity in SOME:
+            with case(named(identity)):
+                if identity.agent is None and identity.user is None and identity.session is not None:
+                    with pytest.raises(MissingIdentifier) as caught:
+                        layers.settle(identity)
+                    assert caught.value.details["field"] == "user"
+                    continue
+                settled = layers.settle(identity)
+                if identity.agent is not None and identity.user is None:
+                    assert settled.user == DEFAULT_USER == "default"
+                    assert Owner(Layer.AGENT, ("default", "my agent")) in layers.owners_of(settled)
+                else:
+                    assert settled == identity
+                for name in set(NAMES) - {"user"}:
+                    assert getattr(settled, name) == getattr(identity, name)
 
 
 @pytest.mark.req("H1")
@@ -100,15 +107,28 @@ def test_precedence_goes_from_agent_to_company() -> None:
     assert [owner.layer for owner in found] == [Layer.AGENT, Layer.SESSION, Layer.COMPANY]
 
 
-@pytest.mark.req("H1")
-@pytest.mark.parametrize(
-    "bad", ["planet", "", "USER", "user ", 5, None, [], 10**5000, ("user",)], ids=lambda bad: type(bad).__name__
+NO_LAYERS: tuple[object, ...] = (
+    "planet",
+    "",
+    "USER",
+    "user ",
+    5,
+    None,
+    [],
+    10**5000,
+    ("user",),
 )
-def test_an_unknown_layer_is_refused(bad: object) -> None:
-    with pytest.raises(InvalidLayer) as caught:
-        layers.parse_layer(bad)  # type: ignore[arg-type]  # the point of the test
-    assert caught.value.details == {"field": "layer"}
-    assert all(name in caught.value.hint for name in NAMES)
+
+
+@pytest.mark.req("H1")
+def test_an_unknown_layer_is_refused() -> None:
+    with every_case() as case:
+        for bad in NO_LAYERS:
+            with case(type(bad)):
+                with pytest.raises(InvalidLayer) as caught:
+                    layers.parse_layer(bad)  # type: ignore[arg-type]  # the point of the test
+                assert caught.value.details == {"field": "layer"}
+                assert all(name in caught.value.hint for name in NAMES)
 
 
 def test_one_layer_may_stand_for_a_list_of_one() -> None:
@@ -118,23 +138,3 @@ def test_one_layer_may_stand_for_a_list_of_one() -> None:
     with pytest.raises(InvalidInput) as caught:
         layers.owners_of(ada, 5)  # type: ignore[arg-type]  # the point of the test
     assert caught.value.details["field"] == "layers"
-
-
-@pytest.mark.req("H1")
-def test_the_default_user_is_reached_by_leaving_the_user_out_and_by_no_name(memories: Memories) -> None:
-    for named in (
-        lambda: memories.view(user="default"),
-        lambda: memories.view(user="default", project="api"),
-        lambda: memories.view(agent="debugger", user="default"),
-        lambda: memories.agent("debugger", user="default"),
-        lambda: memories.agent("debugger", user="default", session="monday"),
-    ):
-        with pytest.raises(InvalidInput) as caught:
-            named()
-        assert caught.value.details["field"] == "user"
-        assert caught.value.operation in ("view", "agent")
-        assert "leave the user out" in caught.value.hint
-    kept = memories.agent("debugger").long_term.add("Likes tea", layer="user")
-    assert kept.owner == Owner(Layer.USER, ("default",))
-    assert memories.view(agent="writer").get(kept.id) == kept
-    assert memories.view(user="Default").get(kept.id) is None  # another name, and nobody's in particular

@@ -5,11 +5,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.support.cases import every_case
 from wellkept import codec
 from wellkept.engine import index_following
 from wellkept.filters import Where
@@ -135,19 +137,20 @@ CHANGES: dict[str, Callable[[Writer, Write], list[Write]]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("at_once", [False, True])
-def test_what_is_written_is_seen_by_the_next_search(bench: Bench, change: str, at_once: bool) -> None:
-    index = Counted()
-    writes = bench.fill()
-    before = bench.check(index)
-    for write in CHANGES[change](bench.writer, writes[3]):
-        bench.put(write)
-        if not at_once:
-            bench.check(index)
-    bench.put(bench.writer.add(ADA, "number of the writer"))
-    assert bench.check(index) != before
-    assert index.loads == [ADA]
+def test_what_is_written_is_seen_by_the_next_search() -> None:
+    with every_case() as case:
+        for (name, change), at_once in product(CHANGES.items(), (False, True)):
+            with case(name, at_once):
+                bench, index = Bench(), Counted()
+                writes = bench.fill()
+                before = bench.check(index)
+                for write in change(bench.writer, writes[3]):
+                    bench.put(write)
+                    if not at_once:
+                        bench.check(index)
+                bench.put(bench.writer.add(ADA, "number of the writer"))
+                assert bench.check(index) != before
+                assert index.loads == [ADA]
 
 
 def test_vectors_that_come_later_and_another_embedder_are_seen(bench: Bench) -> None:
@@ -259,17 +262,19 @@ def _changed(header: bytes, **fields: object) -> bytes:
     return codec.encode_json(codec.decode_json(header) | fields)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_image_is_not_used(bench: Bench, damage: str) -> None:
+def test_a_damaged_image_is_not_used(bench: Bench) -> None:
     """It is only a copy: the search works without it, and replaces it."""
     bench.fill()
     before = bench.check(Counted(bench.images))
     mark, sound = bench.images.kept[ADA]
-    bench.images.kept[ADA] = mark, DAMAGES[damage](sound)
-    second = Counted(bench.images)
-    assert bench.check(second) == before
-    assert second.loads == [ADA]
-    assert bench.images.kept[ADA] == (mark, sound)
+    with every_case() as case:
+        for name, damage in DAMAGES.items():
+            with case(name):
+                bench.images.kept[ADA] = mark, damage(sound)
+                second = Counted(bench.images)
+                assert bench.check(second) == before
+                assert second.loads == [ADA]
+                assert bench.images.kept[ADA] == (mark, sound)
 
 
 @pytest.mark.parametrize("mark", [Mark(10_000, 0), Mark(ROWS, 7)])

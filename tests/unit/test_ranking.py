@@ -1,13 +1,14 @@
 """Scores, as pure functions of signals."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from wellkept.recall import ranking, weights
 from wellkept.recall.ranking import Array, Scores
 from wellkept.recall.weights import Fitted
@@ -69,18 +70,24 @@ def test_the_order_of_chances_is_that_of_the_sums(sums: list[float], fitted: Fit
 
 
 @pytest.mark.req("N8")
-@pytest.mark.parametrize("fitted", SETS)
-def test_a_memory_is_less_likely_the_answer_where_others_match_as_well(fitted: Fitted) -> None:
-    chances = [
-        ranking.chances({"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance).values[0]
-        for count in (1, 2, 10, 50)
-    ]
-    assert chances == sorted(chances, reverse=True)
-    many, more = (
-        ranking.chances({"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance).values[0]
-        for count in (ranking.COMPETING, 4 * ranking.COMPETING)
-    )
-    assert many == pytest.approx(more), "how many hits are wanted changes no score"
+def test_a_memory_is_less_likely_the_answer_where_others_match_as_well() -> None:
+    with every_case() as case:
+        for fitted in SETS:
+            with case(fitted):
+                chances = [
+                    ranking.chances(
+                        {"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance
+                    ).values[0]
+                    for count in (1, 2, 10, 50)
+                ]
+                assert chances == sorted(chances, reverse=True)
+                many, more = (
+                    ranking.chances(
+                        {"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance
+                    ).values[0]
+                    for count in (ranking.COMPETING, 4 * ranking.COMPETING)
+                )
+                assert many == pytest.approx(more), "how many hits are wanted changes no score"
 
 
 def test_nothing_found_has_no_scores() -> None:
@@ -91,13 +98,15 @@ def test_nothing_found_has_no_scores() -> None:
     assert len(ranking.similarity({}).values) == 0
 
 
-@pytest.mark.parametrize("name", weights.known())
-def test_the_first_look_weighs_what_is_quick_to_find(name: str) -> None:
+def test_the_first_look_weighs_what_is_quick_to_find() -> None:
     """Everything but the words that a memory says or means: finding those is what the first look saves."""
-    model = weights.known()[name].model
-    assert "words" in model.weights
-    assert "words" not in model.first
-    assert ("similarity" in model.weights) is ("similarity" in model.first) is (name != weights.WORDS)
+    with every_case() as case:
+        for name in weights.known():
+            with case(name):
+                model = weights.known()[name].model
+                assert "words" in model.weights
+                assert "words" not in model.first
+                assert ("similarity" in model.weights) is ("similarity" in model.first) is (name != weights.WORDS)
 
 
 @given(values=st.lists(st.floats(-3, 3, width=32), max_size=6))
@@ -118,10 +127,9 @@ def test_a_score_is_moved_by_log_odds(score: float, odds: float) -> None:
     assert ranking.moved(moved, -odds) == pytest.approx(score, abs=1e-6)
 
 
-@pytest.mark.parametrize("score", [0.0, 1.0])
-@pytest.mark.parametrize("odds", [-700.0, -1.0, 0.0, 1.0, 700.0])
-def test_certainty_can_be_moved_too(score: float, odds: float) -> None:
-    assert 0 <= ranking.moved(score, odds) <= 1
+def test_certainty_can_be_moved_too() -> None:
+    moved = {pair: ranking.moved(*pair) for pair in product((0.0, 1.0), (-700.0, -1.0, 0.0, 1.0, 700.0))}
+    assert {pair: score for pair, score in moved.items() if not 0 <= score <= 1} == {}
 
 
 @given(values=st.lists(st.floats(0, 1), max_size=5))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.stand_ins import Opener
+from tests.support.cases import every_case
 from tests.unit.same_pairs import LOOK_ALIKES, SAME, UNDECIDED
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.recall import proposals, sameness
@@ -41,18 +41,20 @@ def test_the_labelled_pairs_are_told_apart(embedder: WordTableEmbedder) -> None:
 
 
 @pytest.mark.req("H8")
-@pytest.mark.parametrize("pair", LOOK_ALIKES, ids=lambda pair: pair[0])
-def test_no_vector_joins_what_differs_in_what_matters(pair: tuple[str, str]) -> None:
-    assert not said(pair, 1.0, least=0.5)
-    assert not said((pair[1], pair[0]), 1.0, least=0.5)
+def test_no_vector_joins_what_differs_in_what_matters() -> None:
+    with every_case() as case:
+        for pair in LOOK_ALIKES:
+            with case(*pair):
+                assert not said(pair, 1.0, least=0.5)
+                assert not said((pair[1], pair[0]), 1.0, least=0.5)
 
 
 @pytest.mark.req("H8")
-@pytest.mark.parametrize("pair", UNDECIDED, ids=lambda pair: pair[0])
-def test_a_lower_threshold_does_not_join_what_one_word_tells_apart(
-    embedder: WordTableEmbedder, pair: tuple[str, str]
-) -> None:
-    assert not said(pair, nearness(embedder, *pair), least=0.5)
+def test_a_lower_threshold_does_not_join_what_one_word_tells_apart(embedder: WordTableEmbedder) -> None:
+    with every_case() as case:
+        for pair in UNDECIDED:
+            with case(*pair):
+                assert not said(pair, nearness(embedder, *pair), least=0.5)
 
 
 @given(left=contents(), right=contents(), near=st.none() | st.floats(-1, 1))
@@ -67,50 +69,30 @@ def test_equal_texts_differ_in_no_word(texts: list[str]) -> None:
     assert len(set(sameness.differing(texts))) == len(sameness.differing(texts))
 
 
-class Sizes:
-    """An embedder for which big and large mean the same, and colours something else."""
-
-    name, dimension = "sizes", 3
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Three numbers: a house, its size, its colour."""
-        return [[1.0, 0.1 * ("large" in text), 0.6 * ("red" in text)] for text in texts]
-
-
-@pytest.mark.req("H4", "N4")
-def test_a_search_shows_what_says_the_same_in_other_words_once(opener: Opener) -> None:
-    view = opener(embedder=Sizes()).view(user="ada")
-    big, large = view.add("The big house near the lake"), view.add("The large house near the lake")
-    red = view.add("The red house near the lake")
-    hits = view.search("house near the lake", min_score=0.01).hits
-    shown = {hit.memory.id: set(hit.duplicates) for hit in hits}
-    assert set(shown) in ({big.id, red.id}, {large.id, red.id})
-    assert shown[red.id] == set()
-    assert set.union(*shown.values()) | set(shown) == {big.id, large.id, red.id}
-
-
 # -- proposals --------------------------------------------------------------------------------------------------
 
 SOURCES = ("The API uses port 8080", "API uses the port 8080")
 
 
-@pytest.mark.req("H8")
-@pytest.mark.parametrize(
-    ("answer", "wrong"),
-    [
-        (None, "is a NoneType, not a text"),
-        (b"port 8080", "is a bytes, not a text"),
-        (" ", "is empty, or longer than its sources together"),
-        ("port 8080 " * 20, "is empty, or longer than its sources together"),
-        ("The API uses a port", "leaves out a number"),
-        ("The API uses port 8080 and 9090", "has a number that no source has"),
-        ("The API does not use port 8080", "denies what its sources say, or the other way round"),
-        ("The API of Contoso uses port 8080", "has a name that no source has"),
-        ("uses port 8080 abcdefghijklmnopqrstuvwxyz", "has a long string that no source has"),
-    ],
+POOR_PROPOSALS: tuple[tuple[object, str], ...] = (
+    (None, "is a NoneType, not a text"),
+    (b"port 8080", "is a bytes, not a text"),
+    (" ", "is empty, or longer than its sources together"),
+    ("port 8080 " * 20, "is empty, or longer than its sources together"),
+    ("The API uses a port", "leaves out a number"),
+    ("The API uses port 8080 and 9090", "has a number that no source has"),
+    ("The API does not use port 8080", "denies what its sources say, or the other way round"),
+    ("The API of Contoso uses port 8080", "has a name that no source has"),
+    ("uses port 8080 abcdefghijklmnopqrstuvwxyz", "has a long string that no source has"),
 )
-def test_a_proposal_that_cannot_stand_for_its_sources_is_refused(answer: object, wrong: str) -> None:
-    assert proposals.fault(answer, SOURCES) == wrong
+
+
+@pytest.mark.req("H8")
+def test_a_proposal_that_cannot_stand_for_its_sources_is_refused() -> None:
+    with every_case() as case:
+        for answer, wrong in POOR_PROPOSALS:
+            with case(answer):
+                assert proposals.fault(answer, SOURCES) == wrong
 
 
 @pytest.mark.parametrize("answer", ["The API uses port 8080", "Port 8080 is used by the API"])

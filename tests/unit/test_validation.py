@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from wellkept import Identity, MemoryType
 from wellkept import validation as v
 from wellkept.errors import ContentTooLong, InvalidInput
@@ -50,9 +51,11 @@ def test_content_is_any_text_that_says_something(text: str) -> None:
 
 
 @pytest.mark.req("L1")
-@pytest.mark.parametrize("bad", ["", " ", "\n\t\u2003", "a\x00b", "\ud800", "a\udfffb", b"bytes", None, 7, ["x"]])
-def test_content_that_is_none(bad: object) -> None:
-    refused(v.content, bad, field="content")
+def test_content_that_is_none() -> None:
+    with every_case() as case:
+        for bad in ("", " ", "\n\t\u2003", "a\x00b", "\ud800", "a\udfffb", b"bytes", None, 7, ["x"]):
+            with case(bad):
+                refused(v.content, bad, field="content")
 
 
 @pytest.mark.req("L1")
@@ -116,9 +119,11 @@ def test_a_unit_is_from_zero_to_one(value: float) -> None:
         refused(v.unit, "importance", value, field="importance")
 
 
-@pytest.mark.parametrize("bad", [True, False, None, "0.5", [0.5], 0.5j])
-def test_a_unit_is_a_number(bad: object) -> None:
-    refused(v.unit, "importance", bad, field="importance")
+def test_a_unit_is_a_number() -> None:
+    with every_case() as case:
+        for bad in (True, False, None, "0.5", [0.5], 0.5j):
+            with case(bad):
+                refused(v.unit, "importance", bad, field="importance")
 
 
 @given(st.datetimes(timezones=st.timezones() | st.sampled_from([timezone(timedelta(hours=14)), UTC])))
@@ -156,16 +161,23 @@ def test_an_integer_is_within_bounds(value: int, low: int, high: int) -> None:
         refused(v.integer, "limit", value, low, high, field="limit")
 
 
-@pytest.mark.parametrize("bad", [True, 1.0, "1", None, [1]])
-def test_an_integer_is_no_other_number(bad: object) -> None:
-    refused(v.integer, "limit", bad, 0, 5, field="limit")
+def test_an_integer_is_no_other_number() -> None:
+    with every_case() as case:
+        for bad in (True, 1.0, "1", None, [1]):
+            with case(bad):
+                refused(v.integer, "limit", bad, 0, 5, field="limit")
 
 
-@pytest.mark.parametrize("bad", ["no", "", 0, 1, None, []])
-def test_a_flag_is_not_guessed(bad: object) -> None:
-    assert v.flag("permanent", True) is True
-    assert v.flag("permanent", False) is False
-    refused(v.flag, "permanent", bad, field="permanent")
+NO_FLAGS: tuple[object, ...] = ("no", "", 0, 1, None, [])
+
+
+def test_a_flag_is_not_guessed() -> None:
+    with every_case() as case:
+        for bad in NO_FLAGS:
+            with case(bad):
+                assert v.flag("permanent", True) is True
+                assert v.flag("permanent", False) is False
+                refused(v.flag, "permanent", bad, field="permanent")
 
 
 @given(st.lists(st.sampled_from(["a", "b", "a.b", "ü"])))
@@ -174,14 +186,31 @@ def test_lines_are_kept_once_in_their_order(values: list[str]) -> None:
     assert list(v.lines("tags", iter(values), 10)) == expected == list(v.tags(values)) == list(v.references(values))
 
 
+NO_LISTS_OF_LINES: tuple[object, ...] = (
+    "text",
+    "",
+    b"",
+    0,
+    5,
+    False,
+    [""],
+    ["a\nb"],
+    [None],
+    [["a"]],
+    ["x" * 257],
+)
+
+
 @pytest.mark.parametrize("function", [v.tags, v.references])
-@pytest.mark.parametrize("bad", ["text", "", b"", 0, 5, False, [""], ["a\nb"], [None], [["a"]], ["x" * 257]])
-def test_lines_are_lists_of_lines(function: Callable[..., Any], bad: object) -> None:
-    if bad == b"":
-        assert function(bad) == ()  # an empty list of numbers: nothing is wrong with nothing
-        return
-    refused(function, bad, field=function.__name__)
-    refused(function, bad, "filter.any_tags", field="filter.any_tags")
+def test_lines_are_lists_of_lines(function: Callable[..., Any]) -> None:
+    with every_case() as case:
+        for bad in NO_LISTS_OF_LINES:
+            with case(bad):
+                if bad == b"":
+                    assert function(bad) == ()  # an empty list of numbers: nothing is wrong with nothing
+                    continue
+                refused(function, bad, field=function.__name__)
+                refused(function, bad, "filter.any_tags", field="filter.any_tags")
 
 
 def test_lines_have_a_number() -> None:
@@ -191,10 +220,12 @@ def test_lines_have_a_number() -> None:
     refused(v.references, [str(n) for n in range(v.REFERENCES + 1)], field="references")
 
 
-@pytest.mark.parametrize("bad", ["text", 5, None])
-def test_several_are_iterable(bad: object) -> None:
-    assert list(v.several("ids", ("a", 5))) == ["a", 5]
-    refused(v.several, "ids", bad, field="ids")
+def test_several_are_iterable() -> None:
+    with every_case() as case:
+        for bad in ("text", 5, None):
+            with case(bad):
+                assert list(v.several("ids", ("a", 5))) == ["a", 5]
+                refused(v.several, "ids", bad, field="ids")
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), JSON, max_size=4))
@@ -263,23 +294,26 @@ def test_metadata_of_look_alikes_becomes_plain_json() -> None:
     assert [type(value) for value in found.values()] == [str, list, int]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        *(math.nan, math.inf, -math.inf, 2**63, -(2**63) - 1, 10**5000, {1}, b"x", object(), 1j),
-        *("\ud800", {"\ud800": 1}, {1: 2}, {None: 1}, [{"a": [math.nan]}], datetime(2026, 1, 1, tzinfo=UTC)),
-    ],
-    ids=lambda value: type(value).__name__,
+NO_JSON: tuple[object, ...] = (
+    *(math.nan, math.inf, -math.inf, 2**63, -(2**63) - 1, 10**5000, {1}, b"x", object(), 1j),
+    *("\ud800", {"\ud800": 1}, {1: 2}, {None: 1}, [{"a": [math.nan]}], datetime(2026, 1, 1, tzinfo=UTC)),
 )
-def test_metadata_is_json(bad: object) -> None:
-    refused(v.metadata, {"a": bad}, field="metadata")
-    refused(v.metadata, {"a": bad}, "filter.metadata", field="filter.metadata")
-    refused(v.json_value, "value", bad, field="value")
 
 
-@pytest.mark.parametrize("bad", [None, [], "", "text", 5, [("a", 1)]])
-def test_metadata_is_a_mapping(bad: object) -> None:
-    refused(v.metadata, bad, field="metadata")
+def test_metadata_is_json() -> None:
+    with every_case() as case:
+        for bad in NO_JSON:
+            with case(bad):
+                refused(v.metadata, {"a": bad}, field="metadata")
+                refused(v.metadata, {"a": bad}, "filter.metadata", field="filter.metadata")
+                refused(v.json_value, "value", bad, field="value")
+
+
+def test_metadata_is_a_mapping() -> None:
+    with every_case() as case:
+        for bad in (None, [], "", "text", 5, [("a", 1)]):
+            with case(bad):
+                refused(v.metadata, bad, field="metadata")
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=9).filter(any))
@@ -305,23 +339,29 @@ def test_half_precision_vectors_are_taken() -> None:
     assert v.vector(np.array([0.5, 2], dtype=np.float16), "toy").values == (0.5, 2.0)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        *([], [0.0, -0.0], [math.nan], [1, math.inf], [math.inf, -math.inf], [1e39], "text", ["1"], [None], [[1.0]]),
-        *(5, object(), b"123", b"", np.ones((2, 2), dtype=np.float32), np.float32(1), [1j], np.array(["a"])),
-        *(Vector("toy", b"123"), Vector("toy", b""), Vector("toy", struct.pack("<f", math.nan))),
-        [1.0] * (v.DIMENSIONS + 1),
-    ],
-    ids=lambda value: type(value).__name__,
+NO_VECTORS: tuple[object, ...] = (
+    *([], [0.0, -0.0], [math.nan], [1, math.inf], [math.inf, -math.inf], [1e39], "text", ["1"], [None], [[1.0]]),
+    *(5, object(), b"123", b"", np.ones((2, 2), dtype=np.float32), np.float32(1), [1j], np.array(["a"])),
+    *(Vector("toy", b"123"), Vector("toy", b""), Vector("toy", struct.pack("<f", math.nan))),
+    [1.0] * (v.DIMENSIONS + 1),
 )
-def test_what_is_no_vector(bad: object) -> None:
-    refused(v.vector, bad, "toy", field="vector")
 
 
-@pytest.mark.parametrize("name", ["", "a\nb", 5, None])
-def test_a_vector_names_its_embedder(name: Any) -> None:
-    refused(v.vector, Vector(name, struct.pack("<f", 1)), "toy", field="vector.embedder")
+def test_what_is_no_vector() -> None:
+    with every_case() as case:
+        for bad in NO_VECTORS:
+            with case(bad):
+                refused(v.vector, bad, "toy", field="vector")
+
+
+NO_NAMES: tuple[Any, ...] = ("", "a\nb", 5, None)
+
+
+def test_a_vector_names_its_embedder() -> None:
+    with every_case() as case:
+        for name in NO_NAMES:
+            with case(name):
+                refused(v.vector, Vector(name, struct.pack("<f", 1)), "toy", field="vector.embedder")
 
 
 def test_sources_and_pointers_are_checked_part_by_part() -> None:
@@ -343,9 +383,11 @@ def test_sources_and_pointers_are_checked_part_by_part() -> None:
 
 
 @pytest.mark.req("H1")
-@pytest.mark.parametrize("name", ["agent", "user", "session", "project", "team", "org", "company"])
-def test_ids_of_identities_are_lines(name: str) -> None:
-    good = Identity(**{name: "x" * v.ID_CHARACTERS})
-    assert v.identity(good) == good
-    for bad in ("", "a\nb", "a\x00", "\x7f", "\u2028", "\ud800", "x" * (v.ID_CHARACTERS + 1), 5, b"a"):
-        refused(v.identity, Identity(**{name: bad}), field=name)  # type: ignore[arg-type]  # the point of the test
+def test_ids_of_identities_are_lines() -> None:
+    with every_case() as case:
+        for name in ("agent", "user", "session", "project", "team", "org", "company"):
+            with case(name):
+                good = Identity(**{name: "x" * v.ID_CHARACTERS})
+                assert v.identity(good) == good
+                for bad in ("", "a\nb", "a\x00", "\x7f", "\u2028", "\ud800", "x" * (v.ID_CHARACTERS + 1), 5, b"a"):
+                    refused(v.identity, Identity(**{name: bad}), field=name)  # type: ignore[arg-type]  # the point of the test

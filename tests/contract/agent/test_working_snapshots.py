@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
+from tests.support.working_memory import counted
 from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, ScopeDisposed, WellkeptError
 from wellkept.testing.builders import START
 from wellkept.working import Limits, WorkingMemory, WorkingSnapshot
@@ -84,7 +86,7 @@ def test_what_has_expired_is_neither_taken_nor_restored(working: WorkingMemory, 
     assert working.snapshot().scopes[0].entries == ()
     tight = WorkingMemory("debugger", clock=clock, limits=Limits(entries=2))
     tight.restore(snapshot)
-    assert tight.stats().entries == tight._agent.entries == 2
+    assert tight.stats().entries == counted(tight) == 2
 
 
 def _entry(**changes: Any) -> Callable[[WorkingSnapshot], Any]:
@@ -145,25 +147,40 @@ BAD: dict[str, tuple[type[WellkeptError], Callable[[WorkingSnapshot], Any]]] = {
 
 
 @pytest.mark.req("W1", "W6")
-@pytest.mark.parametrize(("error", "spoil"), BAD.values(), ids=BAD)
-def test_a_bad_snapshot_changes_nothing(
-    working: WorkingMemory, clock: HandClock, error: type[WellkeptError], spoil: Callable[[WorkingSnapshot], Any]
-) -> None:
+def test_a_bad_snapshot_changes_nothing(working: WorkingMemory, clock: HandClock) -> None:
     tight = WorkingMemory("debugger", clock=clock, limits=Limits(entries=10, entry_bytes=500, scopes=3))
     good = working.snapshot()
     tight.restore(good)
     handles = tight.active_scopes()
-    with pytest.raises(WellkeptError) as caught:
-        tight.restore(spoil(good))
-    assert type(caught.value) is error
-    assert SECRET not in repr((str(caught.value), caught.value.details, caught.value.__cause__))
-    assert tight.snapshot() == good
-    assert tight.active_scopes() == handles
-    tight.set("still", "works")
+    with every_case() as case:
+        for name, (error, spoil) in BAD.items():
+            with case(name):
+                with pytest.raises(WellkeptError) as caught:
+                    tight.restore(spoil(good))
+                assert type(caught.value) is error
+                assert SECRET not in repr((str(caught.value), caught.value.details, caught.value.__cause__))
+                assert tight.snapshot() == good
+                assert tight.active_scopes() == handles
+                tight.set("still", "works")
+                assert tight.remove("still")
+
+
+NO_SNAPSHOTS: tuple[Any, ...] = (
+    "",
+    "{}",
+    "[]",
+    "null",
+    '{"agent_id": 3}',
+    b"\xff",
+    "[" * 5_000,
+    None,
+    3,
+)
 
 
 @pytest.mark.req("W1")
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"agent_id": 3}', b"\xff", "[" * 5_000, None, 3])
-def test_other_texts_are_no_snapshots(text: Any) -> None:
-    with pytest.raises(InvalidInput, match="the snapshot is not the JSON form of a snapshot"):
-        WorkingSnapshot.from_json(text)
+def test_other_texts_are_no_snapshots() -> None:
+    with every_case() as case:
+        for text in NO_SNAPSHOTS:
+            with case(text), pytest.raises(InvalidInput, match="the snapshot is not the JSON form of a snapshot"):
+                WorkingSnapshot.from_json(text)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.stand_ins import HandClock
+from tests.support.working_memory import counted, waiting_threads
 from wellkept.errors import InvalidInput, ScopeDisposed
 from wellkept.working import Limits, WorkingMemory, WorkingScope
 
@@ -68,12 +69,14 @@ def test_all_others_wait_for_the_factory_that_runs(working: WorkingMemory) -> No
 
     def factory() -> int:
         made.append(1)
-        while len(working._agent.single_flight._waiting) < THREADS - 1:
+        while waiting_threads() < THREADS - 1:
             working.set("other", "not blocked")
         return len(made)
 
     assert together(lambda _: working.get_or_set("key", factory)) == [1] * THREADS
-    assert working._agent.single_flight._waiting == working._agent.single_flight._calls == {}
+    assert made == [1]
+    assert working.remove("key")
+    assert working.get_or_set("key", lambda: "anew") == "anew", "nothing is left of what is done"
 
 
 @pytest.mark.req("W2", "W7")
@@ -145,7 +148,7 @@ def test_no_access_and_no_entry_is_lost(clock: HandClock) -> None:
     full = [one for one in together(work) if one is not None]
     entry = working.entry("shared")
     assert entry is not None
-    assert len(working) == working.stats().entries == working._agent.entries == THREADS * 40
+    assert len(working) == working.stats().entries == counted(working) == THREADS * 40
     assert len(full) == 1  # of all threads, the one that came last found no room for its last key
     for number in range(THREADS):
         for turn in range(39):
@@ -173,7 +176,7 @@ def test_each_thread_finds_its_own_in_a_shared_tree(working: WorkingMemory) -> N
 
     found = together(work)
     assert all(isinstance(one, tuple) for one in found), found
-    assert working.stats().entries == working._agent.entries == sum(count for _, count in found)
+    assert working.stats().entries == counted(working) == sum(count for _, count in found)
     for place, level in enumerate(levels):
         own = level.local_entries() if isinstance(level, WorkingScope) else level.all()
         assert {key: entry.value for key, entry in own.items()} == {
@@ -205,7 +208,7 @@ def test_scopes_that_come_and_go_leave_nothing_behind(working: WorkingMemory) ->
     found = together(work)
     assert all(isinstance(one, int) for one in found), found
     assert found[0] >= 29
-    assert (working.active_scopes(), working.stats().entries, working._agent.entries) == ((), 0, 0)
+    assert (working.active_scopes(), working.stats().entries, counted(working)) == ((), 0, 0)
 
 
 @pytest.mark.req("W3", "W7")
@@ -338,7 +341,7 @@ def test_a_finaliser_may_dispose_its_scope_while_the_lock_is_held(clock: HandClo
         return os.urandom(count)
 
     collected: list[int] = []
-    working = WorkingMemory("a", clock=clock, entropy=collecting)
+    working = WorkingMemory("a", clock=clock, entropy=collecting, limits=Limits(entries=70))
 
     class Task:
         def __init__(self) -> None:
@@ -361,4 +364,4 @@ def test_a_finaliser_may_dispose_its_scope_while_the_lock_is_held(clock: HandClo
     assert not thread.is_alive()
     assert max(collected) > 1, "it ran while there were scopes to dispose"
     gc.collect()
-    assert (working.active_scopes(), working.stats().entries, working._agent.entries) == ((), 60, 60)
+    assert (working.active_scopes(), working.stats().entries, counted(working)) == ((), 60, 60)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wellkept
+from tests.support.cases import every_case
 from wellkept.embedders.callable import CallableEmbedder
 from wellkept.errors import ConfigurationError, EmbeddingFailed
 from wellkept.ports import Embedder
@@ -74,50 +75,54 @@ def test_the_dimension_is_given_or_learned() -> None:
     assert repr(learning) == "CallableEmbedder(name='lengths', dimension=2)"
 
 
-@pytest.mark.req("H10", "L2")
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda texts: lengths(texts)[1:],
-        lambda texts: [*lengths(texts), [0.0, 1.0]],
-        lambda texts: [],
-        lambda texts: None,
-        lambda texts: 1.0,
-        # As many rows as texts in all, but each batch has the wrong ones.
-        lambda texts: lengths(texts) + ([[0.0, 1.0]] if "secret" in texts else []),
-    ],
+WRONG_ROWS: tuple[Callable[[list[str]], Any], ...] = (
+    lambda texts: lengths(texts)[1:],
+    lambda texts: [*lengths(texts), [0.0, 1.0]],
+    lambda texts: [],
+    lambda texts: None,
+    lambda texts: 1.0,
+    # As many rows as texts in all, but each batch has the wrong ones.
+    lambda texts: lengths(texts) + ([[0.0, 1.0]] if "secret" in texts else []),
 )
-def test_the_wrong_number_of_rows_is_refused(function: Callable[[list[str]], Any]) -> None:
-    with pytest.raises(EmbeddingFailed) as caught:
-        CallableEmbedder(function, name="lengths", batch=2).embed(["secret", "b", "c", "d"])
-    assert caught.value.details == {"embedder": "lengths"}
-    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.req("H10", "L2")
+def test_the_wrong_number_of_rows_is_refused() -> None:
+    with every_case() as case:
+        for number, function in enumerate(WRONG_ROWS):
+            with case(number):
+                with pytest.raises(EmbeddingFailed) as caught:
+                    CallableEmbedder(function, name="lengths", batch=2).embed(["secret", "b", "c", "d"])
+                assert caught.value.details == {"embedder": "lengths"}
+                assert "secret" not in str(caught.value)
 
 
 async def waiting(texts: list[str]) -> list[list[float]]:
     return lengths(texts)
 
 
-@pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    ("field", "settings"),
-    [
-        ("function", {"function": None}),
-        ("function", {"function": waiting}),
-        ("name", {"name": ""}),
-        ("name", {"name": "two\nlines"}),
-        ("name", {"name": 7}),
-        ("dimension", {"dimension": 0}),
-        ("batch", {"batch": -1}),
-        ("batch", {"batch": True}),
-        ("batch", {"batch": 2.0}),
-    ],
+BAD_SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("function", {"function": None}),
+    ("function", {"function": waiting}),
+    ("name", {"name": ""}),
+    ("name", {"name": "two\nlines"}),
+    ("name", {"name": 7}),
+    ("dimension", {"dimension": 0}),
+    ("batch", {"batch": -1}),
+    ("batch", {"batch": True}),
+    ("batch", {"batch": 2.0}),
 )
-def test_settings_are_checked(field: str, settings: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        CallableEmbedder(**{"function": lengths, "name": "lengths", **settings})
-    assert caught.value.details == {"field": field}
-    assert caught.value.hint
+
+
+@pytest.mark.req("H10")
+def test_settings_are_checked() -> None:
+    with every_case() as case:
+        for field, settings in BAD_SETTINGS:
+            with case(field, settings):
+                with pytest.raises(ConfigurationError) as caught:
+                    CallableEmbedder(**{"function": lengths, "name": "lengths", **settings})
+                assert caught.value.details == {"field": field}
+                assert caught.value.hint
 
 
 def test_what_the_function_raises_is_passed_on() -> None:

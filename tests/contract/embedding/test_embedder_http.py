@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -14,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 import wellkept
+from tests.support.cases import every_case
 from tests.support.embedding_server import (
     KEY,
     NOW,
@@ -32,7 +32,7 @@ from tests.support.embedding_server import (
 )
 from wellkept.embedders import http
 from wellkept.embedders.http import HttpEmbedder
-from wellkept.errors import ConfigurationError, EmbeddingFailed, RateLimited, WellkeptError
+from wellkept.errors import ConfigurationError, EmbeddingFailed, RateLimited
 from wellkept.ports import Embedder
 
 
@@ -83,10 +83,9 @@ def test_connections_are_kept_alive_and_closed_with_the_embedder(server: Server)
     server.script = [status(500)]
     one.embed(["c"])
     assert (len(server.requests), server.connections) == (4, 1)
-    assert one._client is not None
-    client = one._client
+    assert not server.hung_up.is_set()
     del one
-    assert client.is_closed
+    assert server.hung_up.wait(10)
 
 
 FORKED = """
@@ -140,30 +139,33 @@ def test_the_address_may_end_anywhere(server: Server, path: str, target: str) ->
     assert [path for path, _, _ in server.requests] == [target, f"{target}?version=2"]
 
 
-@pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    ("retry_after", "pause_s"),
-    [
-        ("7", 7),
-        ("1.5", 1.5),
-        (format_datetime(NOW + timedelta(seconds=9), usegmt=True), 9),
-        ("Sat, 01 Mar 2025 14:00:09 +0200", 9),
-        ("Sat, 01 Mar 2025 12:00:09 -0000", 9),
-        ("0", 0.5),
-        (format_datetime(NOW - timedelta(days=1), usegmt=True), 0.5),
-        ("86400", http.LONGEST_WAIT_S),
-        ("soon", 0.5),
-        ("nan", 0.5),
-        ("", 0.5),
-        ("Mon, 99 Jan 2025 99:99:99 GMT", 0.5),
-    ],
+PAUSES: tuple[tuple[str, float], ...] = (
+    ("7", 7),
+    ("1.5", 1.5),
+    (format_datetime(NOW + timedelta(seconds=9), usegmt=True), 9),
+    ("Sat, 01 Mar 2025 14:00:09 +0200", 9),
+    ("Sat, 01 Mar 2025 12:00:09 -0000", 9),
+    ("0", 0.5),
+    (format_datetime(NOW - timedelta(days=1), usegmt=True), 0.5),
+    ("86400", http.LONGEST_WAIT_S),
+    ("soon", 0.5),
+    ("nan", 0.5),
+    ("", 0.5),
+    ("Mon, 99 Jan 2025 99:99:99 GMT", 0.5),
 )
-def test_a_pause_that_the_server_asks_for_is_kept(server: Server, retry_after: str, pause_s: float) -> None:
-    pauses = Pauses()
-    server.script = [status(429, retry_after=retry_after)]
-    assert len(embedder(server, sleep=pauses).embed(["a"])) == 1
-    assert list(pauses) == pytest.approx([pause_s])
-    assert len(server.requests) == 2
+
+
+@pytest.mark.req("H10")
+def test_a_pause_that_the_server_asks_for_is_kept(server: Server) -> None:
+    with every_case() as case:
+        for retry_after, pause_s in PAUSES:
+            with case(retry_after):
+                pauses = Pauses()
+                server.requests.clear()
+                server.script = [status(429, retry_after=retry_after)]
+                assert len(embedder(server, sleep=pauses).embed(["a"])) == 1
+                assert list(pauses) == pytest.approx([pause_s])
+                assert len(server.requests) == 2
 
 
 @pytest.mark.req("H10")
@@ -178,15 +180,18 @@ def test_too_many_requests_until_the_end(server: Server) -> None:
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("code", [408, 409, 500, 502, 503, 504])
-def test_failures_of_the_server_are_tried_again_with_growing_pauses(server: Server, code: int) -> None:
-    pauses = Pauses()
-    server.script = [status(code)] * 9
-    error = fails(EmbeddingFailed, embedder(server, sleep=pauses, attempts=5))
-    assert error.retryable
-    assert error.details["status"] == code
-    assert pauses == [0.5, 1, 2, 4]
-    assert len(server.requests) == 5
+def test_failures_of_the_server_are_tried_again_with_growing_pauses(server: Server) -> None:
+    with every_case() as case:
+        for code in (408, 409, 500, 502, 503, 504):
+            with case(code):
+                pauses = Pauses()
+                server.requests.clear()
+                server.script = [status(code)] * 9
+                error = fails(EmbeddingFailed, embedder(server, sleep=pauses, attempts=5))
+                assert error.retryable
+                assert error.details["status"] == code
+                assert pauses == [0.5, 1, 2, 4]
+                assert len(server.requests) == 5
 
 
 @pytest.mark.req("H10")
@@ -199,18 +204,18 @@ def test_each_batch_has_its_own_attempts_and_chance_shortens_the_pauses(server: 
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [*((code, ConfigurationError) for code in (400, 401, 403, 404, 413, 422))],
-)
-def test_refusals_are_not_tried_again(server: Server, code: int, kind: type[WellkeptError]) -> None:
-    pauses = Pauses()
-    server.script = [status(code)]
-    error = fails(kind, embedder(server, sleep=pauses))
-    assert not error.retryable
-    assert error.details["status"] == code
-    assert pauses == []
-    assert len(server.requests) == 1
+def test_refusals_are_not_tried_again(server: Server) -> None:
+    with every_case() as case:
+        for code in (400, 401, 403, 404, 413, 422):
+            with case(code):
+                pauses = Pauses()
+                server.requests.clear()
+                server.script = [status(code)]
+                error = fails(ConfigurationError, embedder(server, sleep=pauses))
+                assert not error.retryable
+                assert error.details["status"] == code
+                assert pauses == []
+                assert len(server.requests) == 1
 
 
 # -- bad connections -----------------------------------------------------------------------------------------------
@@ -219,12 +224,10 @@ def test_refusals_are_not_tried_again(server: Server, code: int, kind: type[Well
 @pytest.mark.req("H10")
 def test_a_server_that_does_not_answer(server: Server) -> None:
     server.script = [lambda handler, body: cast("None", server.ended.wait(10))] * 2
-    started = time.monotonic()
     error = fails(EmbeddingFailed, embedder(server, timeout_s=0.2, attempts=2))
     assert error.retryable
     assert "0.2 s" in str(error)
     assert len(server.requests) == 2
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.req("H10")
@@ -235,9 +238,7 @@ def test_a_server_that_answers_byte_by_byte(server: Server) -> None:
             handler.wfile.write(b" ")
 
     server.script = [trickle]
-    started = time.monotonic()
     assert "0.3 s" in str(fails(EmbeddingFailed, embedder(server, timeout_s=0.3, attempts=1)))
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.req("H10")
@@ -290,6 +291,10 @@ def test_nobody_listens() -> None:
     assert pauses == [0.5, 1]
 
 
+def sending(body: bytes) -> Answer:
+    return lambda handler, _: handler.send(200, body)
+
+
 ROW = '{"index": 0, "embedding": [1, 2, 3]}'
 MALFORMED = {
     "no json": "<html>",
@@ -316,13 +321,14 @@ MALFORMED = {
 
 
 @pytest.mark.req("H10", "L1")
-@pytest.mark.parametrize("fault", MALFORMED)
-def test_what_is_no_vector_is_refused(server: Server, fault: str) -> None:
-    body = MALFORMED[fault].encode(errors="surrogateescape")
-    server.script = [lambda handler, _: handler.send(200, body)]
-    pauses = Pauses()
-    assert fails(EmbeddingFailed, embedder(server, sleep=pauses)).retryable
-    assert pauses == []
+def test_what_is_no_vector_is_refused(server: Server) -> None:
+    with every_case() as case:
+        for fault, body in MALFORMED.items():
+            with case(fault):
+                server.script = [sending(body.encode(errors="surrogateescape"))]
+                pauses = Pauses()
+                assert fails(EmbeddingFailed, embedder(server, sleep=pauses)).retryable
+                assert pauses == []
 
 
 @pytest.mark.req("H10", "L2")

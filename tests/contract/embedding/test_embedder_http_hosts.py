@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import every_case
 from tests.support.embedding_server import KEY, Pauses, Server, embedder, fails, running, status
 from wellkept.embedders.http import HttpEmbedder
 from wellkept.errors import ConfigurationError
@@ -21,17 +22,20 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_redirects_are_not_followed(server: Server, code: int) -> None:
-    with Server() as other:
-        server.script = [status(code, location=f"{other.url}/embeddings")]
-        error = fails(ConfigurationError, embedder(server))
-        other.timeout = 0.05
-        other.handle_request()
-        assert other.requests == []
-    assert not error.retryable
-    assert "redirect" in str(error)
-    assert len(server.requests) == 1
+def test_redirects_are_not_followed(server: Server) -> None:
+    with every_case() as case:
+        for code in (301, 302, 303, 307, 308):
+            with case(code):
+                server.requests.clear()
+                with Server() as other:
+                    server.script = [status(code, location=f"{other.url}/embeddings")]
+                    error = fails(ConfigurationError, embedder(server))
+                    other.timeout = 0.05
+                    other.handle_request()
+                    assert other.requests == []
+                assert not error.retryable
+                assert "redirect" in str(error)
+                assert len(server.requests) == 1
 
 
 def test_a_proxy_of_the_environment_is_used_for_other_machines_alone(
@@ -65,14 +69,18 @@ def refused(url: Any, **settings: Any) -> ConfigurationError:
     return caught.value
 
 
-@pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    "host",
+FOREIGN_HOSTS = (
     "example.com api.openai.com.example.com openai.com xapi.openai.com api.openai.com@example.com localhost.example.com"
-    " 192.168.1.2 127.0.0.1.example.com 0x7f.1 0.0.0.0 [fe80::1]".split(),
-)
-def test_hosts_must_be_allowed(host: str) -> None:
-    assert refused(f"https://{host}/v1").details == {"field": "url"}
+    " 192.168.1.2 127.0.0.1.example.com 0x7f.1 0.0.0.0 [fe80::1]"
+).split()
+
+
+@pytest.mark.req("H10")
+def test_hosts_must_be_allowed() -> None:
+    with every_case() as case:
+        for host in FOREIGN_HOSTS:
+            with case(host):
+                assert refused(f"https://{host}/v1").details == {"field": "url"}
 
 
 def test_the_error_says_how_to_allow_a_host() -> None:
@@ -85,44 +93,45 @@ def test_the_error_says_how_to_allow_a_host() -> None:
     assert "allow_http" in refused("http://example.com/v1", allowed_hosts=["example.com"]).hint
 
 
-@pytest.mark.parametrize(
-    ("url", "settings"),
-    [
-        ("https://api.openai.com/v1", {}),
-        ("HTTPS://API.OpenAI.com./v1", {}),
-        ("https://models.example.com:8443/v1", {"allowed_hosts": ["Models.Example.COM"]}),
-        ("http://models.example.com/v1", {"allowed_hosts": ["models.example.com"], "allow_http": True}),
-        ("http://localhost:8080", {"allowed_hosts": []}),
-        ("http://127.8.9.10", {}),
-        ("http://[::1]:8080/v1", {}),
-    ],
+ALLOWED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("https://api.openai.com/v1", {}),
+    ("HTTPS://API.OpenAI.com./v1", {}),
+    ("https://models.example.com:8443/v1", {"allowed_hosts": ["Models.Example.COM"]}),
+    ("http://models.example.com/v1", {"allowed_hosts": ["models.example.com"], "allow_http": True}),
+    ("http://localhost:8080", {"allowed_hosts": []}),
+    ("http://127.8.9.10", {}),
+    ("http://[::1]:8080/v1", {}),
 )
-def test_allowed_hosts(url: str, settings: dict[str, Any]) -> None:
-    assert HttpEmbedder(url, "some-model", key=KEY, **settings).name == "http:some-model"
+
+
+def test_allowed_hosts() -> None:
+    with every_case() as case:
+        for url, settings in ALLOWED:
+            with case(url):
+                assert HttpEmbedder(url, "some-model", key=KEY, **settings).name == "http:some-model"
+
+
+BAD_SETTINGS: tuple[tuple[str, Any], ...] = (
+    *(("url", url) for url in ("", None, "https://localhost/v1\r\nX: y", "https://localhost/a b")),
+    *(("url", url) for url in "localhost/v1 file:///etc/passwd https:// https://[::1/v1 https://loc\u00e4l/".split()),
+    *(("url", f"https://{host}/") for host in ("localhost:99999", f"user:{KEY}@localhost", f"{KEY}@localhost")),
+    *(("model", model) for model in ("", "a\nb", None)),
+    *(("dimension", dimension) for dimension in (0, 1.5)),
+    ("batch", 0),
+    ("attempts", True),
+    *(("timeout_s", timeout_s) for timeout_s in (0, float("inf"), "10")),
+    *(("key", key) for key in ("", f"{KEY}\r\nX-Other: y", f"{KEY}\u00e4")),
+    ("key_variable", "WELLKEPT_TEST_NO_SUCH_VARIABLE"),
+)
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *(("url", url) for url in ("", None, "https://localhost/v1\r\nX: y", "https://localhost/a b")),
-        *(
-            ("url", url)
-            for url in "localhost/v1 file:///etc/passwd https:// https://[::1/v1 https://loc\u00e4l/".split()
-        ),
-        *(("url", f"https://{host}/") for host in ("localhost:99999", f"user:{KEY}@localhost", f"{KEY}@localhost")),
-        *(("model", model) for model in ("", "a\nb", None)),
-        *(("dimension", dimension) for dimension in (0, 1.5)),
-        ("batch", 0),
-        ("attempts", True),
-        *(("timeout_s", timeout_s) for timeout_s in (0, float("inf"), "10")),
-        *(("key", key) for key in ("", f"{KEY}\r\nX-Other: y", f"{KEY}\u00e4")),
-        ("key_variable", "WELLKEPT_TEST_NO_SUCH_VARIABLE"),
-    ],
-)
-def test_settings_are_checked(field: str, value: Any) -> None:
-    settings = {"url": "http://localhost/v1", "key": None if field == "key_variable" else KEY, field: value}
-    assert refused(**settings).details == {"field": field}
+def test_settings_are_checked() -> None:
+    with every_case() as case:
+        for field, value in BAD_SETTINGS:
+            with case(field, value):
+                settings = {"url": "http://localhost/v1", "key": None if field == "key_variable" else KEY, field: value}
+                assert refused(**settings).details == {"field": field}
 
 
 def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

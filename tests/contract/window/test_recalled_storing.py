@@ -6,14 +6,12 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.support.stand_ins import CountingEmbedder, Opener
-from tests.unit.test_window_items import DAY, HOSTILE, memory
+from tests.support.window_items import DAY, HOSTILE, block, entry, memory
 from wellkept import Memories, NewMemory, View
 from wellkept.errors import InvalidInput
-from wellkept.window import ContextWindow, memory_block
+from wellkept.window import ContextWindow
 
-BLOCK = memory_block.block(
-    [memory_block.entry(memory("Likes tea", "m1")), memory_block.entry(memory("Lives in\nRome", "m2"))], DAY
-)
+BLOCK = block(memory("Likes tea", "m1"), memory("Lives in\nRome", "m2"))
 SPEAKS_OF_IT = 'The block begins with <recalled-memories as-of="..."> and ends with </recalled-memories>. \n'
 
 
@@ -53,7 +51,7 @@ def test_only_what_is_stored_is_embedded(opener: Opener) -> None:
 def test_a_text_with_nothing_else_in_it_is_refused_and_nothing_is_changed(view: View) -> None:
     kept = view.add("Coffee")
     window = ContextWindow(1_000)
-    for text in (BLOCK, f"\n {BLOCK}\n\n", memory_block.entry(memory("secret tea"))):
+    for text in (BLOCK, f"\n {BLOCK}\n\n", entry(memory("secret tea"))):
         for store in (
             lambda text=text: view.add(text),
             lambda text=text: view.add_many(["Milk", text]),
@@ -83,11 +81,9 @@ def test_the_context_holds_what_was_said_and_counts_that() -> None:
 
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=30), min_size=1, max_size=4))
 def test_no_memory_whatever_it_says_comes_back_as_something_new(contents: list[str]) -> None:
-    block = memory_block.block(
-        [memory_block.entry(memory(content, f"m{n}")) for n, content in enumerate(contents)], DAY
-    )
+    recalled = block(*(memory(content, f"m{n}") for n, content in enumerate(contents)))
     with wellkept.open("ram:", embedder=None) as database:
-        assert database.view(user="ada").add(f"Before.\n{block}\nAfter.").content == "Before.\nAfter."
+        assert database.view(user="ada").add(f"Before.\n{recalled}\nAfter.").content == "Before.\nAfter."
 
 
 def test_what_is_no_text_is_refused_as_ever(view: View) -> None:

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.test_window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory
+from tests.support.cases import every_case
+from tests.support.window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory
 from wellkept.errors import Conflict, InvalidInput, LimitReached, NotFound, WellkeptError
 from wellkept.text.tokens import TokenCounter
-from wellkept.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot, snapshot
+from wellkept.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot
 
 
 def filled(*contents: str, max_tokens: int = 100, counter: TokenCounter = len) -> ContextWindow:
@@ -54,20 +55,33 @@ def test_what_does_not_fit_is_refused_with_numbers() -> None:
 
 
 @pytest.mark.req("C1")
-@pytest.mark.parametrize(("fields", "field"), [bad for bad in BAD_ITEMS if "tokens" not in bad[0]])
-def test_bad_items_change_nothing(fields: dict[str, Any], field: str) -> None:
-    window = filled("a")
-    with pytest.raises(InvalidInput) as caught:
-        window.add(**{"role": "user", "content": "secret", "created_at": DAY, **fields})
-    assert caught.value.details["field"] == f"item.{field}"
-    assert "secret" not in str(caught.value)
-    assert said(window) == ["a"]
+def test_bad_items_change_nothing() -> None:
+    with every_case() as case:
+        for fields, field in [bad for bad in BAD_ITEMS if "tokens" not in bad[0]]:
+            with case(fields):
+                window = filled("a")
+                with pytest.raises(InvalidInput) as caught:
+                    window.add(**{"role": "user", "content": "secret", "created_at": DAY, **fields})
+                assert caught.value.details["field"] == f"item.{field}"
+                assert "secret" not in str(caught.value)
+                assert said(window) == ["a"]
 
 
-@pytest.mark.parametrize("bad", [0, -1, None, "8000", True, 1.5])
-def test_the_maximum_is_a_number_of_tokens(bad: Any) -> None:
-    with pytest.raises(InvalidInput, match="max_tokens"):
-        ContextWindow(bad)
+NO_NUMBERS: tuple[Any, ...] = (
+    0,
+    -1,
+    None,
+    "8000",
+    True,
+    1.5,
+)
+
+
+def test_the_maximum_is_a_number_of_tokens() -> None:
+    with every_case() as case:
+        for bad in NO_NUMBERS:
+            with case(bad), pytest.raises(InvalidInput, match="max_tokens"):
+                ContextWindow(bad)
 
 
 def test_the_counter_must_be_callable() -> None:
@@ -265,50 +279,52 @@ def changed(path: str, value: object) -> Any:
     return state
 
 
-@pytest.mark.req("C4")
-@pytest.mark.parametrize(
-    ("state", "field"),
-    [
-        (None, "snapshot"),
-        ([], "snapshot"),
-        ({}, "snapshot.format"),
-        (changed("format", 3), "snapshot.format"),
-        (changed("format", 0), "snapshot.format"),
-        (changed("format", True), "snapshot.format"),
-        (changed("format", "1"), "snapshot.format"),
-        (changed("max_tokens", ...), "snapshot.max_tokens"),
-        (changed("max_tokens", 0), "snapshot.max_tokens"),
-        (changed("numbered", -1), "snapshot.numbered"),
-        (changed("numbered", ...), "snapshot.numbered"),
-        (changed("items", ...), "snapshot.items"),
-        (changed("items", "text"), "snapshot.items"),
-        (changed("items", [1]), "snapshot.items"),
-        (changed("items.1.id", "1"), "snapshot.items.id"),
-        (changed("items.1.id", ...), "snapshot.items.id"),
-        (changed("items.1.role", "robot"), "snapshot.items.role"),
-        (changed("items.1.content", ""), "snapshot.items.content"),
-        (changed("items.1.tokens", -1), "snapshot.items.tokens"),
-        (changed("items.1.created_at", "yesterday"), "snapshot.items.created_at"),
-        (changed("items.1.created_at", "2026-01-07T12:00:00"), "snapshot.items.created_at"),
-        (changed("items.1.created_at", 7), "snapshot.items.created_at"),
-        (changed("items.1.priority", 7), "snapshot.items.priority"),
-        (changed("items.1.pinned", "no"), "snapshot.items.pinned"),
-        (changed("items.1.source", 7), "snapshot.items.source"),
-        (changed("items.1.summary_of", "m1"), "snapshot.items.summary_of"),
-        (changed("items.1.summary_of", [7]), "snapshot.items.summary_of"),
-        (changed("items.1.content", "x" * 101), "snapshot"),
-        (WindowSnapshot(max_tokens=10, format=9), "snapshot.format"),
-        (WindowSnapshot(max_tokens=10, items=(None,)), "snapshot.items"),  # type: ignore[arg-type]  # the point
-    ],
+BAD_SNAPSHOTS: tuple[tuple[Any, str], ...] = (
+    (None, "snapshot"),
+    ([], "snapshot"),
+    ({}, "snapshot.format"),
+    (changed("format", 3), "snapshot.format"),
+    (changed("format", 0), "snapshot.format"),
+    (changed("format", True), "snapshot.format"),
+    (changed("format", "1"), "snapshot.format"),
+    (changed("max_tokens", ...), "snapshot.max_tokens"),
+    (changed("max_tokens", 0), "snapshot.max_tokens"),
+    (changed("numbered", -1), "snapshot.numbered"),
+    (changed("numbered", ...), "snapshot.numbered"),
+    (changed("items", ...), "snapshot.items"),
+    (changed("items", "text"), "snapshot.items"),
+    (changed("items", [1]), "snapshot.items"),
+    (changed("items.1.id", "1"), "snapshot.items.id"),
+    (changed("items.1.id", ...), "snapshot.items.id"),
+    (changed("items.1.role", "robot"), "snapshot.items.role"),
+    (changed("items.1.content", ""), "snapshot.items.content"),
+    (changed("items.1.tokens", -1), "snapshot.items.tokens"),
+    (changed("items.1.created_at", "yesterday"), "snapshot.items.created_at"),
+    (changed("items.1.created_at", "2026-01-07T12:00:00"), "snapshot.items.created_at"),
+    (changed("items.1.created_at", 7), "snapshot.items.created_at"),
+    (changed("items.1.priority", 7), "snapshot.items.priority"),
+    (changed("items.1.pinned", "no"), "snapshot.items.pinned"),
+    (changed("items.1.source", 7), "snapshot.items.source"),
+    (changed("items.1.summary_of", "m1"), "snapshot.items.summary_of"),
+    (changed("items.1.summary_of", [7]), "snapshot.items.summary_of"),
+    (changed("items.1.content", "x" * 101), "snapshot"),
+    (WindowSnapshot(max_tokens=10, format=9), "snapshot.format"),
+    (WindowSnapshot(max_tokens=10, items=(None,)), "snapshot.items"),  # type: ignore[arg-type]  # the point
 )
-def test_a_bad_snapshot_changes_nothing(state: Any, field: str) -> None:
-    window = filled("kept", "as it was")
-    before = window.snapshot()
-    with pytest.raises(InvalidInput) as caught:
-        window.restore(state)
-    assert caught.value.details["field"] == field
-    assert caught.value.hint
-    assert window.snapshot() == before
+
+
+@pytest.mark.req("C4")
+def test_a_bad_snapshot_changes_nothing() -> None:
+    with every_case() as case:
+        for state, field in BAD_SNAPSHOTS:
+            with case(field, state):
+                window = filled("kept", "as it was")
+                before = window.snapshot()
+                with pytest.raises(InvalidInput) as caught:
+                    window.restore(state)
+                assert caught.value.details["field"] == field
+                assert caught.value.hint
+                assert window.snapshot() == before
 
 
 def test_a_snapshot_that_is_too_large_names_the_numbers() -> None:
@@ -325,7 +341,6 @@ def test_later_fields_of_a_format_are_passed_over() -> None:
 
 def test_the_format_is_pinned() -> None:
     """Snapshots are stored: what is written today must be readable for good."""
-    assert snapshot.FORMAT == 1
     expected = {
         "format": 1,
         "max_tokens": 100,

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept import extras
+from tests.support.cases import every_case
 from wellkept.errors import ConfigurationError, InvalidInput
 from wellkept.text import tokens
 
@@ -20,7 +21,7 @@ def test_the_fallback_is_a_quarter_of_the_characters_rounded_up(text: str) -> No
 
 
 def vocabulary(absent: Callable[[str], NoReturn], name: str = "o200k_base") -> tokens.TokenCounter:
-    if not extras.installed("tokens"):
+    if find_spec("splintr") is None:
         absent("wellkept[tokens] is not installed")
     return tokens.bpe_counter(name)
 
@@ -39,9 +40,11 @@ COUNTED = [
 
 
 @pytest.mark.req("C1")
-@pytest.mark.parametrize(("text", "count"), COUNTED, ids=range(len(COUNTED)))
-def test_a_vocabulary_counts_as_the_model_does(text: str, count: int, absent: Callable[[str], NoReturn]) -> None:
-    assert vocabulary(absent)(text) == count
+def test_a_vocabulary_counts_as_the_model_does(absent: Callable[[str], NoReturn]) -> None:
+    with every_case() as case:
+        for text, count in COUNTED:
+            with case(text):
+                assert vocabulary(absent)(text) == count
 
 
 def test_another_vocabulary_counts_otherwise(absent: Callable[[str], NoReturn]) -> None:
@@ -57,10 +60,18 @@ def test_an_unknown_vocabulary_is_refused(absent: Callable[[str], NoReturn]) -> 
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("encoding", [None, 7, b"o200k_base"])
-def test_the_name_of_a_vocabulary_is_text(encoding: Any) -> None:
-    with pytest.raises(ConfigurationError, match="encoding must be text"):
-        tokens.bpe_counter(encoding)
+NO_TEXTS: tuple[Any, ...] = (
+    None,
+    7,
+    b"o200k_base",
+)
+
+
+def test_the_name_of_a_vocabulary_is_text() -> None:
+    with every_case() as case:
+        for encoding in NO_TEXTS:
+            with case(encoding), pytest.raises(ConfigurationError, match="encoding must be text"):
+                tokens.bpe_counter(encoding)
 
 
 def test_a_meter_asks_once_for_each_text() -> None:
@@ -75,15 +86,36 @@ def test_a_meter_asks_once_for_each_text() -> None:
     assert asked == ["a", "b"]
 
 
-@pytest.mark.parametrize("answer", [-1, 1.5, None, "3", True, float("nan")])
-def test_a_counter_is_held_to_its_word(answer: Any) -> None:
-    with pytest.raises(ConfigurationError, match="the token counter returned") as caught:
-        tokens.Meter(lambda text: answer)("secret content")
-    assert "secret" not in str(caught.value)
+NO_COUNTS: tuple[Any, ...] = (
+    -1,
+    1.5,
+    None,
+    "3",
+    True,
+    float("nan"),
+)
 
 
-@pytest.mark.parametrize("counter", [None, 4, "o200k_base"])
-def test_what_cannot_be_called_is_no_counter(counter: Any) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        tokens.Meter(counter)
-    assert caught.value.details["field"] == "counter"
+def test_a_counter_is_held_to_its_word() -> None:
+    with every_case() as case:
+        for answer in NO_COUNTS:
+            with case(answer):
+                with pytest.raises(ConfigurationError, match="the token counter returned") as caught:
+                    tokens.Meter(lambda text, answer=answer: answer)("secret content")
+                assert "secret" not in str(caught.value)
+
+
+NO_COUNTERS: tuple[Any, ...] = (
+    None,
+    4,
+    "o200k_base",
+)
+
+
+def test_what_cannot_be_called_is_no_counter() -> None:
+    with every_case() as case:
+        for counter in NO_COUNTERS:
+            with case(counter):
+                with pytest.raises(InvalidInput) as caught:
+                    tokens.Meter(counter)
+                assert caught.value.details["field"] == "counter"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.cases import every_case
 from wellkept import open
 from wellkept.embedders.model2vec import Model2VecEmbedder
 from wellkept.errors import ConfigurationError, EmbedderMismatch
-from wellkept.plugins import open_embedder
 
 pytest.importorskip("tokenizers")
 
@@ -84,9 +84,11 @@ def test_weights_and_mapping_are_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("L4")
-@pytest.mark.parametrize("text", ["", " ", "xyzzy", "\0", "語"])
-def test_a_text_without_a_known_token_has_a_vector(tmp_path: Path, text: str) -> None:
-    assert np.isclose(np.linalg.norm(Model2VecEmbedder(made(tmp_path / "model")).embed([text])[0]), 1)
+def test_a_text_without_a_known_token_has_a_vector(tmp_path: Path) -> None:
+    with every_case() as case:
+        for text in ("", " ", "xyzzy", "\0", "語"):
+            with case(text):
+                assert np.isclose(np.linalg.norm(Model2VecEmbedder(made(tmp_path / "model")).embed([text])[0]), 1)
 
 
 @pytest.mark.req("L4")
@@ -106,24 +108,26 @@ def test_a_database_is_searched_by_it(tmp_path: Path) -> None:
         assert memories.view(user="ada").search("tee", min_score=0).hits
 
 
-@pytest.mark.req("L4")
-@pytest.mark.parametrize(
-    "damage",
-    [
-        b"",
-        b"\xff" * 8,
-        struct.pack("<Q", 2) + b"{}",
-        struct.pack("<Q", 2) + b"[]",
-        struct.pack("<Q", 4) + b"null",
-        struct.pack("<Q", 19) + b'{"embeddings": 1.0}',
-        struct.pack("<Q", 100) + b"{",
-    ],
+DAMAGES: tuple[bytes, ...] = (
+    b"",
+    b"\xff" * 8,
+    struct.pack("<Q", 2) + b"{}",
+    struct.pack("<Q", 2) + b"[]",
+    struct.pack("<Q", 4) + b"null",
+    struct.pack("<Q", 19) + b'{"embeddings": 1.0}',
+    struct.pack("<Q", 100) + b"{",
 )
-def test_a_damaged_table_is_refused(tmp_path: Path, damage: bytes) -> None:
+
+
+@pytest.mark.req("L4")
+def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     folder = made(tmp_path / "model")
-    (folder / "model.safetensors").write_bytes(damage)
-    with pytest.raises(ConfigurationError):
-        open_embedder(f"model2vec:{folder}")
+    with every_case() as case:
+        for damage in DAMAGES:
+            with case(damage):
+                (folder / "model.safetensors").write_bytes(damage)
+                with pytest.raises(ConfigurationError):
+                    open("ram:", embedder=f"model2vec:{folder}")
 
 
 @pytest.mark.req("L4")
@@ -138,7 +142,7 @@ def test_a_table_that_is_cut_off_is_refused(tmp_path: Path) -> None:
 @pytest.mark.req("L4")
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"model\.safetensors"):
-        open_embedder(f"model2vec:{tmp_path}")
+        open("ram:", embedder=f"model2vec:{tmp_path}")
     folder = made(tmp_path / "model")
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"tokenizer\.json"):

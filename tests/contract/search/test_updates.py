@@ -1,22 +1,20 @@
 """Of two memories about one subject the later one comes first; stored questions and acknowledgements do not."""
 
 from datetime import timedelta
+from itertools import product
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.stand_ins import HandClock, Opener
-from wellkept import Hit, View
-from wellkept.recall import updates
+from tests.support.cases import every_case
+from tests.support.stand_ins import HandClock, Opener, somebody
+from wellkept import Hit, Memories, View
 from wellkept.testing.builders import START
 
 
 @pytest.fixture
-def view(opener: Opener, clock: HandClock) -> View:
+def memories(ram_opener: Opener, clock: HandClock) -> Memories:
     """An empty database with the built-in embedder."""
-    return opener(clock=clock, embedder="default").view(user="ada")
+    return ram_opener(clock=clock, embedder="default")
 
 
 def contents(hits: tuple[Hit, ...]) -> list[str]:
@@ -38,17 +36,19 @@ UPDATES = [
 
 
 @pytest.mark.req("L4")
-@pytest.mark.parametrize(("earlier", "later", "question"), UPDATES)
-@pytest.mark.parametrize("recorded_first", ["earlier", "later"])
-def test_the_later_of_two_comes_first(view: View, earlier: str, later: str, question: str, recorded_first: str) -> None:
+def test_the_later_of_two_comes_first(memories: Memories) -> None:
     """What happened later counts, whatever was recorded first."""
-    told = [(earlier, START - timedelta(days=90)), (later, START - timedelta(days=2))]
-    for content, at in told if recorded_first == "earlier" else reversed(told):
-        view.add(content, occurred_at=at)
-    view.add("Bo plays the cello", occurred_at=START - timedelta(days=1))
-    hits = view.search(question, explain=True).hits
-    assert contents(hits)[:2] == [later, earlier]
-    assert hits[0].score > hits[1].score
+    with every_case() as case:
+        for (earlier, later, question), recorded_first in product(UPDATES, ("earlier", "later")):
+            with case(later, recorded_first):
+                view = somebody(memories)
+                told = [(earlier, START - timedelta(days=90)), (later, START - timedelta(days=2))]
+                for content, at in told if recorded_first == "earlier" else reversed(told):
+                    view.add(content, occurred_at=at)
+                view.add("Bo plays the cello", occurred_at=START - timedelta(days=1))
+                hits = view.search(question, explain=True).hits
+                assert contents(hits)[:2] == [later, earlier]
+                assert hits[0].score > hits[1].score
 
 
 @pytest.mark.req("L4")
@@ -98,9 +98,3 @@ def test_an_acknowledgement_is_no_answer(view: View) -> None:
     empty = {hit.memory.content for hit in hits if "empty" in hit.reasons}
     assert empty == {"OK.", "Great, thanks!"}
     assert set(contents(hits)[-2:]) == empty
-
-
-@given(st.integers(1, 40), st.sampled_from([0, 1, 127, 128, 129, 300]), st.integers(0, 2**32 - 1))
-def test_products_in_parts_are_the_products(rows: int, columns: int, seed: int) -> None:
-    left, right = np.random.default_rng(seed).random((2, rows, columns), np.float32)
-    assert np.allclose(updates._products(left, right), left @ right.T, atol=1e-4)

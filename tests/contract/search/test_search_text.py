@@ -3,12 +3,10 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.support.cases import every_case
 from tests.support.stand_ins import Opener
 from wellkept import NewMemory, View
-from wellkept.text import query_text, words
 
 
 def contents(view: View, query: str) -> list[str]:
@@ -16,38 +14,8 @@ def contents(view: View, query: str) -> list[str]:
 
 
 @pytest.fixture(params=["default", None], ids=["meaning", "words"])
-def notes(request: pytest.FixtureRequest, opener: Opener) -> View:
-    return opener(embedder=request.param, name="text").view(user="ada")
-
-
-@pytest.mark.req("L4")
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("Maya's", "maya"),
-        ("the teachers\u2019 rooms", "the teachers rooms"),
-        ("she can't, they won\u2019t", "she cant they wont"),
-        ("I'm sure we've said it'd rain", "i sure we said it rain"),
-        ("O'Brien", "o brien"),
-        ("2.9 percent", "2.9 percent"),
-        ("v1.2.3 and 1.2.3", "1.2.3 and 1.2.3"),
-        ("at 10:30, not 10.45", "at 10:30 not 10.45"),
-        ("#451", "451"),
-        ("$1,500,000 or 12,34", "1500000 or 12 34"),
-        ("2+2", "2+2"),
-        ("on 2026-03-04.", "on 2026 03 04"),
-        ("192.168.0.1: up", "192.168.0.1 up"),
-        ("It has 3. Then 4", "it has 3 then 4"),
-        ("snake_case's", "snake case"),
-    ],
-)
-def test_tokens(text: str, tokens: str) -> None:
-    assert words.tokens(text) == tokens.split()
-
-
-@given(st.text(st.characters(codec="utf-8"), max_size=60))
-def test_a_question_that_is_a_stored_text_has_none_but_its_terms(text: str) -> None:
-    assert set(query_text.parse(text.replace("*", "")).terms) <= set(words.terms(text.replace("*", "")))
+def notes(request: pytest.FixtureRequest, ram_opener: Opener) -> View:
+    return ram_opener(embedder=request.param, name="text").view(user="ada")
 
 
 @pytest.mark.req("L4", "L15")
@@ -58,8 +26,8 @@ def test_a_possessive_is_found_by_its_owner_and_the_other_way_round(notes: View)
 
 
 @pytest.mark.req("L4", "J5")
-def test_an_exact_number_is_found_and_no_other(opener: Opener) -> None:
-    notes = opener(embedder=None, name="numbers").view(user="ada")
+def test_an_exact_number_is_found_and_no_other(ram_opener: Opener) -> None:
+    notes = ram_opener(embedder=None, name="numbers").view(user="ada")
     said = [
         "The rate is 2.9 percent",
         "Ticket #451 is open",
@@ -117,28 +85,34 @@ def test_titles_tags_and_texts_in_metadata_are_searched(notes: View) -> None:
 
 
 @pytest.mark.req("L4", "L15")
-@pytest.mark.parametrize(
-    "query", ["What does the user eat?", "What do I eat?", "What does she eat?", "What did we eat?"]
-)
-def test_pronouns_neither_make_nor_break_a_hit(notes: View, query: str) -> None:
+def test_pronouns_neither_make_nor_break_a_hit(notes: View) -> None:
     notes.add_many(["She eats rye bread", "I went home and so did we", "Our house is hers", "You and they are theirs"])
-    assert contents(notes, query)[0] == "She eats rye bread"
-    assert notes.search(query).hits[0].score > 0.5
+    with every_case() as case:
+        for query in ("What does the user eat?", "What do I eat?", "What does she eat?", "What did we eat?"):
+            with case(query):
+                assert contents(notes, query)[0] == "She eats rye bread"
+                assert notes.search(query).hits[0].score > 0.5
 
 
 @pytest.mark.req("N8")
-@pytest.mark.parametrize("query", ["zebra", "zxqv", "zebras?"])
-def test_a_lone_word_that_nobody_ever_said_finds_nothing(notes: View, query: str) -> None:
+def test_a_lone_word_that_nobody_ever_said_finds_nothing(notes: View) -> None:
     notes.add_many(
         [
             *("Maya is allergic to penicillin", "Maya drinks oat-milk flat whites, no sugar"),
             *("Maya uses Neovim with the gruvbox color scheme", "Maya wants short answers with code first"),
-            *("Maya's main programming language is Rust", "Maya lives in Lisbon", "Maya is vegetarian but eats fish"),
+            *(
+                "Maya's main programming language is Rust",
+                "Maya lives in Lisbon",
+                "Maya is vegetarian but eats fish",
+            ),
         ]
     )
-    results = notes.search(query)
-    assert results.hits == ()
-    assert results.known == 0
+    with every_case() as case:
+        for query in ("zebra", "zxqv", "zebras?"):
+            with case(query):
+                results = notes.search(query)
+                assert results.hits == ()
+                assert results.known == 0
 
 
 @pytest.mark.req("C2", "L15")

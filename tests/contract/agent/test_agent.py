@@ -10,11 +10,12 @@ from dataclasses import replace
 import pytest
 
 import wellkept.aio
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from wellkept import Layer, Memories
 from wellkept.entitlements import Plan
 from wellkept.errors import Conflict, InvalidInput, ScopeDisposed
-from wellkept.memories.agent import AgentMemory, AgentSnapshot
+from wellkept.memories import AgentMemory, AgentSnapshot
 from wellkept.working import Limits
 
 
@@ -58,22 +59,25 @@ def test_statistics_cover_all_three(me: AgentMemory, clock: HandClock) -> None:
 
 
 @pytest.mark.req("W9")
-@pytest.mark.parametrize("place", ["working", "long_term", "context"])
-def test_oldest_newest_and_bytes_are_those_of_each_place(me: AgentMemory, clock: HandClock, place: str) -> None:
-    stats = me.stats()
-    assert (stats.bytes_used, stats.oldest, stats.newest) == (0, None, None)
-    fill: dict[str, Callable[[str], object]] = {
-        "working": lambda text: me.working.set(text, text),
-        "long_term": me.long_term.add,
-        "context": lambda text: me.context.add("user", text),
+def test_oldest_newest_and_bytes_are_those_of_each_place(memories: Memories, clock: HandClock) -> None:
+    fill: dict[str, Callable[[AgentMemory, str], object]] = {
+        "working": lambda me, text: me.working.set(text, text),
+        "long_term": lambda me, text: me.long_term.add(text),
+        "context": lambda me, text: me.context.add("user", text),
     }
-    times = []
-    for text in ("first", "second"):
-        times.append(clock.forward(minutes=1))
-        fill[place](text)
-    stats = me.stats()
-    assert [stats.oldest, stats.newest] == times
-    assert stats.bytes_used > 0
+    with every_case() as case:
+        for place, put in fill.items():
+            with case(place):
+                me = memories.agent(place)
+                stats = me.stats()
+                assert (stats.bytes_used, stats.oldest, stats.newest) == (0, None, None)
+                times = []
+                for text in ("first", "second"):
+                    times.append(clock.forward(minutes=1))
+                    put(me, text)
+                stats = me.stats()
+                assert [stats.oldest, stats.newest] == times
+                assert stats.bytes_used > 0
 
 
 @pytest.mark.req("W9")
@@ -133,23 +137,24 @@ REFUSED: dict[str, Callable[[AgentSnapshot], object]] = {
 
 
 @pytest.mark.req("W1", "P9")
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_does_not_fit_is_refused_and_changes_nothing(me: AgentMemory, what: str) -> None:
+def test_what_does_not_fit_is_refused_and_changes_nothing(me: AgentMemory) -> None:
     me.working.set("step", 3)
     me.context.add("user", "How do we indent?")
-    wrong = REFUSED[what](me.snapshot())
+    saved = me.snapshot()
     me.working.set("step", 4)
     me.context.add("user", "And in Python?")
-    with pytest.raises(InvalidInput) as caught:
-        me.restore(wrong)  # type: ignore[arg-type]  # that is the point
-    assert caught.value.hint
-    assert me.working.get("step") == 4
-    assert len(me.context) == 2
+    with every_case() as case:
+        for name, spoil in REFUSED.items():
+            with case(name):
+                with pytest.raises(InvalidInput) as caught:
+                    me.restore(spoil(saved))  # type: ignore[arg-type]  # that is the point
+                assert caught.value.hint
+                assert me.working.get("step") == 4
+                assert len(me.context) == 2
 
 
 @pytest.mark.req("W1")
-@pytest.mark.parametrize("counts", [0, 1, 2, 3])
-def test_a_counter_that_fails_at_any_moment_leaves_the_state_as_it_was(memories: Memories, counts: int) -> None:
+def test_a_counter_that_fails_at_any_moment_leaves_the_state_as_it_was(memories: Memories) -> None:
     left = [100]
 
     def counter(text: str) -> int:
@@ -167,17 +172,33 @@ def test_a_counter_that_fails_at_any_moment_leaves_the_state_as_it_was(memories:
     me.working.set("step", 4)
     me.context.add("user", "three")
     before = me.snapshot()
-    left[0] = counts
-    with pytest.raises((TimeoutError, InvalidInput)):
-        me.restore(wrong if counts >= 2 else saved)
-    assert me.snapshot() == before
+    with every_case() as case:
+        for counts in (0, 1, 2, 3):
+            with case(counts):
+                left[0] = counts
+                with pytest.raises((TimeoutError, InvalidInput)):
+                    me.restore(wrong if counts >= 2 else saved)
+                assert me.snapshot() == before
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense", b"\xff", '{"format": 1}', "[" * 100_000])
-def test_a_text_that_is_no_snapshot(text: str | bytes) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        AgentSnapshot.from_json(text)
-    assert caught.value.details == {"field": "snapshot"}
+NO_SNAPSHOTS: tuple[str | bytes, ...] = (
+    "",
+    "{}",
+    "[]",
+    "nonsense",
+    b"\xff",
+    '{"format": 1}',
+    "[" * 100_000,
+)
+
+
+def test_a_text_that_is_no_snapshot() -> None:
+    with every_case() as case:
+        for text in NO_SNAPSHOTS:
+            with case(text):
+                with pytest.raises(InvalidInput) as caught:
+                    AgentSnapshot.from_json(text)
+                assert caught.value.details == {"field": "snapshot"}
 
 
 @pytest.mark.req("C2")
@@ -204,19 +225,21 @@ def test_agents_share_nothing_but_what_is_shared(memories: Memories) -> None:
     assert len(memories.agent("one", user="bob").working) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({"agent": ""}, "agent"),
-        ({"agent": None}, "agent"),
-        ({"context_tokens": 0}, "context_tokens"),
-        ({"counter": 5}, "counter"),
-    ],
+BAD_ARGUMENTS: tuple[tuple[dict[str, object], str], ...] = (
+    ({"agent": ""}, "agent"),
+    ({"agent": None}, "agent"),
+    ({"context_tokens": 0}, "context_tokens"),
+    ({"counter": 5}, "counter"),
 )
-def test_bad_arguments(memories: Memories, arguments: dict[str, object], field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        memories.agent(**({"agent": "debugger"} | arguments))  # type: ignore[arg-type]  # that is the point
-    assert field in str(caught.value.details) or field in caught.value.message
+
+
+def test_bad_arguments(memories: Memories) -> None:
+    with every_case() as case:
+        for arguments, field in BAD_ARGUMENTS:
+            with case(arguments):
+                with pytest.raises(InvalidInput) as caught:
+                    memories.agent(**({"agent": "debugger"} | arguments))  # type: ignore[arg-type]  # that is the point
+                assert field in str(caught.value.details) or field in caught.value.message
 
 
 @pytest.mark.req("W7")

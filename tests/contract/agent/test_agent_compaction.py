@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
+from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
-from tests.unit.test_window_items import DAY, memory
+from tests.support.window_items import DAY, block, memory
 from wellkept import Layer, Memories, Memory, MemoryType
 from wellkept.errors import Conflict, LimitReached, StoreClosed
 from wellkept.events import MemoryStored
-from wellkept.memories.agent import AgentMemory, AgentSnapshot
+from wellkept.memories import AgentMemory, AgentSnapshot
 from wellkept.types import SourceType
-from wellkept.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot, memory_block
+from wellkept.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot
 
 TURNS: list[tuple[RoleName, str]] = [
     ("user", "My build fails on the second runner. It says timeout."),
@@ -45,25 +46,28 @@ def stored(me: AgentMemory) -> list[Memory]:
 
 
 @pytest.mark.req("C3", "W1")
-@pytest.mark.parametrize("strategy", Strategy)
-def test_whatever_goes_is_in_the_session_and_named_in_the_receipt(me: AgentMemory, strategy: Strategy) -> None:
-    items = {item.id: item for item in say(me)}
-    summariser = summarise if strategy is Strategy.SUMMARISER else None
-    done = me.context.compact(120, strategy=strategy, summariser=summariser)
-    gone = done.receipt.dropped or done.receipt.summarised
-    assert 0 < len(gone) < len(items)
-    assert list(done.receipt.memory_ids) == list(gone)
-    assert done.receipt.not_kept is None
-    for id in gone:
-        [memory_id] = done.receipt.memory_ids[id]
-        kept = me.long_term.get(memory_id)
-        assert kept is not None
-        assert (kept.content, kept.role) == (items[id].content, items[id].role)
-        assert (kept.layer, kept.type, kept.session) == (Layer.SESSION, MemoryType.CONVERSATION, "monday")
-        assert (kept.occurred_at, kept.importance) == (items[id].created_at, items[id].priority)
-        assert kept.source is not None
-        assert kept.source.reference == id
-    assert me.long_term.count() == len(gone)
+def test_whatever_goes_is_in_the_session_and_named_in_the_receipt(memories: Memories) -> None:
+    with every_case() as case:
+        for strategy in Strategy:
+            with case(strategy):
+                me = memories.agent("debugger", user=strategy, session="monday", counter=len, context_tokens=1_000)
+                items = {item.id: item for item in say(me)}
+                summariser = summarise if strategy is Strategy.SUMMARISER else None
+                done = me.context.compact(120, strategy=strategy, summariser=summariser)
+                gone = done.receipt.dropped or done.receipt.summarised
+                assert 0 < len(gone) < len(items)
+                assert list(done.receipt.memory_ids) == list(gone)
+                assert done.receipt.not_kept is None
+                for id in gone:
+                    [memory_id] = done.receipt.memory_ids[id]
+                    kept = me.long_term.get(memory_id)
+                    assert kept is not None
+                    assert (kept.content, kept.role) == (items[id].content, items[id].role)
+                    assert (kept.layer, kept.type, kept.session) == (Layer.SESSION, MemoryType.CONVERSATION, "monday")
+                    assert (kept.occurred_at, kept.importance) == (items[id].created_at, items[id].priority)
+                    assert kept.source is not None
+                    assert kept.source.reference == id
+                assert me.long_term.count() == len(gone)
 
 
 @pytest.mark.req("C3")
@@ -187,9 +191,9 @@ def test_what_came_from_a_memory_is_not_stored_again(me: AgentMemory) -> None:
 
 @pytest.mark.req("C3")
 def test_what_was_recalled_is_not_stored_even_from_an_old_snapshot(me: AgentMemory) -> None:
-    block = memory_block.block([memory_block.entry(memory("Likes tea"))], DAY)
-    turn = ContextItem(id="1", role=wellkept.window.Role.USER, content=block, tokens=1, created_at=DAY)
-    mixed = replace(turn, id="2", content=f"{block}\nTea it is.")
+    recalled = block(memory("Likes tea"))
+    turn = ContextItem(id="1", role=wellkept.window.Role.USER, content=recalled, tokens=1, created_at=DAY)
+    mixed = replace(turn, id="2", content=f"{recalled}\nTea it is.")
     me.context.restore(WindowSnapshot(max_tokens=1_000, items=(turn, mixed)))
     receipt = me.context.compact(0).receipt
     assert [one.content for one in stored(me)] == ["Tea it is."]
