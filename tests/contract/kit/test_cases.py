@@ -1,0 +1,34 @@
+"""Tests that ask many cases name every case that fails."""
+
+import pytest
+
+from wellkept.testing.cases import Cases
+
+
+def test_every_case_that_fails_is_named_with_what_was_compared() -> None:
+    with pytest.raises(AssertionError) as caught, Cases() as cases:
+        for value in (1, 2, "tea", "\x00"):
+            with cases.case(value):
+                assert len(str(value)) == value
+        with cases.case("nothing is raised"), pytest.raises(ValueError):
+            pass
+        with cases.case("broken"):
+            raise KeyError("lost")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "5 of 6 cases failed"
+    text = "\n".join(lines)
+    for told in ("2: AssertionError", "tea: AssertionError", "'\\x00': AssertionError", "broken: KeyError: 'lost'"):
+        assert f"\n{told}" in text
+    assert "nothing is raised: Failed: DID NOT RAISE" in text
+    assert "where 3 = len" in text
+    assert "\n1: " not in text
+
+
+def test_a_test_without_a_case_fails() -> None:
+    with pytest.raises(AssertionError, match="no case was asked"), Cases():
+        pass
+
+
+def test_a_skip_ends_the_test() -> None:
+    with pytest.raises(pytest.skip.Exception), Cases() as cases, cases.case("one"):
+        pytest.skip("nothing to see")
