@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import wellkept
-from tests.unit.converted import ADA, BOB, KINDS, fill, record, seen, store_of, told
+from tests.support.converted import ADA, BOB, CONVERSION, KINDS, fill, for_all_stores, record, seen, store_of, told
 from tests.unit.histories import Life, Step, picture, steps
 from wellkept import codec
 from wellkept.errors import Conflict, NotACopy, StoreCorrupt
@@ -21,7 +21,6 @@ from wellkept.testing import FaultyStore
 from wellkept.testing.builders import START, START_US, Writer, put, vector
 from wellkept.testing.subject import GENERATED
 from wellkept.transfer import comparison
-from wellkept.transfer.conversion import CONVERSION
 from wellkept.types import Access, Embedded, Operation, Vector
 
 pytestmark = pytest.mark.req("P3")
@@ -74,13 +73,16 @@ def test_what_happens_after_a_conversion_is_followed(kind: str, before: list[Ste
             assert picture(copy) == picture(life.store)
 
 
+@for_all_stores()
 def test_everything_arrives(source: Store, target: Store) -> None:
     report = wellkept.convert(source, target)
     assert seen(target) == seen(source)
     assert (report.copied, report.versions, report.memories, report.owners) == (13, 13, 5, 2)
 
 
-def test_batches_need_not_end_where_memories_do(source: Store, target: Store, small_batches: None) -> None:
+@pytest.mark.usefixtures("small_batches")
+@for_all_stores()
+def test_batches_need_not_end_where_memories_do(source: Store, target: Store) -> None:
     wellkept.convert(source, target)
     assert seen(target) == seen(source)
 
@@ -96,6 +98,7 @@ def test_a_key_is_taken_in_the_copy_as_well(tmp_path: Path) -> None:
             view.add("Likes coffee", key="drink")
 
 
+@for_all_stores()
 def test_an_erased_id_stays_used(source: Store, target: Store) -> None:
     wellkept.convert(source, target)
     [mark] = [version for version in target.journal.feed() if version.operation is Operation.ERASED]
@@ -103,6 +106,7 @@ def test_an_erased_id_stays_used(source: Store, target: Store) -> None:
         put(target, Writer().add(mark.owner, "again", id=mark.id))
 
 
+@for_all_stores()
 def test_every_version_keeps_its_stamp_and_the_one_it_replaced(source: Store, target: Store) -> None:
     wellkept.convert(source, target)
     stamps = [{one.stamp: one.replaced for one in store.journal.feed()} for store in (source, target)]
@@ -110,6 +114,7 @@ def test_every_version_keeps_its_stamp_and_the_one_it_replaced(source: Store, ta
     assert len(stamps[0]) == 13
 
 
+@for_all_stores()
 def test_a_store_keeps_its_own_origin_and_epoch(source: Store, target: Store) -> None:
     before = target.journal.settings()
     wellkept.convert(source, target)
@@ -137,6 +142,7 @@ def test_an_empty_database_can_be_converted(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("J11")
+@for_all_stores()
 def test_a_source_with_damage_is_named_and_not_copied(source: Store, target: Store) -> None:
     damaged = FaultyStore(source)
     damaged.fail("feed", StoreCorrupt("version 2 cannot be read", details={"version": 2}, hint="run doctor"))
@@ -148,6 +154,7 @@ def test_a_source_with_damage_is_named_and_not_copied(source: Store, target: Sto
 
 
 @pytest.mark.req("J11")
+@for_all_stores()
 def test_versions_set_aside_as_damaged_leave_the_same_gap_in_the_copy(source: Store, target: Store) -> None:
     """What a repair takes out of a journal is missing there for good: the copy takes the versions that are left."""
     one = source.journal.versions({ADA}).items[0]
@@ -213,6 +220,7 @@ def _records(store: Store) -> list[str]:
     return sorted(map(str, store.records.list(None)))
 
 
+@for_all_stores()
 def test_records_are_followed(source: Store, target: Store) -> None:
     for version in (1, 2, 3):
         source.records.put(record("monday", BOB, version=version))
@@ -227,6 +235,7 @@ def test_records_are_followed(source: Store, target: Store) -> None:
     assert _records(target) == _records(source)
 
 
+@for_all_stores()
 def test_a_record_begun_anew_is_followed_whatever_its_version(source: Store, target: Store) -> None:
     """As far as the one before was, so that the version alone does not tell that it is another one."""
     for body in (b'{"first":1}', b'{"second":2}', b'{"third":3}'):
@@ -243,11 +252,11 @@ def test_a_record_begun_anew_is_followed_whatever_its_version(source: Store, tar
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize(
-    "method", ["append", "set_settings", "count_accesses", "adopt", "embed", "records.restore", "records.drop"]
+@for_all_stores(
+    method=["append", "set_settings", "count_accesses", "adopt", "embed", "records.restore", "records.drop"],
+    after=[False, True],
+    kind=KINDS,
 )
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
 def test_stopped_at_any_call_it_goes_on(method: str, after: bool, kind: str, tmp_path: Path) -> None:
     """Before the call and behind it, where only its answer is lost."""
     source = RamStore()
@@ -307,7 +316,9 @@ def interrupted(source: Store, target: Store) -> bool:
     return False
 
 
-def test_interrupted_by_its_own_progress(source: Store, target: Store, small_batches: None) -> None:
+@pytest.mark.usefixtures("small_batches")
+@for_all_stores()
+def test_interrupted_by_its_own_progress(source: Store, target: Store) -> None:
     _begin(source, target)
     assert len(target.journal.feed()) == 2
     assert codec.decode_json(target.journal.settings()[CONVERSION])["finished"] is False
@@ -316,7 +327,9 @@ def test_interrupted_by_its_own_progress(source: Store, target: Store, small_bat
     assert seen(target) == seen(source)
 
 
-def test_progress_rises_to_its_end(source: Store, target: Store, small_batches: None) -> None:
+@pytest.mark.usefixtures("small_batches")
+@for_all_stores()
+def test_progress_rises_to_its_end(source: Store, target: Store) -> None:
     told: list[tuple[int, int]] = []
     wellkept.convert(source, target, progress=lambda done, total: told.append((done, total)))
     assert told == sorted(told)
@@ -330,6 +343,7 @@ def length(store: Store) -> int:
     return sum(mark.seq for mark in store.journal.marks(set(store.journal.owners())).values())
 
 
+@for_all_stores()
 def test_again_is_nothing_new_and_then_only_what_is_new(source: Store, target: Store) -> None:
     first = wellkept.convert(source, target)
     again = wellkept.convert(source, target)
@@ -347,6 +361,7 @@ def test_again_is_nothing_new_and_then_only_what_is_new(source: Store, target: S
     assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_a_source_erased_behind_the_last_copied_version_is_known_again(target: Store) -> None:
     source, make = RamStore(), Writer()
     last = make.add(ADA, "last")
@@ -357,6 +372,7 @@ def test_a_source_erased_behind_the_last_copied_version_is_known_again(target: S
     assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_a_key_that_an_erasure_freed_is_taken_in_the_copy(target: Store) -> None:
     source, make = RamStore(), Writer()
     first = make.add(ADA, "first", key="k")
@@ -369,6 +385,7 @@ def test_a_key_that_an_erasure_freed_is_taken_in_the_copy(target: Store) -> None
     assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_accesses_are_not_counted_twice(source: Store, target: Store) -> None:
     for _ in range(3):
         wellkept.convert(source, target)
@@ -396,6 +413,7 @@ def test_how_far_a_copy_is_lasts_when_it_is_closed(kind: str, tmp_path: Path, sm
 # -- vectors ----------------------------------------------------------------------------------------------------------
 
 
+@for_all_stores()
 def test_vectors_that_came_later_are_followed(source: Store, target: Store) -> None:
     wellkept.convert(source, target)
     _embed(source, "no vector", vector(0.5, 0.5))
@@ -403,6 +421,7 @@ def test_vectors_that_came_later_are_followed(source: Store, target: Store) -> N
     assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_the_vectors_of_passages_arrive_whole(source: Store, target: Store) -> None:
     parts = Vector.joined([vector(1, 0), vector(0, 1)], [(0, 4), (5, 9)])
     for found in (replace(parts, pieces=b"\1\2\3\4"), parts):
@@ -413,6 +432,7 @@ def test_the_vectors_of_passages_arrive_whole(source: Store, target: Store) -> N
         assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_another_embedder_is_followed_if_no_memory_lacks_its_vector(source: Store, target: Store) -> None:
     wellkept.convert(source, target)
     everything = list(source.journal.scan({ADA, BOB}))
@@ -431,6 +451,7 @@ def test_another_embedder_is_followed_if_no_memory_lacks_its_vector(source: Stor
     assert "calibration" not in target.journal.settings()
 
 
+@for_all_stores()
 def test_another_embedder_that_some_memories_lack_is_told_with_what_to_do(target: Store) -> None:
     """Opened with the new embedder the copy would compare its vectors with the old ones."""
     source, make = RamStore(), Writer()

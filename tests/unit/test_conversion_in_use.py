@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.converted import ADA, BOB, seen
+from tests.support.converted import ADA, BOB, for_all_stores, seen
 from tests.unit.test_conversion import LATER, interrupted, length
 from wellkept.ports import Store
 from wellkept.stores.ram import RamStore
@@ -35,7 +35,7 @@ class Busy(FaultyStore):
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("method", ["feed", "versions"])
+@for_all_stores(method=["feed", "versions"])
 def test_what_others_add_while_the_two_are_compared_is_late_and_no_difference(
     source: Store, target: Store, method: str
 ) -> None:
@@ -49,7 +49,7 @@ def test_what_others_add_while_the_two_are_compared_is_late_and_no_difference(
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("times", [1, 3, 5, 8, 12])
+@for_all_stores(times=[1, 3, 5, 8, 12])
 def test_what_others_write_meanwhile_is_followed(source: Store, target: Store, times: int) -> None:
     chosen, make = random.Random(times), Writer(LATER)
 
@@ -64,6 +64,7 @@ def test_what_others_write_meanwhile_is_followed(source: Store, target: Store, t
 
 
 @pytest.mark.usefixtures("small_batches")
+@for_all_stores()
 def test_a_source_that_never_rests_is_not_followed_for_ever(source: Store, target: Store) -> None:
     before, make = len(source.journal.feed()), Writer(LATER)
 
@@ -77,6 +78,7 @@ def test_a_source_that_never_rests_is_not_followed_for_ever(source: Store, targe
 
 
 @pytest.mark.usefixtures("small_batches")
+@for_all_stores()
 def test_what_is_erased_while_the_two_are_compared_is_erased_in_the_copy(source: Store, target: Store) -> None:
     before, last, make = len(source.journal.feed()), length(source), Writer(LATER)
     ends = list(source.journal.scan({ADA}))[-1:]
@@ -90,6 +92,7 @@ def test_what_is_erased_while_the_two_are_compared_is_erased_in_the_copy(source:
     assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_what_was_erased_since_a_kill_is_erased_in_the_copy(target: Store) -> None:
     """The batch is there and the note of it is not; then the source loses what the batch brought."""
     source, make = RamStore(), Writer()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from wellkept.settings import RetryPolicy
 from wellkept.stores.jsonl import config
 from wellkept.stores.jsonl.disk import Disk
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import DecayPolicy, SessionConfig
 
 MONDAY = "sessions/monday@ada"
@@ -284,20 +286,25 @@ def test_the_size_of_sessions_is_a_setting_that_holds_for_all_of_them(root: Path
         assert sessions.load("monday").stats().bytes_limit == 10_485
 
 
+STORAGES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({}, {}, False),
+    ({"compaction_threshold": 0.4}, {}, True),
+    ({"compaction_threshold": 0.4, "auto_compact": False}, {}, False),
+    ({"compaction_threshold": 0.4}, {"auto_compact": False}, False),
+    ({"auto_compact": False}, {"auto_compact": True, "compaction_threshold": 0.4}, True),
+]
+
+
 @pytest.mark.req("J9")
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("storage", "own", "compacts"),
-    [
-        ({}, {}, False),
-        ({"compaction_threshold": 0.4}, {}, True),
-        ({"compaction_threshold": 0.4, "auto_compact": False}, {}, False),
-        ({"compaction_threshold": 0.4}, {"auto_compact": False}, False),
-        ({"auto_compact": False}, {"auto_compact": True, "compaction_threshold": 0.4}, True),
-    ],
-    ids=str,
-)
-def test_when_to_compact_is_a_setting(root: Path, storage: dict[str, Any], own: dict[str, Any], compacts: bool) -> None:
+def test_when_to_compact_is_a_setting(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for storage, own, compacts in STORAGES:
+            with cases.case(f"{storage} {own}"):
+                _compacts(Path(mkdtemp(dir=tmp_path)) / "memory", storage, own, compacts)
+
+
+def _compacts(root: Path, storage: dict[str, Any], own: dict[str, Any], compacts: bool) -> None:
     configure(root, storage={"max_session_size_mb": 0.01, **storage})
     told: list[SessionCompacted] = []
     with opened(root) as memories:
@@ -308,20 +315,25 @@ def test_when_to_compact_is_a_setting(root: Path, storage: dict[str, Any], own: 
     assert len(told) == compacts
 
 
+FADING: list[tuple[dict[str, Any], float]] = [
+    ({}, 0.25),
+    ({"enabled": False}, 1.0),
+    ({"min_decay_factor": 0.3}, 0.3),
+    ({"type_specific": {"conversation": {"half_life_hours": 336}}}, 0.5),
+    ({"type_specific": {"conversation": {"decay_enabled": False}}}, 1.0),
+]
+
+
 @pytest.mark.req("J7")
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("fading", "factor"),
-    [
-        ({}, 0.25),
-        ({"enabled": False}, 1.0),
-        ({"min_decay_factor": 0.3}, 0.3),
-        ({"type_specific": {"conversation": {"half_life_hours": 336}}}, 0.5),
-        ({"type_specific": {"conversation": {"decay_enabled": False}}}, 1.0),
-    ],
-    ids=str,
-)
-def test_how_memories_fade_is_a_setting(root: Path, fading: dict[str, Any], factor: float) -> None:
+def test_how_memories_fade_is_a_setting(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for fading, factor in FADING:
+            with cases.case(fading):
+                _fades(Path(mkdtemp(dir=tmp_path)) / "memory", fading, factor)
+
+
+def _fades(root: Path, fading: dict[str, Any], factor: float) -> None:
     configure(root, decay=fading)
     clock = HandClock()
     with opened(root, clock=clock) as memories:

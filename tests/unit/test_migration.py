@@ -10,6 +10,7 @@ import wellkept
 from tests.support.terminal import Terminal
 from wellkept.errors import ConfigurationError, InvalidInput, StoreBusy, Unsupported
 from wellkept.stores.sqlite import connections, schema
+from wellkept.testing.cases import Cases
 from wellkept.transfer.migration import migrate
 
 OLDER, NEWEST = 1, 2
@@ -87,8 +88,14 @@ def test_a_database_that_is_open_is_not_taken_away(path: Path) -> None:
     assert migrate(path, to=OLDER).after == OLDER
 
 
-@pytest.mark.parametrize("to", [0, -1, NEWEST + 1, True, "5", 1.5])
-def test_schemas_that_do_not_exist_are_refused(path: Path, to: int) -> None:
+def test_schemas_that_do_not_exist_are_refused(path: Path) -> None:
+    with Cases() as cases:
+        for to in (0, -1, NEWEST + 1, True, "5", 1.5):
+            with cases.case(to):
+                _refused(path, to)
+
+
+def _refused(path: Path, to: int) -> None:
     with pytest.raises(InvalidInput) as caught:
         migrate(path, to=to)
     assert (caught.value.details["field"], caught.value.operation) == ("to", "migrate")

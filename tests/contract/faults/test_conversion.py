@@ -14,7 +14,7 @@ import wellkept
 from tests.contract.faults import processes
 from tests.contract.faults.script import new, view_of
 from tests.contract.faults.soundness import assert_sound
-from tests.unit.converted import seen
+from tests.support.converted import seen
 from wellkept.ports import Journal
 from wellkept.stores.sqlite import SqliteStore
 

@@ -6,7 +6,9 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
 
 import apsw
 import pytest
@@ -17,6 +19,7 @@ from tests.contract.faults.soundness import everything, fill, raw
 from wellkept import codec
 from wellkept.errors import NotAStore, SchemaTooNew, StoreCorrupt, WellkeptError
 from wellkept.stores.sqlite import rows, schema
+from wellkept.testing.cases import Cases
 
 DEEP = 100_000
 _WRITABLE = "PRAGMA writable_schema = ON;"
@@ -46,8 +49,14 @@ def _damage(database: Path, statements: str) -> None:
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("name", PLANTED)
-def test_what_is_not_ours_is_named_and_refused(name: str, tmp_path: Path) -> None:
+def test_what_is_not_ours_is_named_and_refused(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name in PLANTED:
+            with cases.case(name):
+                _names_and_refuses(name, Path(mkdtemp(dir=tmp_path)))
+
+
+def _names_and_refuses(name: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     fill(database, count=2)
     _damage(database, PLANTED[name])
@@ -120,9 +129,14 @@ MADE: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.req("H10")
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("side", ["", "-wal", "-shm", "-journal"])
-@pytest.mark.parametrize("kind", MADE)
-def test_no_file_in_its_place(kind: str, side: str, tmp_path: Path) -> None:
+def test_no_file_in_its_place(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for side, kind in product(("", "-wal", "-shm", "-journal"), MADE):
+            with cases.case(f"{kind} as m.db{side}"):
+                _refuses_in_place(kind, side, Path(mkdtemp(dir=tmp_path)))
+
+
+def _refuses_in_place(kind: str, side: str, tmp_path: Path) -> None:
     database, elsewhere = tmp_path / "m.db", tmp_path / "elsewhere"
     fill(database, count=2)
     elsewhere.write_text("not ours")
@@ -184,8 +198,14 @@ def _typed(call: Callable[[], object]) -> None:
 
 @pytest.mark.req("H10")
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_version_is_one_damaged_memory(name: str, tmp_path: Path) -> None:
+def test_a_hostile_version_is_one_damaged_memory(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name in HOSTILE:
+            with cases.case(name):
+                _is_one_damaged_memory(name, Path(mkdtemp(dir=tmp_path)))
+
+
+def _is_one_damaged_memory(name: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database, count=6)
     victim = known["base/3"]
@@ -230,8 +250,14 @@ COUNTERS = ("seq = 9223372036854775807", "last_at = 9223372036854775807", "memor
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("change", COUNTERS)
-def test_counters_at_the_limits(change: str, tmp_path: Path) -> None:
+def test_counters_at_the_limits(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for change in COUNTERS:
+            with cases.case(change):
+                _counted_anew(change, Path(mkdtemp(dir=tmp_path)))
+
+
+def _counted_anew(change: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database, count=3)
     _damage(database, f"UPDATE owners SET {change}")
@@ -248,24 +274,27 @@ def test_counters_at_the_limits(change: str, tmp_path: Path) -> None:
 # --- erasing what is damaged ----------------------------------------------------------------------
 
 _OF_VICTIM = "number = (SELECT number FROM keys WHERE key = 'base/3')"
+CHANGES = (
+    "text = 'made up'",
+    "text = CAST(x'ff41fe' AS TEXT)",
+    "facets = '{'",
+    "facets = NULL",
+    "payload = x'00'",
+    "stamp = 'x'",
+    "version = 7",
+    "checksum = x'00'",
+)
 
 
 @pytest.mark.req("L7", "H10")
-@pytest.mark.parametrize("all_of_them", [False, True])
-@pytest.mark.parametrize(
-    "change",
-    [
-        "text = 'made up'",
-        "text = CAST(x'ff41fe' AS TEXT)",
-        "facets = '{'",
-        "facets = NULL",
-        "payload = x'00'",
-        "stamp = 'x'",
-        "version = 7",
-        "checksum = x'00'",
-    ],
-)
-def test_a_damaged_memory_can_be_erased(change: str, all_of_them: bool, tmp_path: Path) -> None:
+def test_a_damaged_memory_can_be_erased(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for change, all_of_them in product(CHANGES, (False, True)):
+            with cases.case(f"{change}, all erased: {all_of_them}"):
+                _can_be_erased(change, Path(mkdtemp(dir=tmp_path)), all_of_them=all_of_them)
+
+
+def _can_be_erased(change: str, tmp_path: Path, *, all_of_them: bool) -> None:
     database = tmp_path / "memory.db"
     known = fill(database, count=6)
     _damage(database, f"UPDATE journal SET {change} WHERE {_OF_VICTIM}")

@@ -9,7 +9,9 @@ import shutil
 import stat
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -19,6 +21,7 @@ from wellkept import Memories
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import ConfigurationError
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import Layer, Owner
 
 LINES = ("memory.jsonl", "archive.jsonl", "tombstones.jsonl")
@@ -138,9 +141,14 @@ def intact(root: Path, written: set[bytes]) -> dict[str, str]:
 
 
 @pytest.mark.req("J4", "J11")
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("name", FILES)
-def test_damage(name: str, damage: Callable[[Path, Path], None], folders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_damage(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name, damage in product(FILES, DAMAGES):
+            with cases.case(f"{name} {damage.__name__}"):
+                _damaged(name, damage, folders, Path(mkdtemp(dir=tmp_path)))
+
+
+def _damaged(name: str, damage: Callable[[Path, Path], None], folders: tuple[Path, Path], tmp_path: Path) -> None:
     sound, copy = folders
     root = tmp_path / "memory"
     shutil.copytree(sound, root)

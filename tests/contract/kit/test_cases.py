@@ -5,21 +5,25 @@ import pytest
 from wellkept.testing.cases import Cases
 
 
-def test_every_case_that_fails_is_named_with_what_was_compared() -> None:
-    with pytest.raises(AssertionError) as caught, Cases() as cases:
+def some_fail() -> None:
+    with Cases() as cases:
         for value in (1, 2, "tea", "\x00"):
             with cases.case(value):
                 assert len(str(value)) == value
-        with cases.case("nothing is raised"), pytest.raises(ValueError):
+        with cases.case("nothing is raised"), pytest.raises(KeyError):
             pass
         with cases.case("broken"):
             raise KeyError("lost")
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "5 of 6 cases failed"
-    text = "\n".join(lines)
+
+
+def test_every_case_that_fails_is_named_with_what_was_compared() -> None:
+    with pytest.raises(AssertionError) as caught:
+        some_fail()
+    text = str(caught.value)
+    assert text.startswith("5 of 6 cases failed\n")
     for told in ("2: AssertionError", "tea: AssertionError", "'\\x00': AssertionError", "broken: KeyError: 'lost'"):
         assert f"\n{told}" in text
-    assert "nothing is raised: Failed: DID NOT RAISE" in text
+    assert "\nnothing is raised: Failed: DID NOT RAISE" in text
     assert "where 3 = len" in text
     assert "\n1: " not in text
 
