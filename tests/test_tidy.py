@@ -107,7 +107,6 @@ INSIDE = frozenset(
         "tests/contract/faults/test_bad_files.py",
         "tests/contract/faults/test_busy.py",
         "tests/contract/faults/test_clock.py",
-        "tests/contract/faults/test_damaged_documents.py",
         "tests/contract/faults/test_erasure_kill.py",
         "tests/contract/faults/test_hostile_file.py",
         "tests/contract/faults/test_jsonl_doctor.py",
