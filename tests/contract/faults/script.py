@@ -313,15 +313,8 @@ def write_with_threads(database: str, prefix: str, threads: str, seconds: str) -
             worker.join()
 
 
-def follow(database: str, prefix: str) -> None:
-    """Follow the feed and read pages until standard input is closed; then read the rest of the feed."""
-    ended = threading.Event()
-
-    def wait_for_end() -> None:
-        sys.stdin.read()
-        ended.set()
-
-    threading.Thread(target=wait_for_end, daemon=True).start()
+def follow(database: str, ending: str) -> None:
+    """Follow the feed and read pages until a file is there; then read the rest of the feed."""
     try:
         with wellkept.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
@@ -334,7 +327,7 @@ def follow(database: str, prefix: str) -> None:
                 after = versions.next
                 if last and not versions:
                     break
-                last = ended.is_set()
+                last = Path(ending).exists()
                 if not last:
                     _read_pages(view)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
