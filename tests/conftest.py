@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
-from tests import later_schema
+from tests.support import later_schema
 from tests.support.stand_ins import HandClock, Opener
 from tests.support.terminal import Terminal, light_database
 from tools.postgres_server import PostgresServer, ServerMissing

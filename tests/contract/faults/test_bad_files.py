@@ -16,7 +16,7 @@ import pytest
 import wellkept
 from tests.contract.faults import processes
 from tests.contract.faults.soundness import assert_sound, fill, raw
-from wellkept.stores.sqlite import connections
+from tests.support.sqlite_files import pool_nothing
 from wellkept.testing.cases import Cases
 
 
@@ -166,7 +166,7 @@ def test_a_link_to_a_database_is_the_database(tmp_path: Path) -> None:
 @pytest.mark.req("L3", "H10")
 def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """New connections cannot be made any more. That, too, is one of our errors, from every verb."""
-    monkeypatch.setattr(connections, "IDLE_READERS", 0)  # so that every call makes one
+    pool_nothing(monkeypatch)
     path = tmp_path / "memory.db"
     with wellkept.open(path, embedder=None) as memories:
         view = memories.view(user="ada")

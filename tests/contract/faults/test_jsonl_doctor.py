@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import HandClock, store_of
 from wellkept import Memories
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import ConfigurationError
@@ -101,7 +101,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         session_view.get(first[0].id)
         memories.view(user="ada").sessions.compact("monday")  # what has expired is archived
         memories.view(user="ada").add("About ada, later")
-        store = memories._engine.store  # a lease is a matter of the store's
+        store = store_of(memories)  # a lease is a matter of the store's
         store.records.lease("upkeep", "here", 1)
     (root / f"{SESSION}/damaged.jsonl").write_text('{"file":"memory.jsonl","reason":"damaged","line":"{half"}\n')
     for name, mode in (("notes.txt", 0o644), ("hooks/pre-commit", 0o755), ("sessions/readme.md", 0o644)):
@@ -124,7 +124,7 @@ def lines_of(root: Path) -> set[bytes]:
 
 def served(memories: Memories) -> dict[str, str]:
     owners = {Owner(Layer.SESSION, ("ada", "monday")), Owner(Layer.USER, ("ada",))}
-    found = memories._engine.store.journal.scan(owners)  # archived ones too
+    found = store_of(memories).journal.scan(owners)  # archived ones too
     return {one.id: one.facets["text"] for one in found}
 
 
