@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wellkept
 from wellkept.errors import ConfigurationError
 from wellkept.lifecycle import decay
 from wellkept.stores.jsonl.config import (
@@ -28,7 +29,7 @@ from wellkept.stores.jsonl.config import (
 )
 from wellkept.stores.jsonl.locks import LockSettings
 from wellkept.testing.cases import Cases
-from wellkept.types import MemoryType
+from wellkept.types import MemoryType, SessionConfig
 
 DEFAULTS: dict[str, Any] = {
     "version": "1.0",
@@ -348,3 +349,15 @@ def test_files_that_cannot_be_read_are_told(file: Path) -> None:
         with pytest.raises(ConfigurationError, match="is not a file"):
             load(file)
         file.rmdir() if file.is_dir() else file.unlink()
+
+
+@pytest.mark.req("J13")
+def test_a_new_folder_gets_its_settings_in_a_readable_file(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    with wellkept.open(f"jsonl:{root}", embedder=None) as memories:
+        assert memories.view(user="ada").sessions.create("monday").config == SessionConfig()
+    assert (root / "config.json").read_text() == dump(JsonlConfig())
+    assert (root / "config.json").stat().st_mode & 0o777 == 0o600
+    (root / "config.json").write_text("{}")
+    wellkept.open(f"jsonl:{root}", embedder=None).close()
+    assert (root / "config.json").read_text() == "{}", "what a person wrote stays"

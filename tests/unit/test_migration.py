@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -98,7 +99,7 @@ def test_schemas_that_do_not_exist_are_refused(path: Path) -> None:
                 _refused(path, to)
 
 
-def _refused(path: Path, to: int) -> None:
+def _refused(path: Path, to: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         migrate(path, to=to)
     assert (caught.value.details["field"], caught.value.operation) == ("to", "migrate")

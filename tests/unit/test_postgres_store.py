@@ -6,17 +6,23 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import wellkept
+from tests.contract.stores.test_postgres_privacy import PLANS
+from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import ConfigurationError, StoreError, WellkeptError
+from wellkept.keyrings.ram import RamKeyring
 from wellkept.settings import load, shown, with_options
 from wellkept.stores.postgres import PostgresStore
 from wellkept.stores.postgres.options import Options, PostgresSettings, parse
 from wellkept.stores.postgres.server import Server, Session
+from wellkept.testing.builders import where
 from wellkept.testing.cases import Cases
+from wellkept.types import EncryptName, Layer, Owner
 
 SECRET = "s3cr3t-w0rd"
 
@@ -194,3 +200,17 @@ def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     told += repr(load({"database": {"url": url}}, environment={})) + caplog.text
     assert SECRET not in told
     assert "cannot be reached" in error.message
+
+
+@pytest.mark.req("H2", "L14")
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_memories_with_an_access_policy_are_asked_for_as_such(postgres_url: str, encrypted: bool) -> None:
+    embedder, keyring = HashingEmbedder(16), RamKeyring() if encrypted else None
+    encrypt: EncryptName | None = "all" if encrypted else None
+    with wellkept.open(postgres_url, embedder=embedder, keyring=keyring, encrypt=encrypt) as memories:
+        ada = memories.view(user="ada", team="core")
+        made = {one: ada.add(text, layer="team", author="ada", access_policy=one) for one, text in PLANS.items()}
+        for wanted in (True, False):
+            asked = where(now=datetime.min.replace(tzinfo=UTC), states=None, has_access_policy=wanted)
+            found = memories._engine.journal.ids({Owner(Layer.TEAM, ("core",))}, asked)
+            assert {id for _, id in found} == {memory.id for one, memory in made.items() if (one is not None) is wanted}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import wellkept
+from tests.support.histories import plain as plain_versions
 from tests.support.stand_ins import HandClock
-from tests.unit.histories import plain as plain_versions
 from wellkept import Filter, Memories, Memory, View, codec
 from wellkept.errors import Conflict, InvalidInput, NotFound, StoreFull
 from wellkept.events import MemoryForgotten

@@ -21,7 +21,6 @@ from tests.support.jsonl_files import ADA, MEMORY, MONDAY, contents, every_file,
 from wellkept.errors import ConfigurationError, NotAStore, PositionLost, StoreError, StoreFull
 from wellkept.ports import Record
 from wellkept.stores.jsonl import JsonlStore
-from wellkept.stores.jsonl.disk import Disk
 from wellkept.stores.ram import RamStore
 from wellkept.testing.builders import START, Writer, bare, owner, vector
 from wellkept.testing.cases import Cases
@@ -157,16 +156,6 @@ def test_a_pipe_in_place_of_a_file_hides_only_that_owner(root: Path) -> None:
 
 
 # -- several processes ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.req("J3")
-def test_a_read_without_foreign_writes_reads_no_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(root)
-    with opened(root) as store:
-        contents(store)
-        monkeypatch.setattr(Disk, "read", lambda *_: pytest.fail("a file was read"))
-        assert len(contents(store)) == 5
-        monkeypatch.undo()
 
 
 @pytest.mark.req("J3", "J8")
