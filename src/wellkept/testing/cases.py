@@ -58,4 +58,4 @@ class _Case:
 
 def _first_lines(error: BaseException) -> str:
     """The kind of an error and the first lines of its text, which for an assertion name what was compared."""
-    return "\n    ".join(f"{type(error).__name__}: {error}".splitlines()[:12])
+    return "\n    ".join(f"{type(error).__name__}: {error}".splitlines()[:6])

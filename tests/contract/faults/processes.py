@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -127,6 +128,24 @@ def _work(folder: str, what: str, *arguments: str) -> None:
         os.dup2(os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     random.seed()
     script.CHILDREN[what](*arguments)
+
+
+def kill_after(lines: int, pause_s: float, what: str, *arguments: object) -> Told:
+    """Start a child, and kill it a moment after it told so many lines, unless it has ended; all that it told."""
+    with TemporaryDirectory() as folder:
+        child = Fork.start(Path(folder), what, *arguments)
+        output = Path(folder, _OUTPUTS[0])
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not (output.exists() and output.read_bytes().count(b"\n") >= lines):
+                if child.process.exitcode is not None:
+                    break
+                assert time.monotonic() < deadline, f"{what} told too little"
+                time.sleep(0.001)
+            time.sleep(pause_s)
+        finally:
+            child.end()
+        return child.told()
 
 
 def finish(what: str, *arguments: object) -> Told:

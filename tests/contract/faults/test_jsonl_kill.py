@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,13 +39,11 @@ def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path, long_run:
     database = url(tmp_path / "memory")
     acknowledged: dict[str, str] = {}
     for number in range(100 if long_run else 8):
-        with processes.start("add_forever", database, f"round{number}") as child:
-            assert child.stdout is not None
-            heard = [child.stdout.readline() for _ in range(random.randint(1, 25))]
-            time.sleep(random.uniform(0, 0.003))  # the kill may come at any moment between two acknowledgements
-            child.kill()
-            rest = child.stdout.read()
-        acknowledged |= Told.parse(-9, "".join(heard) + rest).added
+        # The kill may come at any moment between two acknowledgements.
+        lines, pause_s = random.randint(1, 25), random.uniform(0, 0.003)
+        told = processes.kill_after(lines, pause_s, "add_forever", database, f"round{number}")
+        assert told.killed, told.errors
+        acknowledged |= told.added
         assert_sound(database, acknowledged, note=f"round {number}")
     assert acknowledged
 
@@ -63,13 +60,10 @@ def test_killed_among_erasures_and_compactions(tmp_path: Path, long_run: bool) -
         if number % 25 == 0:
             acknowledged.clear()
             going.clear()
-        with processes.start("churn", url(folder), f"round{number}") as child:
-            assert child.stdout is not None
-            heard = [child.stdout.readline() for _ in range(random.randint(1, 40))]
-            time.sleep(random.uniform(0, 0.02))  # between two acknowledgements, a compaction takes longest
-            child.kill()
-            rest = child.stdout.read()
-        this = Told.parse(-9, "".join(heard) + rest)
+        # Between two acknowledgements, a compaction takes longest.
+        lines, pause_s = random.randint(1, 40), random.uniform(0, 0.02)
+        this = processes.kill_after(lines, pause_s, "churn", url(folder), f"round{number}")
+        assert this.killed, this.errors
         told.update(line["did"] for line in this.lines)
         acknowledged |= this.added
         going |= {line["key"] for did in ("erasing", "forgetting") for line in this.of(did)}
