@@ -13,6 +13,7 @@ from hypothesis import given, settings
 import wellkept
 from tests.support.converted import ADA, BOB, KINDS, fill, for_all_stores, record, seen, store_of, told
 from tests.support.histories import Life, Step, picture, steps
+from tests.support.memory_disk import IN_MEMORY
 from wellkept.errors import Conflict, NotACopy, StoreCorrupt
 from wellkept.ports import Store
 from wellkept.stores.ram import RamStore
@@ -37,7 +38,7 @@ def test_any_history_is_the_same_there_and_back(kind: str, steps: list[Step]) ->
     life = Life(RamStore())
     for step in steps:
         step(life)
-    with tempfile.TemporaryDirectory() as folder, closing(store_of(kind, Path(folder), "there")) as there:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder, closing(store_of(kind, Path(folder), "there")) as there:
         back = RamStore()
         first = wellkept.convert(life.store, there)
         second = wellkept.convert(there, back)
@@ -53,7 +54,7 @@ def test_any_history_is_the_same_there_and_back(kind: str, steps: list[Step]) ->
 @pytest.mark.parametrize("kind", KINDS)
 @given(before=steps(), after=steps())
 def test_what_happens_after_a_conversion_is_followed(kind: str, before: list[Step], after: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as folder, closing(store_of(kind, Path(folder), "copy")) as copy:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder, closing(store_of(kind, Path(folder), "copy")) as copy:
         life = Life(RamStore())
         for step in before:
             step(life)
