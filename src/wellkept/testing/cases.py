@@ -24,10 +24,12 @@ class Cases:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
-            return
-        assert self._asked, "no case was asked"
-        if self._failed:
+        if error is None:
+            assert self._asked, "no case was asked"
+        elif self._failed and isinstance(error, Exception):
+            self._failed.append(("beyond the cases", error))
+        # A skip after a failure does not make it good; an interrupt ends the test as it is.
+        if self._failed and (error is None or isinstance(error, (Exception, pytest.skip.Exception))):
             told = "\n".join(f"{name}: {_first_lines(failure)}" for name, failure in self._failed)
             raise AssertionError(f"{len(self._failed)} of {self._asked} cases failed\n{told}") from self._failed[0][1]
 

@@ -36,3 +36,16 @@ def test_a_test_without_a_case_fails() -> None:
 def test_a_skip_ends_the_test() -> None:
     with pytest.raises(pytest.skip.Exception), Cases() as cases, cases.case("one"):
         pytest.skip("nothing to see")
+
+
+def ends_with(error: BaseException) -> None:
+    with Cases() as cases:
+        with cases.case("first"):
+            assert len("tea") == 4
+        raise error
+
+
+def test_neither_a_skip_nor_an_error_hides_what_failed_before() -> None:
+    for error in (pytest.skip.Exception("nothing to see"), KeyError("lost")):
+        with pytest.raises(AssertionError, match="first: AssertionError"):
+            ends_with(error)
