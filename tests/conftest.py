@@ -11,7 +11,8 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
-from tests import later_schema
+from tests.support import later_schema
+from tests.support.memory_disk import IN_MEMORY
 from tests.support.stand_ins import HandClock, Opener
 from tests.support.terminal import Terminal, light_database
 from tools.postgres_server import PostgresServer, ServerMissing
@@ -34,6 +35,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "d
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run tests marked `long` as well")
     parser.addoption("--save", action="store_true", help="write tests/contract/saved anew: the contract has changed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let `tmp_path` lie in memory, where there is room: on a disk, tests that write durably do little but wait."""
+    if config.getoption("basetemp") is None and IN_MEMORY is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -80,7 +87,7 @@ def later_release(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def postgres_server(absent: Callable[[str], NoReturn]) -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests of this process; new databases have pgvector. Not to be stopped by tests."""
     try:
-        server = PostgresServer()
+        server = PostgresServer(parent=IN_MEMORY)
     except ServerMissing as error:
         absent(str(error))
     try:

@@ -38,11 +38,13 @@ class ServerMissing(Exception):
 class PostgresServer:
     """A server on a free port of the loopback device, with its files in a folder of its own.
 
-    It waits for the disk, as a server of users does. It ends with the thread that started it.
+    It waits for the disk, as a server of users does; its folder is made in ``parent``, which may lie in memory. It ends
+    with the thread that started it.
     """
 
-    def __init__(self, *settings: str, encoding: str = "UTF8") -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="wellkept-pg-"))
+    def __init__(self, *settings: str, encoding: str = "UTF8", parent: Path | None = None) -> None:
+        self._parent = parent
+        self.folder = Path(tempfile.mkdtemp(prefix="wellkept-pg-", dir=parent))
         self._settings = (*_SETTINGS, *settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._log: list[bytes] = []
@@ -147,7 +149,7 @@ class PostgresServer:
     def replica(self) -> PostgresServer:
         """A server that follows this one; to be closed before it."""
         made = copy.copy(self)
-        made.folder, made.port = Path(tempfile.mkdtemp(prefix="wellkept-pg-")), _free_port()
+        made.folder, made.port = Path(tempfile.mkdtemp(prefix="wellkept-pg-", dir=self._parent)), _free_port()
         made._process, made._log = None, []
         try:
             if os.geteuid() == 0:

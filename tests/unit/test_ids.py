@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.stand_ins import HandClock
 from wellkept import Memories, Memory
 from wellkept.ids import Entropy, StampClock, new_origin, stamp_origin, stamp_time, uuid7
+from wellkept.testing.cases import Cases
 from wellkept.types import Stamp
 
 TIMES = st.integers(0, 2**48 - 1)
@@ -171,8 +172,14 @@ def test_threads_never_make_the_same_stamp() -> None:
     assert len(set(made)) == 2_000
 
 
-@pytest.mark.parametrize("text", ["", "x", "-", "060a24181e4000000000", "0006-a.b", "zz060a24181e40000000-a.b"])
-def test_what_is_no_stamp_is_told(text: str) -> None:
+def test_what_is_no_stamp_is_told() -> None:
+    with Cases() as cases:
+        for text in ("", "x", "-", "060a24181e4000000000", "0006-a.b", "zz060a24181e40000000-a.b"):
+            with cases.case(text):
+                _no_stamp(text)
+
+
+def _no_stamp(text: str) -> None:
     with pytest.raises(ValueError, match=r"stamp|invalid literal"):
         stamp_time(Stamp(text))
 

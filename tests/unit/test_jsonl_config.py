@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wellkept
 from wellkept.errors import ConfigurationError
 from wellkept.lifecycle import decay
 from wellkept.stores.jsonl.config import (
@@ -27,7 +28,8 @@ from wellkept.stores.jsonl.config import (
     load,
 )
 from wellkept.stores.jsonl.locks import LockSettings
-from wellkept.types import MemoryType
+from wellkept.testing.cases import Cases
+from wellkept.types import MemoryType, SessionConfig
 
 DEFAULTS: dict[str, Any] = {
     "version": "1.0",
@@ -68,20 +70,26 @@ def refused(file: Path, text: str) -> ConfigurationError:
     return caught.value
 
 
+WITHOUT_EFFECT: list[tuple[str, Any, str]] = [
+    ("storage.root_directory", "/data", "the URL names the folder"),
+    ("decay.update_interval_minutes", 5, "computed when it is asked for"),
+    ("performance.cache_size", 1_000, "held in RAM"),
+    ("performance.batch_write_interval_ms", 0, "on the disk"),
+    ("performance.index_in_memory", False, "held in RAM"),
+    ("integrity.enable_checksums", False, "every line has one"),
+    ("integrity.enable_checksums", 1, "every line has one"),
+]
+
+
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("key", "value", "why"),
-    [
-        ("storage.root_directory", "/data", "the URL names the folder"),
-        ("decay.update_interval_minutes", 5, "computed when it is asked for"),
-        ("performance.cache_size", 1_000, "held in RAM"),
-        ("performance.batch_write_interval_ms", 0, "on the disk"),
-        ("performance.index_in_memory", False, "held in RAM"),
-        ("integrity.enable_checksums", False, "every line has one"),
-        ("integrity.enable_checksums", 1, "every line has one"),
-    ],
-)
-def test_a_key_without_an_effect_is_refused_with_the_reason(file: Path, key: str, value: Any, why: str) -> None:
+def test_a_key_without_an_effect_is_refused_with_the_reason(file: Path) -> None:
+    with Cases() as cases:
+        for key, value, why in WITHOUT_EFFECT:
+            with cases.case(f"{key} = {value!r}"):
+                _refused_with_the_reason(file, key, value, why)
+
+
+def _refused_with_the_reason(file: Path, key: str, value: Any, why: str) -> None:
     section, name = key.split(".")
     error = refused(file, json.dumps({section: {name: value}}))
     assert key in str(error)
@@ -183,26 +191,32 @@ def test_a_type_can_be_kept_from_fading_and_made_to_fade(file: Path) -> None:
 # --- what is wrong --------------------------------------------------------------------------------
 
 
+NO_JSON: list[tuple[str, int | None, str]] = [
+    ("", 1, "expecting value"),
+    ('{\n  "storage" {}\n}', 2, "expecting ':' delimiter"),
+    ('{\n  "storage": {}\n  "decay": {}\n}', 3, "expecting ',' delimiter"),
+    ('{"storage": {}', 1, "expecting ',' delimiter"),
+    ('{\n  "version": "1.0\n}', 2, "invalid control character"),
+    ('{\n  "version": "1.0', 2, "unterminated string"),
+    ("{}\n}", 2, "extra data"),
+    ('{"storage": {},\n "storage": {}}', None, "the key 'storage' is given twice"),
+    ('{"version": NaN}', None, "NaN is no number that can be used"),
+    ('{"version": -Infinity}', None, "-Infinity is no number that can be used"),
+    ('{"version": ' + "9" * 5_000 + "}", None, "too large"),
+    ("[" * 100_000, None, "too large"),
+    ('{"a":' * 100_000, None, "too large"),
+]
+
+
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("text", "line", "what"),
-    [
-        ("", 1, "expecting value"),
-        ('{\n  "storage" {}\n}', 2, "expecting ':' delimiter"),
-        ('{\n  "storage": {}\n  "decay": {}\n}', 3, "expecting ',' delimiter"),
-        ('{"storage": {}', 1, "expecting ',' delimiter"),
-        ('{\n  "version": "1.0\n}', 2, "invalid control character"),
-        ('{\n  "version": "1.0', 2, "unterminated string"),
-        ("{}\n}", 2, "extra data"),
-        ('{"storage": {},\n "storage": {}}', None, "the key 'storage' is given twice"),
-        ('{"version": NaN}', None, "NaN is no number that can be used"),
-        ('{"version": -Infinity}', None, "-Infinity is no number that can be used"),
-        ('{"version": ' + "9" * 5_000 + "}", None, "too large"),
-        ("[" * 100_000, None, "too large"),
-        ('{"a":' * 100_000, None, "too large"),
-    ],
-)
-def test_what_is_not_json_is_refused_with_its_line(file: Path, text: str, line: int | None, what: str) -> None:
+def test_what_is_not_json_is_refused_with_its_line(file: Path) -> None:
+    with Cases() as cases:
+        for text, line, what in NO_JSON:
+            with cases.case(text):
+                _refused_with_its_line(file, text, line, what)
+
+
+def _refused_with_its_line(file: Path, text: str, line: int | None, what: str) -> None:
     error = refused(file, text)
     assert error.details.get("line") == line
     assert what in error.message
@@ -214,26 +228,32 @@ def test_a_trailing_comma_is_refused_with_its_line_or_the_next(file: Path) -> No
     assert error.details["line"] in (3, 4)  # which one depends on the release of Python
 
 
+UNKNOWN = [
+    ('{"storage": {\n  "": 1}}', 'storage.""', "known are root_directory, max_session_size_mb, "),
+    (
+        '{"storage": {\n  "max_sesion_size_mb": 1}}',
+        "storage.max_sesion_size_mb",
+        "did you mean storage.max_session_size_mb?",
+    ),
+    ('{"storage": {\n  "max_retries": 1}}', "storage.max_retries", "did you mean concurrency.max_retries?"),
+    ('{"version": "1.0",\n  "strage": 1}', "strage", "did you mean storage?"),
+    (
+        '{"decay": {"type_specific": {\n  "decisions": {}}}}',
+        "decay.type_specific.decisions",
+        "did you mean decay.type_specific.decision?",
+    ),
+]
+
+
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("text", "key", "hint"),
-    [
-        ('{"storage": {\n  "": 1}}', 'storage.""', "known are root_directory, max_session_size_mb, "),
-        (
-            '{"storage": {\n  "max_sesion_size_mb": 1}}',
-            "storage.max_sesion_size_mb",
-            "did you mean storage.max_session_size_mb?",
-        ),
-        ('{"storage": {\n  "max_retries": 1}}', "storage.max_retries", "did you mean concurrency.max_retries?"),
-        ('{"version": "1.0",\n  "strage": 1}', "strage", "did you mean storage?"),
-        (
-            '{"decay": {"type_specific": {\n  "decisions": {}}}}',
-            "decay.type_specific.decisions",
-            "did you mean decay.type_specific.decision?",
-        ),
-    ],
-)
-def test_an_unknown_key_is_named_and_the_nearest_one_suggested(file: Path, text: str, key: str, hint: str) -> None:
+def test_an_unknown_key_is_named_and_the_nearest_one_suggested(file: Path) -> None:
+    with Cases() as cases:
+        for text, key, hint in UNKNOWN:
+            with cases.case(key):
+                _names_and_suggests(file, text, key, hint)
+
+
+def _names_and_suggests(file: Path, text: str, key: str, hint: str) -> None:
     error = refused(file, text)
     assert error.details == {"file": "config.json", "line": 2, "key": key}
     assert hint in error.hint
@@ -280,8 +300,14 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(("key", "value", "what"), WRONG)
-def test_a_wrong_value_is_named_with_what_is_allowed(file: Path, key: str, value: Any, what: str) -> None:
+def test_a_wrong_value_is_named_with_what_is_allowed(file: Path) -> None:
+    with Cases() as cases:
+        for key, value, what in WRONG:
+            with cases.case(f"{key} = {value!r}"):
+                _names_what_is_allowed(file, key, value, what)
+
+
+def _names_what_is_allowed(file: Path, key: str, value: Any, what: str) -> None:
     *sections, last = key.split(".")
     before = "".join(f'"{section}": {{' for section in sections)
     text = f'{{\n{before}\n "{last}":  {json.dumps(value)}' + "}" * len(sections) + "}"
@@ -323,3 +349,15 @@ def test_files_that_cannot_be_read_are_told(file: Path) -> None:
         with pytest.raises(ConfigurationError, match="is not a file"):
             load(file)
         file.rmdir() if file.is_dir() else file.unlink()
+
+
+@pytest.mark.req("J13")
+def test_a_new_folder_gets_its_settings_in_a_readable_file(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    with wellkept.open(f"jsonl:{root}", embedder=None) as memories:
+        assert memories.view(user="ada").sessions.create("monday").config == SessionConfig()
+    assert (root / "config.json").read_text() == dump(JsonlConfig())
+    assert (root / "config.json").stat().st_mode & 0o777 == 0o600
+    (root / "config.json").write_text("{}")
+    wellkept.open(f"jsonl:{root}", embedder=None).close()
+    assert (root / "config.json").read_text() == "{}", "what a person wrote stays"

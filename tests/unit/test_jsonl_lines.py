@@ -14,6 +14,7 @@ from wellkept import codec
 from wellkept.stores.jsonl import lines, order
 from wellkept.stores.jsonl.lines import Batch, Flaw, Line
 from wellkept.testing import strategies
+from wellkept.testing.cases import Cases
 from wellkept.types import Layer, Operation, Owner, Stamp, Stored, Vector
 
 MONDAY = Owner(Layer.SESSION, ("ada", "monday"))
@@ -134,37 +135,45 @@ HOSTILE = {
 
 
 @pytest.mark.req("J12")
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_line_is_one_flaw(name: str) -> None:
-    assert isinstance(lines.decode(HOSTILE[name]), Flaw)
+def test_a_hostile_line_is_one_flaw() -> None:
+    with Cases() as cases:
+        for name, line in HOSTILE.items():
+            with cases.case(name):
+                assert isinstance(lines.decode(line), Flaw)
+
+
+NONSENSE: list[dict[str, Any]] = [
+    {"version": 10**30},
+    {"version": True},
+    {"version": -1},
+    {"importance": "much"},
+    {"tags": [1]},
+    {"type": "rumour"},
+    {"state": "lost"},
+    {"tags": "style"},
+    {"timestamp": "yesterday"},
+    {"timestamp": 10**17},
+    {"content": {"message": 7}},
+    {"bytes": -5},
+    {"owner": ["planet", "ada"]},
+    {"owner": []},
+    {"batch": {"id": "b", "place": 0, "count": 2}},
+    {"vector": {"embedder": "x", "data": "AAA="}},
+    {"stamp": ""},
+    {"payload": "%%%"},
+    {"reason": 7},
+]
 
 
 @pytest.mark.req("J12")
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 10**30},
-        {"version": True},
-        {"version": -1},
-        {"importance": "much"},
-        {"tags": [1]},
-        {"type": "rumour"},
-        {"state": "lost"},
-        {"tags": "style"},
-        {"timestamp": "yesterday"},
-        {"timestamp": 10**17},
-        {"content": {"message": 7}},
-        {"bytes": -5},
-        {"owner": ["planet", "ada"]},
-        {"owner": []},
-        {"batch": {"id": "b", "place": 0, "count": 2}},
-        {"vector": {"embedder": "x", "data": "AAA="}},
-        {"stamp": ""},
-        {"payload": "%%%"},
-        {"reason": 7},
-    ],
-)
-def test_a_sealed_line_that_says_nonsense_is_one_flaw(change: dict[str, Any]) -> None:
+def test_a_sealed_line_that_says_nonsense_is_one_flaw() -> None:
+    with Cases() as cases:
+        for change in NONSENSE:
+            with cases.case(change):
+                _sealed_is_one_flaw(change)
+
+
+def _sealed_is_one_flaw(change: dict[str, Any]) -> None:
     found = json.loads(lines.encode(Line(stored=stored())))
     del found["checksum"]
     canonical = json.dumps(found | change, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.unit.lock_holders import AT_ONCE, MODES, PATIENT, Waiter, is_free, is_free_elsewhere, other_process, run
 from wellkept.errors import LockTimeout, StoreBusy
 from wellkept.stores.jsonl.locks import Lock, LockSettings
+from wellkept.testing.cases import Cases
 
 fcntl = pytest.importorskip("fcntl", reason="there is no flock here")
 
@@ -40,18 +42,28 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.req("J3")
-@pytest.mark.parametrize("asked", MODES)
-@pytest.mark.parametrize("held", MODES)
-def test_readers_share_and_writers_are_alone_among_processes(path: Path, held: str, asked: str) -> None:
+def test_readers_share_and_writers_are_alone_among_processes(path: Path) -> None:
+    with Cases() as cases:
+        for held, asked in product(MODES, MODES):
+            with cases.case(f"held {held}, asked {asked}"):
+                _alone_among_processes(path, held, asked)
+
+
+def _alone_among_processes(path: Path, held: str, asked: str) -> None:
     with other_process(path, held):
         assert is_free(path, asked) is (held == asked == "shared")
     assert is_free(path, asked)
 
 
 @pytest.mark.req("J3")
-@pytest.mark.parametrize("asked", MODES)
-@pytest.mark.parametrize("held", MODES)
-def test_readers_share_and_writers_are_alone_among_threads(path: Path, held: str, asked: str) -> None:
+def test_readers_share_and_writers_are_alone_among_threads(path: Path) -> None:
+    with Cases() as cases:
+        for held, asked in product(MODES, MODES):
+            with cases.case(f"held {held}, asked {asked}"):
+                _alone_among_threads(path, held, asked)
+
+
+def _alone_among_threads(path: Path, held: str, asked: str) -> None:
     thread = Waiter(path, held)
     thread.has.wait()
     assert is_free(path, asked) is (held == asked == "shared")
@@ -84,9 +96,14 @@ def test_nothing_is_lost_when_processes_and_threads_count_together(path: Path, t
 
 
 @pytest.mark.req("J3")
-@pytest.mark.parametrize("outer", MODES)
-@pytest.mark.parametrize("inner", MODES)
-def test_asking_twice_in_one_thread_is_an_error_and_not_a_deadlock(path: Path, outer: str, inner: str) -> None:
+def test_asking_twice_in_one_thread_is_an_error_and_not_a_deadlock(path: Path) -> None:
+    with Cases() as cases:
+        for outer, inner in product(MODES, MODES):
+            with cases.case(f"{inner} in {outer}"):
+                _asks_twice(path, outer, inner)
+
+
+def _asks_twice(path: Path, outer: str, inner: str) -> None:
     with getattr(Lock(path, PATIENT), outer)("write"):
         with (
             pytest.raises(RuntimeError, match="not reentrant"),
@@ -122,9 +139,18 @@ def test_a_killed_holder_leaves_no_lock_behind(path: Path, held: str) -> None:
         assert is_free(path, "exclusive")
 
 
+LEFT = ["", "{", "[]", '{"pid": 1}', "\ud800", "[" * 4_000, '{"pid":"1","operation":2}']
+
+
 @pytest.mark.req("J3")
-@pytest.mark.parametrize("left", ["", "{", "[]", '{"pid": 1}', "\ud800", "[" * 4_000, '{"pid":"1","operation":2}'])
-def test_what_stands_in_the_file_blocks_nobody(path: Path, left: str) -> None:
+def test_what_stands_in_the_file_blocks_nobody(path: Path) -> None:
+    with Cases() as cases:
+        for left in LEFT:
+            with cases.case(left):
+                _blocks_nobody(path, left)
+
+
+def _blocks_nobody(path: Path, left: str) -> None:
     text = left.encode("utf-8", "surrogatepass")
     path.write_bytes(text)
     with other_process(path, "shared"), pytest.raises(LockTimeout) as caught, Lock(path, AT_ONCE).exclusive("write"):

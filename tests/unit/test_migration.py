@@ -3,13 +3,18 @@
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 import wellkept
+from tests.contract.stores.test_schemas import fill
+from tests.support import later_schema
 from tests.support.terminal import Terminal
 from wellkept.errors import ConfigurationError, InvalidInput, StoreBusy, Unsupported
 from wellkept.stores.sqlite import connections, schema
+from wellkept.testing.cases import Cases
 from wellkept.transfer.migration import migrate
 
 OLDER, NEWEST = 1, 2
@@ -87,8 +92,14 @@ def test_a_database_that_is_open_is_not_taken_away(path: Path) -> None:
     assert migrate(path, to=OLDER).after == OLDER
 
 
-@pytest.mark.parametrize("to", [0, -1, NEWEST + 1, True, "5", 1.5])
-def test_schemas_that_do_not_exist_are_refused(path: Path, to: int) -> None:
+def test_schemas_that_do_not_exist_are_refused(path: Path) -> None:
+    with Cases() as cases:
+        for to in (0, -1, NEWEST + 1, True, "5", 1.5):
+            with cases.case(to):
+                _refused(path, to)
+
+
+def _refused(path: Path, to: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         migrate(path, to=to)
     assert (caught.value.details["field"], caught.value.operation) == ("to", "migrate")
@@ -115,3 +126,34 @@ def test_a_loss_needs_a_yes_on_the_command_line(terminal: Terminal) -> None:
     done = terminal("migrate", "memory.db", "--to", str(OLDER), "--yes", "--json")
     assert json.loads(done.out)["result"]["after"] == OLDER
     assert json.loads(terminal("migrate", "memory.db", "--json").out)["result"]["before"] == OLDER
+
+
+@pytest.mark.parametrize(("start", "version"), [(1, 1), (2, 1), (2, 2)])
+def test_every_schema_of_ours_is_known_on_every_way(
+    start: int, version: int, later_release: pytest.MonkeyPatch
+) -> None:
+    with closing(apsw.Connection(":memory:")) as connection:
+        schema.migrate(connection, start)
+        schema.migrate(connection, version)
+        assert schema.strangers(connection) == []
+        assert (schema.digest(schema.objects(connection)) == schema.DIGEST) == (version == 1)
+
+
+@pytest.mark.req("L14")
+def test_a_step_fills_what_it_adds_and_takes_it_back(tmp_path: Path, later_release: pytest.MonkeyPatch) -> None:
+    database = tmp_path / "memory.db"
+    later_release.undo()
+    fill(database, with_vectors=False)
+    with closing(connections.connect(database, "full")) as connection:
+        later_release.setattr(schema, "MIGRATIONS", (schema.FIRST, later_schema.SQLITE))
+        before = schema.objects(connection)
+        versions = connection.execute("SELECT count(*) FROM journal").get
+        schema.migrate(connection, 2)
+        assert connection.execute("SELECT count(*), sum(label = 'version 1') FROM labels").fetchall() == [
+            (versions, versions - 3)
+        ]
+        assert connection.execute("SELECT sum(labels) FROM owners").get == versions
+        assert schema.losses(connection, 2) == []
+        assert schema.losses(connection, 1) == [f"{versions} labels are dropped"]
+        schema.migrate(connection, 1)
+        assert schema.objects(connection) == before

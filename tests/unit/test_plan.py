@@ -11,6 +11,7 @@ from wellkept import codec
 from wellkept.errors import Conflict, EmbedderMismatch, InvalidInput, QuotaExceeded, WellkeptError
 from wellkept.ports import Counters, Head, Plan, Standing, plan
 from wellkept.testing.builders import Writer, owner, vector
+from wellkept.testing.cases import Cases
 from wellkept.types import Guard, Operation, Owner, Quota, Write
 
 ADA, BOB = owner("ada"), owner("bob")
@@ -291,22 +292,28 @@ RECORD = Guard(owner=ADA, kind="session", name="monday", version=3)
 LEASE = Guard(lease="upkeep", token=5)
 
 
-@pytest.mark.parametrize(
-    ("guard", "standing", "holds"),
-    [
-        (RECORD, {"records": {(ADA, "session", "monday"): 3}}, True),
-        (RECORD, {"records": {(ADA, "session", "monday"): 4}}, False),
-        (RECORD, {"records": {(BOB, "session", "monday"): 3}}, False),
-        (RECORD, {}, False),
-        (Guard(owner=ADA, kind="session", name="monday"), {}, True),
-        (Guard(owner=ADA, kind="session", name="monday"), {"records": {(ADA, "session", "monday"): 1}}, False),
-        (LEASE, {"leases": {"upkeep": 5}}, True),
-        (LEASE, {"leases": {"upkeep": 6}}, False),
-        (LEASE, {"leases": {"other": 5}}, False),
-        (LEASE, {}, False),
-    ],
-)
-def test_a_guard_holds_or_nothing_is_written(guard: Guard, standing: dict[str, Any], holds: bool) -> None:
+GUARDED: list[tuple[Guard, dict[str, Any], bool]] = [
+    (RECORD, {"records": {(ADA, "session", "monday"): 3}}, True),
+    (RECORD, {"records": {(ADA, "session", "monday"): 4}}, False),
+    (RECORD, {"records": {(BOB, "session", "monday"): 3}}, False),
+    (RECORD, {}, False),
+    (Guard(owner=ADA, kind="session", name="monday"), {}, True),
+    (Guard(owner=ADA, kind="session", name="monday"), {"records": {(ADA, "session", "monday"): 1}}, False),
+    (LEASE, {"leases": {"upkeep": 5}}, True),
+    (LEASE, {"leases": {"upkeep": 6}}, False),
+    (LEASE, {"leases": {"other": 5}}, False),
+    (LEASE, {}, False),
+]
+
+
+def test_a_guard_holds_or_nothing_is_written() -> None:
+    with Cases() as cases:
+        for guard, standing, holds in GUARDED:
+            with cases.case(f"{guard} {standing}"):
+                _holds_or_writes_nothing(guard, standing, holds)
+
+
+def _holds_or_writes_nothing(guard: Guard, standing: dict[str, Any], holds: bool) -> None:
     writes = [Writer().add(ADA, "secret plans")]
     known = replace(NOTHING, **standing)
     if holds:

@@ -6,16 +6,23 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import wellkept
+from tests.contract.stores.test_postgres_privacy import PLANS
+from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import ConfigurationError, StoreError, WellkeptError
+from wellkept.keyrings.ram import RamKeyring
 from wellkept.settings import load, shown, with_options
 from wellkept.stores.postgres import PostgresStore
 from wellkept.stores.postgres.options import Options, PostgresSettings, parse
 from wellkept.stores.postgres.server import Server, Session
+from wellkept.testing.builders import where
+from wellkept.testing.cases import Cases
+from wellkept.types import EncryptName, Layer, Owner
 
 SECRET = "s3cr3t-w0rd"
 
@@ -131,17 +138,23 @@ def test_the_command_line_takes_a_url(postgres_url: str) -> None:
     assert "***@" in run("where").stdout
 
 
-@pytest.mark.parametrize(
-    ("url", "field"),
-    [
-        ("postgresql://host/db?colour=blue", "colour"),
-        ("postgresql://host/db?pool_size=1", "pool_size"),
-        ("postgresql://host/db?pool_size=many", "pool_size"),
-        ("postgresql://host/db?schema=Drop%20table", "schema"),
-        (f"postgresql://ada:{SECRET}@[::1/db", "url"),
-    ],
-)
-def test_a_wrong_url_is_refused_with_a_reason(url: str, field: str) -> None:
+WRONG_URLS = [
+    ("postgresql://host/db?colour=blue", "colour"),
+    ("postgresql://host/db?pool_size=1", "pool_size"),
+    ("postgresql://host/db?pool_size=many", "pool_size"),
+    ("postgresql://host/db?schema=Drop%20table", "schema"),
+    (f"postgresql://ada:{SECRET}@[::1/db", "url"),
+]
+
+
+def test_a_wrong_url_is_refused_with_a_reason() -> None:
+    with Cases() as cases:
+        for url, field in WRONG_URLS:
+            with cases.case(url):
+                _refused_with_a_reason(url, field)
+
+
+def _refused_with_a_reason(url: str, field: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         parse(url)
     assert field in str(caught.value) or caught.value.details["field"] == field
@@ -187,3 +200,17 @@ def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     told += repr(load({"database": {"url": url}}, environment={})) + caplog.text
     assert SECRET not in told
     assert "cannot be reached" in error.message
+
+
+@pytest.mark.req("H2", "L14")
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_memories_with_an_access_policy_are_asked_for_as_such(postgres_url: str, encrypted: bool) -> None:
+    embedder, keyring = HashingEmbedder(16), RamKeyring() if encrypted else None
+    encrypt: EncryptName | None = "all" if encrypted else None
+    with wellkept.open(postgres_url, embedder=embedder, keyring=keyring, encrypt=encrypt) as memories:
+        ada = memories.view(user="ada", team="core")
+        made = {one: ada.add(text, layer="team", author="ada", access_policy=one) for one, text in PLANS.items()}
+        for wanted in (True, False):
+            asked = where(now=datetime.min.replace(tzinfo=UTC), states=None, has_access_policy=wanted)
+            found = memories._engine.journal.ids({Owner(Layer.TEAM, ("core",))}, asked)
+            assert {id for _, id in found} == {memory.id for one, memory in made.items() if (one is not None) is wanted}

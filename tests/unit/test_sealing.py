@@ -17,6 +17,7 @@ from wellkept.errors import StoreCorrupt
 from wellkept.lifecycle import duplicates
 from wellkept.testing import strategies
 from wellkept.testing.builders import START, vector
+from wellkept.testing.cases import Cases
 from wellkept.types import Operation, Position, Stamp, State, Stored, Tier, Write
 from wellkept.types.stored import ALWAYS_THERE
 
@@ -183,22 +184,25 @@ DAMAGED: list[tuple[dict[str, Any], bytes]] = [
 
 
 @pytest.mark.req("J11")
-@pytest.mark.parametrize(("facets", "payload"), DAMAGED, ids=range(len(DAMAGED)))
-def test_damage_is_reported_with_its_memory_and_without_content(facets: dict[str, Any], payload: bytes) -> None:
+def test_damage_is_reported_with_its_memory_and_without_content() -> None:
     what = memory(CANARY, version=7, description=CANARY)
-    with pytest.raises(StoreCorrupt) as caught:
-        unseal(stored(what, {**seal(what)[0], **facets}, payload))
-    assert caught.value.details == {"memory_id": what.id, "version": 7}
-    assert "canary" not in str(caught.value)
-    assert caught.value.hint
+    with Cases() as cases:
+        for facets, payload in DAMAGED:
+            with cases.case(f"{facets} {payload[:40]!r}"):
+                with pytest.raises(StoreCorrupt) as caught:
+                    unseal(stored(what, {**seal(what)[0], **facets}, payload))
+                assert caught.value.details == {"memory_id": what.id, "version": 7}
+                assert "canary" not in str(caught.value)
+                assert caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["text", "type", "tier", "state", "created_at", "occurred_at"])
-def test_a_facet_that_must_be_there_is_missed(name: str) -> None:
+def test_a_facet_that_must_be_there_is_missed() -> None:
     what = memory(CANARY)
-    facets = {known: value for known, value in seal(what)[0].items() if known != name}
-    with pytest.raises(StoreCorrupt):
-        unseal(stored(what, facets, b""))
+    with Cases() as cases:
+        for name in ("text", "type", "tier", "state", "created_at", "occurred_at"):
+            facets = {known: value for known, value in seal(what)[0].items() if known != name}
+            with cases.case(name), pytest.raises(StoreCorrupt):
+                unseal(stored(what, facets, b""))
 
 
 def test_what_a_store_holds_is_given_as_a_copy() -> None:

@@ -138,3 +138,13 @@ def test_a_memory_whose_first_version_is_damaged_can_be_changed_and_embedded(sto
     assert store.journal.unembedded("kit", 9) == []
     put(store, writes.update(two, "number three"))
     assert_counted(store)
+
+
+def test_where_there_is_no_room_no_image_is_written(store: SqliteStore) -> None:
+    put(store, Writer().add(ADA))
+    connection = store._file.readers.take()
+    connection.execute("PRAGMA max_page_count = 1")  # the size that it has: the file cannot grow
+    store._file.readers.give(connection)
+    mark = store.journal.marks({ADA})[ADA]
+    assert not store.images.write(ADA, mark, {"header": b"{}", "rows": bytes(1_000_000)})
+    assert store.images.read(ADA) is None

@@ -20,6 +20,7 @@ from wellkept import plugins
 from wellkept.errors import ConfigurationError
 from wellkept.settings import FILE, check, load, schema_with
 from wellkept.stores.postgres.options import PostgresSettings
+from wellkept.testing.cases import Cases
 
 PACKAGE = Path(wellkept.__file__).parent
 SHELF = '''
@@ -128,48 +129,54 @@ def test_settings_of_another_packages_store_reach_it_from_every_source(
     assert opened == [], "settings of a store that is not opened hurt nobody"
 
 
+MISTAKES = [
+    (
+        "bookshelf.bords = 3",
+        "bookshelf.bords",
+        2,
+        "is not known",
+        "did you mean database.bookshelf.b",
+    ),
+    ("bookshelf.xyz = 3", "bookshelf.xyz", 2, "is not known", "known are boards, painted, wood, kinds"),
+    (
+        "bookshelf.boards = 0",
+        "bookshelf.boards",
+        2,
+        "must be a whole number from 1 to 100",
+        "correct the",
+    ),
+    (
+        "bookshelf = 3",
+        "bookshelf",
+        2,
+        "must be a section, not a number",
+        "database.bookshelf.boards",
+    ),
+    (
+        "[database.bookshel]\nboards = 3",
+        "bookshel",
+        2,
+        "is not known",
+        "did you mean database.books",
+    ),
+    ("[database.shelf]\nboards = 3", "shelf", 2, "is not known", "did you mean database.bookshelf?"),
+    ("[database.xyz]\na = 3", "xyz", 2, "is not known", "known are url, durability, bookshelf, postgres"),
+    ("[database.nothing]\na = 3", "nothing", 2, "is not known", "known are url, durability, bookshelf, postgres"),
+    ("[database.sqlite]\na = 3", "sqlite", 2, "is not known", "known are url, durability, bookshelf, postgres"),
+    ("[database.postgresql]\na = 3", "postgresql", 2, "is not known", "did you mean database.postgres?"),
+]
+
+
 @pytest.mark.req("H10")
-@pytest.mark.parametrize(
-    ("text", "key", "line", "what", "hint"),
-    [
-        (
-            "bookshelf.bords = 3",
-            "bookshelf.bords",
-            2,
-            "is not known",
-            "did you mean database.bookshelf.b",
-        ),
-        ("bookshelf.xyz = 3", "bookshelf.xyz", 2, "is not known", "known are boards, painted, wood, kinds"),
-        (
-            "bookshelf.boards = 0",
-            "bookshelf.boards",
-            2,
-            "must be a whole number from 1 to 100",
-            "correct the",
-        ),
-        (
-            "bookshelf = 3",
-            "bookshelf",
-            2,
-            "must be a section, not a number",
-            "database.bookshelf.boards",
-        ),
-        (
-            "[database.bookshel]\nboards = 3",
-            "bookshel",
-            2,
-            "is not known",
-            "did you mean database.books",
-        ),
-        ("[database.shelf]\nboards = 3", "shelf", 2, "is not known", "did you mean database.bookshelf?"),
-        ("[database.xyz]\na = 3", "xyz", 2, "is not known", "known are url, durability, bookshelf, postgres"),
-        ("[database.nothing]\na = 3", "nothing", 2, "is not known", "known are url, durability, bookshelf, postgres"),
-        ("[database.sqlite]\na = 3", "sqlite", 2, "is not known", "known are url, durability, bookshelf, postgres"),
-        ("[database.postgresql]\na = 3", "postgresql", 2, "is not known", "did you mean database.postgres?"),
-    ],
-)
 @pytest.mark.usefixtures("opened")
-def test_a_mistake_in_the_settings_of_a_store_is_named(text: str, key: str, line: int, what: str, hint: str) -> None:
+def test_a_mistake_in_the_settings_of_a_store_is_named() -> None:
+    with Cases() as cases:
+        for text, key, line, what, hint in MISTAKES:
+            with cases.case(text):
+                _mistake_is_named(text, key, line, what, hint)
+
+
+def _mistake_is_named(text: str, key: str, line: int, what: str, hint: str) -> None:
     file = Path("mistaken.toml")
     file.write_text(f"[database]\n{text}\n")
     [problem] = check(file.read_text())

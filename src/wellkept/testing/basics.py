@@ -1,6 +1,7 @@
 """Writing and reading back: one test for each promise of ``append`` and the plain reads."""
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from wellkept.testing.builders import (
     vector,
     where,
 )
+from wellkept.testing.cases import Cases
 from wellkept.testing.subject import GENERATED, Subject
 from wellkept.types import Access, Operation, Owner, Owners, State, Status, Stored, Usage, Write
 
@@ -163,14 +165,16 @@ class Basics(Subject):
         heads = [*store.journal.scan({ADA}), *store.journal.select(query(ADA, limit=2))]
         assert [one.write_id for one in heads] == ["call"] * 5
 
-    @pytest.mark.parametrize("text", HOSTILE_TEXTS)
-    def test_any_text_comes_back_exactly(self, store: Store, writes: Writer, text: str) -> None:
-        one = writes.add(ADA, f"a{text}", id=f"id {text}", title=text, author=text, tags=[text], key=text)
-        one = one._replace(facets={**one.facets, text: {text: text}}, reason=text, payload=text.encode())
-        store.journal.append([one])
-        assert same(one_of(store, ADA, one.id), one)
-        assert store.journal.keyed(ADA, [text]) == {text: one.id}
-        assert store.journal.count({ADA}, where(tags=(text,), authors=frozenset({text}))) == 1
+    def test_any_text_comes_back_exactly(self, store: Store, writes: Writer) -> None:
+        with Cases() as cases:
+            for text in HOSTILE_TEXTS:
+                with cases.case(text):
+                    one = writes.add(ADA, f"a{text}", id=f"id {text}", title=text, author=text, tags=[text], key=text)
+                    one = one._replace(facets={**one.facets, text: {text: text}}, reason=text, payload=text.encode())
+                    store.journal.append([one])
+                    assert same(one_of(store, ADA, one.id), one)
+                    assert store.journal.keyed(ADA, [text]) == {text: one.id}
+                    assert store.journal.count({ADA}, where(tags=(text,), authors=frozenset({text}))) == 1
 
     @given(drafts=st.lists(strategies.drafts(), min_size=1, max_size=5), payload=st.binary(max_size=20))
     @GENERATED
@@ -258,24 +262,23 @@ class Basics(Subject):
         assert ids_of(store.journal.scan({BOB})) == [b1.id, b2.id]
 
     @pytest.mark.req("H11")
-    @pytest.mark.parametrize("expected", [0, 1, 3])
-    def test_a_version_that_was_not_expected_is_refused(self, store: Store, writes: Writer, expected: int) -> None:
+    def test_a_version_that_was_not_expected_is_refused(self, store: Store, writes: Writer) -> None:
         one = writes.add(ADA)
         two = writes.update(one, "two")
         store.journal.append([one, two])
         before = everything(store.journal, ADA)
-        for operation in Operation:
-            stale = writes.update(two, "three", write={"operation": operation, "expected": expected})
-            with pytest.raises(Conflict):
-                store.journal.append([stale])
+        with Cases() as cases:
+            for expected, operation in product((0, 1, 3), Operation):
+                stale = writes.update(two, "three", write={"operation": operation, "expected": expected})
+                with cases.case(f"{operation}, with version {expected} expected"), pytest.raises(Conflict):
+                    store.journal.append([stale])
         with pytest.raises(Conflict):
             store.journal.append([writes.update(two, write={"version": 2})])
         with pytest.raises(Conflict):
             store.journal.append([writes.update(writes.add(ADA))])
         assert everything(store.journal, ADA) == before
 
-    @pytest.mark.parametrize("refused", ["version", "key", "embedder", "dimension"])
-    def test_a_refused_batch_leaves_no_trace(self, store: Store, writes: Writer, refused: str) -> None:
+    def test_a_refused_batch_leaves_no_trace(self, store: Store, writes: Writer) -> None:
         one = writes.add(ADA, "one", key="taken", write={"vector": vector(1, 0)})
         two = writes.add(ADA, "two")
         theirs = writes.add(BOB)
@@ -294,10 +297,13 @@ class Basics(Subject):
             writes.erase(two),
         ]
         good += [writes.update(theirs, "changed")] if store.capabilities.batches else []
-        with pytest.raises((Conflict, EmbedderMismatch, InvalidInput)):
-            store.journal.append([*good, bad[refused]])
-        assert everything(store.journal, ADA, BOB) == before
-        assert store.journal.keyed(ADA, ["taken", "free", "other", "new key"]) == {"taken": one.id}
+        with Cases() as cases:
+            for refused, write in bad.items():
+                with cases.case(refused):
+                    with pytest.raises((Conflict, EmbedderMismatch, InvalidInput)):
+                        store.journal.append([*good, write])
+                    assert everything(store.journal, ADA, BOB) == before
+                    assert store.journal.keyed(ADA, ["taken", "free", "other", "new key"]) == {"taken": one.id}
         store.journal.append(good)
 
     def test_batches_over_several_owners_are_declared(self, store: Store, writes: Writer) -> None:

@@ -1,7 +1,10 @@
 """Isolation: nobody finds or changes what belongs to somebody else, whatever the ids look like."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -14,6 +17,7 @@ from wellkept.ports.positions import Reached
 from wellkept.testing import strategies
 from wellkept.testing.basics import check_usage, everything, seen
 from wellkept.testing.builders import START, Writer, one_of, owner, put, query, vector, where
+from wellkept.testing.cases import Cases
 from wellkept.testing.subject import GENERATED, Subject
 from wellkept.types import Access, Embedded, Layer, Owner, Owners, Stored, Usage, Write
 
@@ -112,8 +116,23 @@ def add_one(store: Store, writes: Writer, whose: Owner, mark: str) -> bool:
 class Isolation(Subject):
     """Owners with confusable names, each with a memory of the same id, key, text and tags."""
 
-    @pytest.mark.parametrize("group", GROUPS, ids=lambda group: repr(group[0].ids[0][:20]))
-    def test_confusable_owners_see_only_their_own(self, store: Store, writes: Writer, group: tuple[Owner, ...]) -> None:
+    def test_confusable_owners_see_only_their_own(self, writes: Writer, place: Path) -> None:
+        self._in_each_group(place, partial(self._sees_only_its_own, writes))
+
+    def test_confusable_owners_change_only_their_own(self, writes: Writer, place: Path) -> None:
+        self._in_each_group(place, partial(self._changes_only_its_own, writes))
+
+    def _in_each_group(self, place: Path, check: Callable[[Store, tuple[Owner, ...]], None]) -> None:
+        """Each group in an empty store of its own: some names are in several groups."""
+        with Cases() as cases:
+            for number, group in enumerate(GROUPS):
+                with cases.case(f"group {number}, of {group[0]}"):
+                    folder = place / str(number)
+                    folder.mkdir()
+                    with closing(self.open_store(folder)) as store:
+                        check(store, group)
+
+    def _sees_only_its_own(self, writes: Writer, store: Store, group: tuple[Owner, ...]) -> None:
         held = {one: f"of {place}" for place, one in enumerate(group) if add_one(store, writes, one, f"of {place}")}
         for one, mark in held.items():
             whose = frozenset({one})
@@ -128,10 +147,7 @@ class Isolation(Subject):
             assert store.journal.usage(pair).keys() == store.journal.marks(pair).keys() == pair
         assert set(store.journal.owners()) == set(held)
 
-    @pytest.mark.parametrize("group", GROUPS, ids=lambda group: repr(group[0].ids[0][:20]))
-    def test_confusable_owners_change_only_their_own(
-        self, store: Store, writes: Writer, group: tuple[Owner, ...]
-    ) -> None:
+    def _changes_only_its_own(self, writes: Writer, store: Store, group: tuple[Owner, ...]) -> None:
         held = [one for one in group if add_one(store, writes, one, "mine")]
         changed, others = held[0], held[1:]
         before = seen(store.journal, *others)

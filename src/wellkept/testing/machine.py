@@ -295,10 +295,11 @@ class StoreMachine(RuleBasedStateMachine):
         """After every step."""
         journal, everybody = self.store.journal, frozenset(OWNERS)
         assert list(journal.scan(everybody, vectors=True)) == self.model.state(everybody)
+        feed = [bare(one) for one in journal.feed()]
         for whose in OWNERS:
             wanted = [one for one in self.model.journal if one.owner == whose]
             assert [bare(one) for one in journal.versions({whose})] == wanted
-            assert [bare(one) for one in journal.feed() if one.owner == whose] == wanted
+            assert [one for one in feed if one.owner == whose] == wanted
             assert journal.keyed(whose, KEYS) == self.model.keys(whose)
         assert {one: mark.seq for one, mark in journal.marks(everybody).items()} == {
             one: seq for one, (seq, _) in self.model.last.items()

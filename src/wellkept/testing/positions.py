@@ -13,6 +13,7 @@ from wellkept.errors import InvalidInput, PositionLost
 from wellkept.ports import Store, positions
 from wellkept.ports.positions import Reached
 from wellkept.testing.builders import START_US, Writer, bare, ids_of, owner, put, query
+from wellkept.testing.cases import Cases
 from wellkept.testing.subject import GENERATED, Subject
 from wellkept.types import JournalPage, Operation, Owner, Position, Sort, Stored, Write
 
@@ -68,9 +69,14 @@ class Positions(Subject):
     """``versions``, ``feed``, ``position`` and reads ``at`` a position."""
 
     @pytest.mark.req("N10")
-    @pytest.mark.parametrize("limit", [1, 2, 3, 100, None])
-    def test_journals_are_read_in_pieces(self, store: Store, writes: Writer, limit: int | None) -> None:
+    def test_journals_are_read_in_pieces(self, store: Store, writes: Writer) -> None:
         some_history(store, writes)
+        with Cases() as cases:
+            for limit in (1, 2, 3, 100, None):
+                with cases.case(f"pieces of {limit}"):
+                    self._read_in_pieces(store, limit)
+
+    def _read_in_pieces(self, store: Store, limit: int | None) -> None:
         wanted = {ADA: [1, 2, 3, 4], BOB: [1, 2], EVE: [1]}
         reads: tuple[Follow, ...] = (
             lambda after, size: store.journal.versions(ALL, after=after, limit=size),
@@ -167,17 +173,22 @@ class Positions(Subject):
         for position in feeds:
             assert list(store.journal.feed(after=position))[-1].operation is Operation.ERASED
 
-    @pytest.mark.parametrize("text", NONSENSE)
-    def test_nonsense_is_no_position(self, store: Store, writes: Writer, text: str) -> None:
+    def test_nonsense_is_no_position(self, store: Store, writes: Writer) -> None:
         some_history(store, writes)
-        self._refused(store, Position(text), Position(text), (InvalidInput,))
+        with Cases() as cases:
+            for text in NONSENSE:
+                with cases.case(text):
+                    self._refused(store, Position(text), Position(text), (InvalidInput,))
 
-    @pytest.mark.parametrize("inside", TAMPERED, ids=repr)
-    def test_a_position_that_was_tampered_with_is_refused(self, store: Store, writes: Writer, inside: object) -> None:
+    def test_a_position_that_was_tampered_with_is_refused(self, store: Store, writes: Writer) -> None:
         some_history(store, writes)
-        text = codec.encode_json([store.journal.settings()["epoch"], inside])
-        made_up = Position(base64.urlsafe_b64encode(text).decode().rstrip("="))
-        self._refused(store, made_up, made_up, (InvalidInput, PositionLost))
+        epoch = store.journal.settings()["epoch"]
+        with Cases() as cases:
+            for inside in TAMPERED:
+                with cases.case(inside):
+                    text = codec.encode_json([epoch, inside])
+                    made_up = Position(base64.urlsafe_b64encode(text).decode().rstrip("="))
+                    self._refused(store, made_up, made_up, (InvalidInput, PositionLost))
 
     def test_a_page_can_be_resumed_behind_any_of_its_versions(self, store: Store, writes: Writer) -> None:
         some_history(store, writes)

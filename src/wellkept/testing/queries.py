@@ -25,6 +25,7 @@ from wellkept.testing.builders import (
     vector,
     where,
 )
+from wellkept.testing.cases import Cases
 from wellkept.testing.strategies import Draft
 from wellkept.testing.subject import GENERATED, Subject
 from wellkept.types import (
@@ -176,16 +177,17 @@ class Queries(Subject):
             limit, offset = data.draw(st.none() | st.integers(0, 4)), data.draw(st.integers(0, 3))
             check(store.journal, replace(wanted, limit=limit, offset=offset))
 
-    @pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES)
-    def test_each_condition_takes_and_leaves(
-        self, store: Store, writes: Writer, *, name: str, value: object, good: Draft, bad: Draft
-    ) -> None:
-        taken, left = writes.add(ADA, **good), writes.add(ADA, **bad)
-        put(store, taken, left, writes.add(BOB, **good))
-        asked = where(**({"states": frozenset(State)} | {name: value}))
-        assert ids_of(store.journal.select(Query(owners=frozenset({ADA}), where=asked))) == [taken.id]
-        assert store.journal.count({ADA}, asked) == 1
-        assert list(store.journal.ids({ADA}, asked)) == [(ADA, taken.id)]
+    def test_each_condition_takes_and_leaves(self, store: Store, writes: Writer) -> None:
+        with Cases() as cases:
+            for number, (name, value, good, bad) in enumerate(EXAMPLES):
+                with cases.case(f"{name} = {value!r}, where {good} is taken"):
+                    asking, other = owner(f"ada {number}"), owner(f"bob {number}")
+                    taken, left = writes.add(asking, **good), writes.add(asking, **bad)
+                    put(store, taken, left, writes.add(other, **good))
+                    asked = where(**({"states": frozenset(State)} | {name: value}))
+                    assert ids_of(store.journal.select(Query(owners=frozenset({asking}), where=asked))) == [taken.id]
+                    assert store.journal.count({asking}, asked) == 1
+                    assert list(store.journal.ids({asking}, asked)) == [(asking, taken.id)]
 
     def test_any_state_takes_what_expired(self, store: Store, writes: Writer) -> None:
         store.journal.append([writes.add(ADA, state=state.value, expires_at=START_US - 1) for state in State])
@@ -259,12 +261,10 @@ class Queries(Subject):
             order = made if sort is Sort.OLDEST else made[::-1]
             assert walk(store.journal, wanted, disturb) == [(ADA, one.id) for one in order]
 
-    @pytest.mark.parametrize(
-        "asked", [{"now": moment(micros=-1)}, {"created_after": datetime.min.replace(tzinfo=START.tzinfo)}]
-    )
-    def test_times_at_the_edge_of_the_calendar(self, store: Store, writes: Writer, asked: Draft) -> None:
+    def test_times_at_the_edge_of_the_calendar(self, store: Store, writes: Writer) -> None:
         store.journal.append([writes.add(ADA, created_at=START_US, expires_at=2**57)])
-        assert store.journal.count({ADA}, where(**asked)) == 1
+        assert store.journal.count({ADA}, where(now=moment(micros=-1))) == 1
+        assert store.journal.count({ADA}, where(created_after=datetime.min.replace(tzinfo=START.tzinfo))) == 1
 
     @pytest.mark.req("L8")
     @given(drafts=DRAFTS, now=st.sampled_from(strategies.MOMENTS))

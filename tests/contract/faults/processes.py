@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.contract.faults import script
 
 ROOT = Path(__file__).resolve().parents[3]
 # Every system call with which SQLite changes a file, its length, its name or what is safe on the disk.
@@ -61,7 +68,14 @@ class Told:
 
 
 def run(what: str, *arguments: object, prefix: tuple[str, ...] = ()) -> Told:
-    """Run a child to its end."""
+    """Run a child to its end; one that no other program looks after is forked, which saves the start of Python."""
+    if not prefix:
+        with TemporaryDirectory() as folder:
+            child = Fork.start(Path(folder), what, *arguments)
+            try:
+                return child.told()
+            finally:
+                child.end()
     done = subprocess.run(
         [*prefix, *command(what, *arguments)],
         cwd=ROOT,
@@ -71,6 +85,67 @@ def run(what: str, *arguments: object, prefix: tuple[str, ...] = ()) -> Told:
         check=False,
     )
     return Told.parse(done.returncode, done.stdout, done.stderr)
+
+
+# Forks the children: it has imported what they need, and has no threads, as the process of the tests may have.
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([script.__name__, __name__])
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A child that tells into a file, so that nobody has to read along."""
+
+    what: str
+    process: BaseProcess
+    folder: Path
+
+    @classmethod
+    def start(cls, folder: Path, what: str, *arguments: object) -> Fork:
+        """Start it, with an empty folder for what it tells."""
+        process = _FORKS.Process(target=_work, args=(str(folder), what, *map(str, arguments)))
+        with chdir(ROOT):
+            process.start()
+        return cls(what, process, folder)
+
+    def told(self) -> Told:
+        """What it told, when it has ended, however it did."""
+        self.process.join(PATIENCE_S)
+        assert self.process.exitcode is not None, f"{self.what} did not end in {PATIENCE_S} s"
+        return Told.parse(self.process.exitcode, *((self.folder / name).read_text() for name in _OUTPUTS))
+
+    def end(self) -> None:
+        """Kill it, if it has not ended."""
+        self.process.kill()
+        self.process.join()
+
+
+_OUTPUTS = ("output", "errors")
+
+
+def _work(folder: str, what: str, *arguments: str) -> None:
+    for number, name in enumerate(_OUTPUTS, 1):
+        os.dup2(os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    random.seed()
+    script.CHILDREN[what](*arguments)
+
+
+def kill_after(lines: int, pause_s: float, what: str, *arguments: object) -> Told:
+    """Start a child, and kill it a moment after it told so many lines, unless it has ended; all that it told."""
+    with TemporaryDirectory() as folder:
+        child = Fork.start(Path(folder), what, *arguments)
+        output = Path(folder, _OUTPUTS[0])
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not (output.exists() and output.read_bytes().count(b"\n") >= lines):
+                if child.process.exitcode is not None:
+                    break
+                assert time.monotonic() < deadline, f"{what} told too little"
+                time.sleep(0.001)
+            time.sleep(pause_s)
+        finally:
+            child.end()
+        return child.told()
 
 
 def finish(what: str, *arguments: object) -> Told:

@@ -17,17 +17,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import wellkept
-from tests import later_schema
+from tests.support import later_schema, small_batches
 from tests.support.erased_person import open_database
-from wellkept import logs
-from wellkept.memories.database import Memories
-from wellkept.memories.session import Session
-from wellkept.memories.view import View
-from wellkept.privacy import selection
+from tests.support.sqlite_files import bring_to_schema
+from tests.support.stand_ins import store_of
+from wellkept import Memories, View
+from wellkept.memories import Session
 from wellkept.settings import RetryPolicy
-from wellkept.stores.sqlite import SqliteStore, connections, schema
-from wellkept.text import words
-from wellkept.transfer import comparison
+from wellkept.stores.sqlite import SqliteStore
 
 ONCE = RetryPolicy(attempts=1)
 """What fails is told at once: these tests are about the failures themselves."""
@@ -276,10 +273,8 @@ def leave_log(database: str, prefix: str) -> None:
 
 def migrate(database: str, target: str) -> None:
     """Bring the file to a schema."""
-    connection = connections.connect(Path(database), "full")
-    schema.migrate(connection, int(target))
+    bring_to_schema(Path(database), int(target))
     tell("migrated", schema=int(target))
-    connection.close()
 
 
 def write_with_threads(database: str, prefix: str, threads: str, seconds: str) -> None:
@@ -313,15 +308,8 @@ def write_with_threads(database: str, prefix: str, threads: str, seconds: str) -
             worker.join()
 
 
-def follow(database: str, prefix: str) -> None:
-    """Follow the feed and read pages until standard input is closed; then read the rest of the feed."""
-    ended = threading.Event()
-
-    def wait_for_end() -> None:
-        sys.stdin.read()
-        ended.set()
-
-    threading.Thread(target=wait_for_end, daemon=True).start()
+def follow(database: str, ending: str) -> None:
+    """Follow the feed and read pages until a file is there; then read the rest of the feed."""
     try:
         with wellkept.open(database, embedder=None, retry=ONCE) as memories:
             view = view_of(memories)
@@ -334,7 +322,7 @@ def follow(database: str, prefix: str) -> None:
                 after = versions.next
                 if last and not versions:
                     break
-                last = ended.is_set()
+                last = Path(ending).exists()
                 if not last:
                     _read_pages(view)
     except Exception as error:  # noqa: BLE001  # reason: the test wants to see what it is
@@ -361,8 +349,9 @@ def _read_pages(view: View) -> None:
 def as_nobody(database: str, prefix: str) -> None:
     """Open, read and write without the rights of root."""
     # What is imported on first use must be there before: without those rights, the package cannot be read.
-    words.terms("")
-    logs.wanted()
+    with wellkept.open("ram:", embedder=None) as other:
+        view_of(other).add("Likes tea")
+        view_of(other).search("tea")
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65534)
@@ -386,14 +375,14 @@ def as_nobody(database: str, prefix: str) -> None:
 
 def convert(source: str, target: str) -> None:
     """Convert in small batches, and tell of each step of the way."""
-    comparison.BATCH = 16
+    small_batches.convert_in_batches_of(16)
     report = wellkept.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
     tell("converted", versions=report.versions, copied=report.copied)
 
 
 def erase_person(database: str, step: str) -> None:
     """Erase bob in small batches, and be killed by the n-th change of the store, before it or after it."""
-    selection.BATCH = 2
+    small_batches.erase_in_batches_of(2)
     memories = open_database(database)
     _killed_by_change(memories, int(step))
     receipt = memories.privacy.erase(user="bob")
@@ -423,7 +412,7 @@ def end_session(database: str, step: str) -> None:
 
 def _killed_by_change(memories: Memories, left: int) -> None:
     """Let the n-th change of the store kill the process: odd ones before it is made, even ones after."""
-    store = memories._engine.store
+    store = store_of(memories)
 
     def count() -> None:
         nonlocal left

@@ -12,7 +12,7 @@ import apsw
 
 import wellkept
 from tests.contract.faults.script import BATCH, content_of, new, view_of, word_of
-from wellkept.memories.view import View
+from wellkept import View
 
 SIDES = ("", "-wal", "-journal")
 """What a database consists of after a crash. The -shm file is rebuilt from these."""

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import apsw
@@ -15,7 +16,8 @@ import pytest
 import wellkept
 from tests.contract.faults import processes
 from tests.contract.faults.soundness import assert_sound, fill, raw
-from wellkept.stores.sqlite import connections
+from tests.support.sqlite_files import pool_nothing
+from wellkept.testing.cases import Cases
 
 
 def _text(path: Path) -> None:
@@ -72,8 +74,14 @@ def _refuse(path: Path, kind: type[wellkept.WellkeptError]) -> wellkept.Wellkept
 
 
 @pytest.mark.req("H10")
-@pytest.mark.parametrize("make", FOREIGN, ids=lambda make: make.__name__.strip("_"))
-def test_foreign_files_are_refused_and_left_alone(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_foreign_files_are_refused_and_left_alone(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for make in FOREIGN:
+            with cases.case(make.__name__.strip("_")):
+                _refused_and_left_alone(make, Path(mkdtemp(dir=tmp_path)))
+
+
+def _refused_and_left_alone(make: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "notes"
     make(path)
     before, stat = path.read_bytes(), path.stat()
@@ -158,7 +166,7 @@ def test_a_link_to_a_database_is_the_database(tmp_path: Path) -> None:
 @pytest.mark.req("L3", "H10")
 def test_a_file_that_vanishes_while_it_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """New connections cannot be made any more. That, too, is one of our errors, from every verb."""
-    monkeypatch.setattr(connections, "IDLE_READERS", 0)  # so that every call makes one
+    pool_nothing(monkeypatch)
     path = tmp_path / "memory.db"
     with wellkept.open(path, embedder=None) as memories:
         view = memories.view(user="ada")

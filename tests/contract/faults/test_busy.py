@@ -13,14 +13,14 @@ import pytest
 import wellkept
 from tests.contract.faults.script import new, view_of, word_of
 from tests.contract.faults.soundness import assert_sound, fill, raw
-from wellkept.stores.sqlite import connections
+from tests.support.sqlite_files import wait_only
 
 WAIT_MS = 200
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "BUSY_TIMEOUT_MS", WAIT_MS)
+    wait_only(monkeypatch, WAIT_MS)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.memories.database import Memories
+from wellkept import Memories
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 JUMPS = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import wellkept
 from tests.contract.faults import processes
 from tests.contract.faults.script import new, view_of
 from tests.contract.faults.soundness import assert_sound
-from tests.unit.converted import seen
+from tests.support.converted import seen
 from wellkept.ports import Journal
 from wellkept.stores.sqlite import SqliteStore
 
@@ -41,13 +40,8 @@ def versions(journal: Journal) -> int:
 
 def _killed(source: Path, target: Path) -> bool:
     """Start a conversion and kill it at some moment; whether that came before its end."""
-    with processes.start("convert", source, target) as child:
-        assert child.stdout is not None
-        for _ in range(random.randint(0, 8)):
-            child.stdout.readline()
-        time.sleep(random.uniform(0, 0.004))  # at any moment between two steps
-        child.kill()
-    return child.returncode == -9
+    # At any moment between two steps.
+    return processes.kill_after(random.randint(0, 8), random.uniform(0, 0.004), "convert", source, target).killed
 
 
 @pytest.mark.req("P3")

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 
 import apsw
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import wellkept
 from tests.contract.faults.script import content_of, new, view_of, word_of
 from tests.contract.faults.soundness import copy_database, everything, fill, raw
+from wellkept.testing.cases import Cases
 
 CHANGED, VICTIM = "base/2", "base/5"
 """The first has two versions, the other one only one."""
@@ -103,9 +105,14 @@ def _found(database: Path) -> dict[str, wellkept.Memory]:
 
 
 @pytest.mark.req("H5", "H10")
-@pytest.mark.parametrize("name", DAMAGES)
-def test_doctor_finds_and_mends(name: str, tmp_path: Path) -> None:
-    damage = DAMAGES[name]
+def test_doctor_finds_and_mends(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name, damage in DAMAGES.items():
+            with cases.case(name):
+                _finds_and_mends(damage, Path(mkdtemp(dir=tmp_path)))
+
+
+def _finds_and_mends(damage: Damage, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     before = _filled(database)
     _sql(database, damage.statement)

@@ -9,7 +9,9 @@ import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from tests.contract.faults.soundness import everything, fill
 from tests.support.terminal import started
 from wellkept.errors import WellkeptError
 from wellkept.settings import RetryPolicy
+from wellkept.testing.cases import Cases
 
 ONCE = RetryPolicy(attempts=1)
 
@@ -151,9 +154,14 @@ def _exchange(file: Path, content: bytes | None) -> None:
 
 
 @pytest.mark.req("H10", "L1")
-@pytest.mark.parametrize("side", ["", "-wal", "-shm", ".schema-1.bak"])
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_a_whole_file(fault: str, side: str, tmp_path: Path) -> None:
+def test_a_fault_of_a_whole_file(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for side, fault in product(("", "-wal", "-shm", ".schema-1.bak"), FAULTS):
+            with cases.case(f"memory.db{side} {fault}"):
+                _whole_file(fault, side, Path(mkdtemp(dir=tmp_path)))
+
+
+def _whole_file(fault: str, side: str, tmp_path: Path) -> None:
     live, base = tmp_path / "live" / "memory.db", tmp_path / "base" / "memory.db"
     for folder in (live.parent, base.parent):
         folder.mkdir(mode=0o700)

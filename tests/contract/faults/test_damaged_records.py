@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 
 import apsw
 import pytest
 
 import wellkept
+from wellkept.testing.cases import Cases
 from wellkept.types import SessionConfig
 
 DAMAGES = {
@@ -30,8 +32,14 @@ are there, and doctor names the record.
 
 
 @pytest.mark.req("H5", "H10", "J2")
-@pytest.mark.parametrize("name", DAMAGES)
-def test_doctor_sets_a_damaged_record_aside(name: str, tmp_path: Path) -> None:
+def test_doctor_sets_a_damaged_record_aside(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name in DAMAGES:
+            with cases.case(name):
+                _set_aside(name, Path(mkdtemp(dir=tmp_path)))
+
+
+def _set_aside(name: str, tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     with wellkept.open(database, embedder=None) as memories:
         sessions = memories.view(user="ada").sessions

@@ -11,6 +11,7 @@ import pytest
 
 from tests.contract.faults import processes
 from tests.support.erased_person import MARKS, fill, found, open_database
+from tests.support.stand_ins import store_of
 from tools.postgres_server import PostgresServer
 from wellkept import Memory
 
@@ -86,6 +87,6 @@ def check_finished(url: str, hers: Memory, left: Callable[[], list[str]], *, beg
             assert receipt.counts.memories == 5
             assert memories.privacy.verify(receipt).valid
             assert len(memories.privacy.ledger()) == 1
-            assert memories._engine.journal.settings()["erasing"] == ""
+            assert store_of(memories).journal.settings()["erasing"] == ""
         assert memories.view(user="ada").get_many([hers.id])[hers.id].content == hers.content
         assert memories.doctor().healthy

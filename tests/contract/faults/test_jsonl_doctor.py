@@ -9,16 +9,19 @@ import shutil
 import stat
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
 import wellkept
-from tests.support.stand_ins import HandClock
+from tests.support.stand_ins import HandClock, store_of
 from wellkept import Memories
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import ConfigurationError
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import Layer, Owner
 
 LINES = ("memory.jsonl", "archive.jsonl", "tombstones.jsonl")
@@ -98,7 +101,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         session_view.get(first[0].id)
         memories.view(user="ada").sessions.compact("monday")  # what has expired is archived
         memories.view(user="ada").add("About ada, later")
-        store = memories._engine.store  # a lease is a matter of the store's
+        store = store_of(memories)  # a lease is a matter of the store's
         store.records.lease("upkeep", "here", 1)
     (root / f"{SESSION}/damaged.jsonl").write_text('{"file":"memory.jsonl","reason":"damaged","line":"{half"}\n')
     for name, mode in (("notes.txt", 0o644), ("hooks/pre-commit", 0o755), ("sessions/readme.md", 0o644)):
@@ -121,7 +124,7 @@ def lines_of(root: Path) -> set[bytes]:
 
 def served(memories: Memories) -> dict[str, str]:
     owners = {Owner(Layer.SESSION, ("ada", "monday")), Owner(Layer.USER, ("ada",))}
-    found = memories._engine.store.journal.scan(owners)  # archived ones too
+    found = store_of(memories).journal.scan(owners)  # archived ones too
     return {one.id: one.facets["text"] for one in found}
 
 
@@ -138,9 +141,14 @@ def intact(root: Path, written: set[bytes]) -> dict[str, str]:
 
 
 @pytest.mark.req("J4", "J11")
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("name", FILES)
-def test_damage(name: str, damage: Callable[[Path, Path], None], folders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_damage(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name, damage in product(FILES, DAMAGES):
+            with cases.case(f"{name} {damage.__name__}"):
+                _damaged(name, damage, folders, Path(mkdtemp(dir=tmp_path)))
+
+
+def _damaged(name: str, damage: Callable[[Path, Path], None], folders: tuple[Path, Path], tmp_path: Path) -> None:
     sound, copy = folders
     root = tmp_path / "memory"
     shutil.copytree(sound, root)

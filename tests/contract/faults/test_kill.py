@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,14 +35,10 @@ def test_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path, long_run:
 
 def _kill_at_random(database: Path, prefix: str) -> dict[str, str]:
     """Start a writer, hear some of what it tells, and kill it; returns all that it told."""
-    with processes.start("add_forever", database, prefix) as child:
-        assert child.stdout is not None
-        heard = [child.stdout.readline() for _ in range(random.randint(1, 25))]
-        time.sleep(random.uniform(0, 0.003))  # the kill may come at any moment between two acknowledgements
-        child.kill()
-        rest = child.stdout.read()
-    assert child.returncode == -9
-    return Told.parse(-9, "".join(heard) + rest).added
+    # The kill may come at any moment between two acknowledgements.
+    told = processes.kill_after(random.randint(1, 25), random.uniform(0, 0.003), "add_forever", database, prefix)
+    assert told.killed, told.errors
+    return told.added
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 
 from tests.contract.faults import processes
-from tests.contract.faults.processes import Strace, Told
+from tests.contract.faults.processes import Fork, Strace, Told
 from tests.contract.faults.soundness import assert_sound, copy_database, fill, raw
-from wellkept.stores.sqlite import schema
+from tests.support.sqlite_files import schema_of
 
 STEPS = [(1, 2), (2, 1)]
 LATER = ("later", "migrate")
@@ -23,14 +24,6 @@ pytestmark = pytest.mark.usefixtures("later_release")
 @pytest.fixture
 def strace(require_tool: Callable[[str], str]) -> Strace:
     return Strace(require_tool("strace"))
-
-
-def _version(database: Path) -> int:
-    connection = raw(database)
-    try:
-        return schema.version_of(connection)
-    finally:
-        connection.close()
 
 
 def _tables(database: Path) -> set[tuple[Any, ...]]:
@@ -61,12 +54,12 @@ def test_a_killed_step(old: int, new: int, tmp_path: Path, strace: Strace, long_
     for call, number, told in processes.sweep(totals, strike, every=long_run, points=5):
         note = f"{old} to {new}: {call} {number}"
         database = tmp_path / f"{call}{number}.db"
-        reached = _version(database)
+        reached = schema_of(database)
         assert reached in (old, new), note
         assert reached == new or not told.of("migrated"), note
         assert _tables(database) == shapes[reached], note
         assert_sound(database, known, note=note)
-        assert _version(database) == 2, note
+        assert schema_of(database) == 2, note
         hits += told.killed
     assert hits > 0
 
@@ -95,10 +88,10 @@ def test_a_killed_opening_leaves_a_whole_copy_of_the_older_file_or_none(
         note = f"{call} {number}"
         database = tmp_path / f"{call}{number}" / "memory.db"
         copy = database.with_name(f"memory.db.schema-{old}.bak")
-        assert copy.exists() or _version(database) == old or not told.killed, note
+        assert copy.exists() or schema_of(database) == old or not told.killed, note
         if copy.exists():
             copied += 1
-            assert _version(copy) == old, note
+            assert schema_of(copy) == old, note
             assert_sound(copy_database(copy, database.with_name("restored.db")), known, note=note)
         assert_sound(database, known, note=note)
         assert copy.exists(), note
@@ -112,9 +105,11 @@ def test_many_processes_take_the_same_step(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     known = fill(database)
     processes.finish(*LATER, database, 1)
-    children = [processes.start("later", "add_some", database, f"child{number}", 2) for number in range(5)]
-    ended = [(child.communicate(timeout=processes.PATIENCE_S)[0], child.returncode) for child in children]
-    for output, returncode in ended:
-        assert returncode == 0
-        known |= Told.parse(returncode, output).added
+    children = [
+        Fork.start(Path(mkdtemp(dir=tmp_path)), "later", "add_some", database, f"child{number}", 2)
+        for number in range(5)
+    ]
+    for told in [child.told() for child in children]:
+        assert told.returncode == 0, told.errors
+        known |= told.added
     assert_sound(database, known)

@@ -19,6 +19,7 @@ from tests.contract.faults.processes import Told
 from tests.contract.faults.script import view_of
 from tests.contract.faults.soundness import everything
 from tests.contract.faults.tcp_proxy import TcpProxy
+from tests.support.memory_disk import IN_MEMORY
 from tools.postgres_server import PostgresServer, ServerMissing
 from wellkept import aio
 from wellkept.errors import PositionLost
@@ -32,7 +33,7 @@ PATIENCE_S = 60
 def server(absent: Callable[[str], NoReturn]) -> Iterator[PostgresServer]:
     """A server that the test may stop and kill."""
     try:
-        made = PostgresServer()
+        made = PostgresServer(parent=IN_MEMORY)
     except ServerMissing as error:
         absent(str(error))
     made.execute("CREATE EXTENSION vector", "template1")

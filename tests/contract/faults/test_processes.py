@@ -2,71 +2,56 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import wellkept
-from tests.contract.faults import processes
 from tests.contract.faults.conftest import Named
-from tests.contract.faults.processes import Told
+from tests.contract.faults.processes import Fork, Told
 from tests.contract.faults.script import view_of
 from tests.contract.faults.soundness import assert_sound, fill
 
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A child that tells into a file, so that nobody has to read along."""
-
-    process: subprocess.Popen[str]
-    output: Path
-
-    def told(self) -> Told:
-        """What it told, when it has ended well."""
-        returncode = self.process.wait(timeout=processes.PATIENCE_S)
-        told = Told.parse(returncode, self.output.read_text())
-        assert returncode == 0
-        assert told.of("failed") == []
-        return told
-
-
-Start = Callable[..., Child]
+Start = Callable[..., Fork]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts children; none of them outlives its test."""
-    children: list[Child] = []
+    children: list[Fork] = []
 
-    def start(what: str, *arguments: object, **options: object) -> Child:
-        output = tmp_path / f"child{len(children)}.log"
-        with output.open("w") as file:
-            children.append(Child(processes.start(what, *arguments, stdout=file, **options), output))
+    def start(what: str, *arguments: object) -> Fork:
+        folder = tmp_path / f"child{len(children)}"
+        folder.mkdir()
+        children.append(Fork.start(folder, what, *arguments))
         return children[-1]
 
     yield start
     for child in children:
-        child.process.kill()
-        with child.process:  # waits, and closes the pipe
-            pass
+        child.end()
+
+
+def well(told: Told) -> Told:
+    """What a child told that ended well."""
+    assert told.returncode == 0, told.errors
+    assert told.of("failed") == []
+    return told
 
 
 @pytest.mark.req("L1", "L2", "L3", "L15", "J3", "J14", "N1", "N10")
-@pytest.mark.parametrize(("threads", "long_s"), [([3, 3], 60), ([1] * 10, 30)], ids=["two", "ten"])
-def test_writers_and_a_reader(database: str, start: Start, long_run: bool, threads: list[int], long_s: int) -> None:
+@pytest.mark.parametrize("threads", [[3, 3], [1] * 10], ids=["two", "ten"])
+def test_writers_and_a_reader(database: str, start: Start, tmp_path: Path, long_run: bool, threads: list[int]) -> None:
     """Nothing is lost or there twice, and the reader never sees half of anything."""
-    seconds = long_s if long_run else 5
+    seconds = (60 if len(threads) == 2 else 30) if long_run else 2
     base = fill(database)
-    reader = start("follow", database, "", stdin=subprocess.PIPE)
+    ending = tmp_path / "ending"
+    reader = start("follow", database, ending)
     writers = [start("write_with_threads", database, f"of{one}x", many, seconds) for one, many in enumerate(threads)]
-    told = [writer.told() for writer in writers]
-    assert reader.process.stdin is not None
-    reader.process.stdin.close()  # the reader goes on to the end of the feed
-    watched = reader.told()
+    told = [well(writer.told()) for writer in writers]
+    ending.touch()  # the reader goes on to the end of the feed
+    watched = well(reader.told())
 
     added = base | {key: id for one in told for key, id in one.added.items()}
     assert len(added) == len(base) + sum(len(one.added) for one in told)
@@ -103,7 +88,7 @@ def test_many_processes_make_one_file(named: Named, start: Start, long_run: bool
         children = [start("add_some", database, f"child{number}", 3) for number in range(6)]
         added: dict[str, str] = {}
         for child in children:
-            added |= child.told().added
+            added |= well(child.told()).added
         assert len(added) == 18
         assert_sound(database, added)
 
@@ -112,6 +97,6 @@ def test_many_processes_make_one_file(named: Named, start: Start, long_run: bool
 def test_one_key_from_many_processes_is_one_memory(database: str, start: Start) -> None:
     fill(database)
     children = [start("add_some", database, "same", 5) for _ in range(4)]
-    told = [child.told().added for child in children]
+    told = [well(child.told()).added for child in children]
     assert all(added == told[0] for added in told)
     assert_sound(database, told[0])

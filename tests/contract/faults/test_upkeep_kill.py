@@ -10,6 +10,7 @@ import pytest
 
 from tests.contract.faults import processes
 from tests.support.erased_person import open_database
+from tests.support.stand_ins import store_of
 from wellkept import Memories
 from wellkept.ports import Lease
 from wellkept.types import ConsolidationPolicy, Filter, SessionEndPolicy, State, UpkeepJob
@@ -47,7 +48,7 @@ def killed(
         with open_database(url_in(place, name)) as memories:
             for lease in told.of("leased")[-1:]:
                 held = Lease(name=lease["name"], holder=lease["holder"], token=lease["token"])
-                memories._engine.records.release(held)
+                store_of(memories).records.release(held)
             yield told, memories
             assert memories.doctor().healthy
         shutil.rmtree(place)

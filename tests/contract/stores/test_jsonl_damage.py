@@ -7,7 +7,9 @@ import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from wellkept.errors import SchemaTooNew, StoreCorrupt, StoreError
 from wellkept.ports import DamagedRecord, Record, SettingRow
 from wellkept.stores.jsonl import JsonlStore
 from wellkept.testing.builders import START, Writer, owner, vector
+from wellkept.testing.cases import Cases
 from wellkept.types import Operation, Status
 
 NEWER = json.dumps({"wellkept": ["3", SettingRow.sealed("wellkept", "3").checksum.hex()]})
@@ -84,8 +87,14 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.req("J4")
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_line_is_passed_over_counted_reported_and_set_aside(root: Path, name: str) -> None:
+def test_a_damaged_line_is_passed_over_counted_reported_and_set_aside(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name in DAMAGES:
+            with cases.case(name):
+                _set_aside(Path(mkdtemp(dir=tmp_path)) / "memory", name)
+
+
+def _set_aside(root: Path, name: str) -> None:
     texts = filled(root)
     edit(root / MEMORY, lambda lines: lines.__setitem__(2, DAMAGES[name](lines[2])))
     with opened(root) as store:
@@ -103,10 +112,18 @@ def test_a_damaged_line_is_passed_over_counted_reported_and_set_aside(root: Path
     assert len(read(root / "users/ada/damaged.jsonl")) == 1
 
 
+INDEXES = ("derived/users/ada/index.json", "derived/indices/global_index.json")
+
+
 @pytest.mark.req("J11")
-@pytest.mark.parametrize("name", ["derived/users/ada/index.json", "derived/indices/global_index.json"])
-@pytest.mark.parametrize("damage", [None, b"", b"{", b"\xff"])
-def test_an_index_that_is_missing_or_damaged_is_made_again(root: Path, name: str, damage: bytes | None) -> None:
+def test_an_index_that_is_missing_or_damaged_is_made_again(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name, damage in product(INDEXES, (None, b"", b"{", b"\xff")):
+            with cases.case(f"{name}: {damage!r}"):
+                _made_again(Path(mkdtemp(dir=tmp_path)) / "memory", name, damage)
+
+
+def _made_again(root: Path, name: str, damage: bytes | None) -> None:
     filled(root)
     before = json.loads((root / name).read_text())["entries"]
     (root / name).unlink() if damage is None else (root / name).write_bytes(damage)
@@ -118,8 +135,14 @@ def test_an_index_that_is_missing_or_damaged_is_made_again(root: Path, name: str
 
 
 @pytest.mark.req("J4")
-@pytest.mark.parametrize("damage", [b"", b"{", b'{"origin": 7}', b'{"dimension": "many"}', b"\xff"])
-def test_settings_that_cannot_be_read_stop_nobody_and_are_mended(root: Path, damage: bytes) -> None:
+def test_settings_that_cannot_be_read_stop_nobody_and_are_mended(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for damage in (b"", b"{", b'{"origin": 7}', b'{"dimension": "many"}', b"\xff"):
+            with cases.case(damage):
+                _stops_nobody(Path(mkdtemp(dir=tmp_path)) / "memory", damage)
+
+
+def _stops_nobody(root: Path, damage: bytes) -> None:
     writes = Writer()
     with opened(root) as store:
         store.journal.append([writes.add(ADA, "one", write={"vector": vector(1, 0)})])
@@ -284,19 +307,25 @@ def test_a_line_that_a_person_appended_waits_and_is_taken_over(root: Path, endin
         assert len(contents(store)) == 7
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"importance": 7},
-        {"type": "rumour"},
-        {"owner": ["user", "bob"]},
-        {"tags": ["x" * 1_000]},
-        {"content": {"message": ""}},
-        {"version": -1},
-        {"timestamp": "yesterday"},
-    ],
-)
-def test_what_the_engine_would_not_accept_is_not_taken_over(root: Path, change: dict[str, Any]) -> None:
+REFUSED: list[dict[str, Any]] = [
+    {"importance": 7},
+    {"type": "rumour"},
+    {"owner": ["user", "bob"]},
+    {"tags": ["x" * 1_000]},
+    {"content": {"message": ""}},
+    {"version": -1},
+    {"timestamp": "yesterday"},
+]
+
+
+def test_what_the_engine_would_not_accept_is_not_taken_over(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for change in REFUSED:
+            with cases.case(change):
+                _not_taken_over(Path(mkdtemp(dir=tmp_path)) / "memory", change)
+
+
+def _not_taken_over(root: Path, change: dict[str, Any]) -> None:
     filled(root)
     edit(root / MEMORY, lambda lines: lines.__setitem__(4, json.dumps(json.loads(lines[4]) | change).encode() + b"\n"))
     with opened(root) as store:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.stand_ins import HandClock
 from wellkept import Memories
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import Operation
 
 MEMORY = "users/ada/memory.jsonl"
@@ -114,22 +116,28 @@ def test_an_edited_text_is_embedded_anew(root: Path) -> None:
         assert fresh.vector == found.vector
 
 
+UNFIT: dict[str, Callable[[dict[str, Any]], object]] = {
+    "id": lambda fields: fields.update(id="another"),
+    "owner": lambda fields: fields.update(owner=["user", "bob"]),
+    "version": lambda fields: fields.update(version=7),
+    "importance": lambda fields: fields.update(importance=5),
+    "type": lambda fields: fields.update(type="planet"),
+    "tags": lambda fields: fields.update(tags=[""]),
+    "key": lambda fields: fields.update(key="taken"),
+    "no content": lambda fields: fields.pop("content"),
+    "empty message": lambda fields: fields["content"].update(message=""),
+}
+
+
 @pytest.mark.req("J4")
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda fields: fields.update(id="another"),
-        lambda fields: fields.update(owner=["user", "bob"]),
-        lambda fields: fields.update(version=7),
-        lambda fields: fields.update(importance=5),
-        lambda fields: fields.update(type="planet"),
-        lambda fields: fields.update(tags=[""]),
-        lambda fields: fields.update(key="taken"),
-        lambda fields: fields.pop("content"),
-        lambda fields: fields["content"].update(message=""),
-    ],
-)
-def test_what_does_not_fit_is_not_taken_over(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def test_what_does_not_fit_is_not_taken_over(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name, change in UNFIT.items():
+            with cases.case(name):
+                _not_taken_over(Path(mkdtemp(dir=tmp_path)) / "memory", change)
+
+
+def _not_taken_over(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
     with opened(root) as memories:
         memories.view(user="ada").add("first")
         memories.view(user="ada").add("second", key="taken")

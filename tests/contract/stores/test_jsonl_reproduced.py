@@ -9,7 +9,9 @@ import re
 import shutil
 import stat
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -17,6 +19,7 @@ import wellkept
 from tests.support.jsonl_files import edit, every_file, read
 from wellkept import Memories
 from wellkept.errors import NotAStore, QuotaExceeded, WellkeptError
+from wellkept.testing.cases import Cases
 
 MEMORY = "users/ada/memory.jsonl"
 
@@ -171,6 +174,18 @@ def test_6_a_hostile_folder_reaches_nothing_outside(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"x": "precious"}
 
 
+FILES = ("memory.jsonl", "archive.jsonl", "tombstones.jsonl", "damaged.jsonl")
+PLACES = (
+    *(f"users/bob/{name}" for name in FILES),
+    "derived/users/ada/vectors.jsonl",
+    "derived/users/ada/accesses.jsonl",
+    "derived/users/ada/numbers.json",
+    "derived/users/ada/index.json",
+    "derived/epoch.json",
+    "derived",
+    "settings.json",
+    "records",
+)
 PLANTED = {
     "deep": b'{"content":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "large number": b'{"version":' + b"9" * 30 + b"}",
@@ -184,9 +199,14 @@ PLANTED = {
 
 
 @pytest.mark.req("J12")
-@pytest.mark.parametrize("name", PLANTED)
-@pytest.mark.parametrize("file", ["memory.jsonl", "archive.jsonl", "tombstones.jsonl", "damaged.jsonl"])
-def test_7_a_planted_line_is_one_damaged_line(root: Path, name: str, file: str) -> None:
+def test_7_a_planted_line_is_one_damaged_line(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for file, name in product(FILES, PLANTED):
+            with cases.case(f"{name} in {file}"):
+                _one_damaged_line(Path(mkdtemp(dir=tmp_path)) / "memory", name, file)
+
+
+def _one_damaged_line(root: Path, name: str, file: str) -> None:
     texts = filled(root, 2)
     with (root / "users/ada" / file).open("ab") as planted:
         planted.write(PLANTED[name] + b"\n")
@@ -200,25 +220,14 @@ def test_7_a_planted_line_is_one_damaged_line(root: Path, name: str, file: str) 
 
 
 @pytest.mark.req("J12")
-@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "users/bob/memory.jsonl",
-        "users/bob/archive.jsonl",
-        "users/bob/tombstones.jsonl",
-        "users/bob/damaged.jsonl",
-        "derived/users/ada/vectors.jsonl",
-        "derived/users/ada/accesses.jsonl",
-        "derived/users/ada/numbers.json",
-        "derived/users/ada/index.json",
-        "derived/epoch.json",
-        "derived",
-        "settings.json",
-        "records",
-    ],
-)
-def test_7_what_is_no_file_stops_nobody_else(root: Path, name: str, kind: str) -> None:
+def test_7_what_is_no_file_stops_nobody_else(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for name, kind in product(PLACES, ("pipe", "link", "folder")):
+            with cases.case(f"{kind} as {name}"):
+                _stops_nobody_else(Path(mkdtemp(dir=tmp_path)) / "memory", name, kind)
+
+
+def _stops_nobody_else(root: Path, name: str, kind: str) -> None:
     texts = filled(root, 2)
     with opened(root) as memories:
         memories.view(user="bob").add("bob's")

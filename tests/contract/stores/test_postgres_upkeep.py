@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 import wellkept
+from tests.support.memory_disk import IN_MEMORY
 from tools.postgres_server import PostgresServer, ServerMissing
 from wellkept.errors import (
     ConfigurationError,
@@ -174,7 +175,7 @@ def test_a_scrub_needs_the_owner_of_the_tables(
 def pair(absent: Callable[[str], NoReturn]) -> Iterator[tuple[PostgresServer, PostgresServer]]:
     """A primary and its replica, which the test may stop."""
     try:
-        primary = PostgresServer()
+        primary = PostgresServer(parent=IN_MEMORY)
     except ServerMissing as error:
         absent(str(error))
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -15,12 +16,10 @@ from tests.support.jsonl_files import edit, read
 from tests.support.stand_ins import HandClock
 from wellkept import Memories
 from wellkept.embedders.hashing import HashingEmbedder
-from wellkept.errors import ConfigurationError, QuotaExceeded, StoreError
+from wellkept.errors import ConfigurationError, QuotaExceeded
 from wellkept.events import SessionCompacted
-from wellkept.settings import RetryPolicy
-from wellkept.stores.jsonl import config
-from wellkept.stores.jsonl.disk import Disk
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import DecayPolicy, SessionConfig
 
 MONDAY = "sessions/monday@ada"
@@ -136,59 +135,6 @@ def test_a_torn_rest_goes(root: Path) -> None:
         assert file.read_bytes() == whole
 
 
-@pytest.mark.req("J9")
-@pytest.mark.parametrize("file", ["damaged.jsonl", "vectors.jsonl", "index.json", "memory.jsonl", "archive.jsonl"])
-def test_a_crash_between_the_commit_and_the_exchange_is_made_good(
-    root: Path, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
-    """Whichever file was to be exchanged next, opening the folder again is enough."""
-    clock, embedder = HandClock(), HashingEmbedder(64)
-    with opened(root, clock=clock, embedder=embedder) as memories:
-        session = memories.view(user="ada").sessions.create("monday")
-        session.view.add("kept")
-        session.view.add("secret of the archive", tags=["secret"], expires_at=START + timedelta(hours=1))
-        clock.time = START + timedelta(hours=2)
-        session.compact()  # its lines stand in the archive only
-        clock.time = START + timedelta(hours=3)
-        session.view.forget(session.view.add("secret").id)
-    damaged = (root / MONDAY / "archive.jsonl").read_bytes().splitlines()[0][:-9]
-    with (root / MONDAY / "memory.jsonl").open("ab") as appended:
-        appended.write(damaged + b"\n")
-    with opened(root, clock=clock, embedder=embedder, retry=RetryPolicy(attempts=1)) as memories:
-        session = memories.view(user="ada").sessions.load("monday")
-        _crash_at(monkeypatch, file)
-        with pytest.raises(StoreError, match="may still stand"):
-            session.compact(purge=True)
-        run = memories.upkeep.runs()[0]
-        assert (run.job, run.completed_at) == ("compaction", None), "whether it did anything is not known"
-    monkeypatch.undo()
-    opened(root, clock=clock).close()
-    assert b"secret" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
-    with opened(root, clock=clock) as memories:
-        session = memories.view(user="ada").sessions.load("monday")
-        assert [one.content for one in session.view.list()] == ["kept"]
-        assert len(memories.upkeep.undo(run.id).erased) == 2
-        session.compact()
-        assert memories.doctor().healthy
-
-
-def _crash_at(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
-    """From the exchange or removal of a file on, nothing is written any more."""
-    gone = []
-
-    def until_then(method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(disk: Disk, name: str, *args: Any, **more: Any) -> Any:
-            gone.extend([name] if name.endswith(f"{MONDAY}/{file}") else [])
-            if gone:
-                raise StoreError("the power is gone")
-            return method(disk, name, *args, **more)
-
-        return call
-
-    for method in ("replace", "remove", "append"):
-        monkeypatch.setattr(Disk, method, until_then(getattr(Disk, method)))
-
-
 @pytest.mark.req("J9", "N3")
 def test_a_full_session_moves_memories_to_a_file_of_their_own(root: Path) -> None:
     config = {"limit_bytes": 10_000, "compaction_threshold": 0.4}
@@ -241,17 +187,6 @@ def test_readers_see_everything_that_stays_while_others_compact(root: Path) -> N
 
 
 @pytest.mark.req("J13")
-def test_a_new_folder_gets_its_settings_in_a_readable_file(root: Path) -> None:
-    with opened(root) as memories:
-        assert memories.view(user="ada").sessions.create("monday").config == SessionConfig()
-    assert (root / "config.json").read_text() == config.dump(config.JsonlConfig())
-    assert (root / "config.json").stat().st_mode & 0o777 == 0o600
-    (root / "config.json").write_text("{}")
-    opened(root).close()
-    assert (root / "config.json").read_text() == "{}", "what a person wrote stays"
-
-
-@pytest.mark.req("J13")
 def test_a_mistake_in_the_file_is_told_with_its_place(root: Path) -> None:
     opened(root).close()
     text = (root / "config.json").read_text().replace('"auto_compact": true', '"auto_compact": "yes"')
@@ -284,20 +219,25 @@ def test_the_size_of_sessions_is_a_setting_that_holds_for_all_of_them(root: Path
         assert sessions.load("monday").stats().bytes_limit == 10_485
 
 
+STORAGES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({}, {}, False),
+    ({"compaction_threshold": 0.4}, {}, True),
+    ({"compaction_threshold": 0.4, "auto_compact": False}, {}, False),
+    ({"compaction_threshold": 0.4}, {"auto_compact": False}, False),
+    ({"auto_compact": False}, {"auto_compact": True, "compaction_threshold": 0.4}, True),
+]
+
+
 @pytest.mark.req("J9")
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("storage", "own", "compacts"),
-    [
-        ({}, {}, False),
-        ({"compaction_threshold": 0.4}, {}, True),
-        ({"compaction_threshold": 0.4, "auto_compact": False}, {}, False),
-        ({"compaction_threshold": 0.4}, {"auto_compact": False}, False),
-        ({"auto_compact": False}, {"auto_compact": True, "compaction_threshold": 0.4}, True),
-    ],
-    ids=str,
-)
-def test_when_to_compact_is_a_setting(root: Path, storage: dict[str, Any], own: dict[str, Any], compacts: bool) -> None:
+def test_when_to_compact_is_a_setting(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for storage, own, compacts in STORAGES:
+            with cases.case(f"{storage} {own}"):
+                _compacts(Path(mkdtemp(dir=tmp_path)) / "memory", storage, own, compacts)
+
+
+def _compacts(root: Path, storage: dict[str, Any], own: dict[str, Any], compacts: bool) -> None:
     configure(root, storage={"max_session_size_mb": 0.01, **storage})
     told: list[SessionCompacted] = []
     with opened(root) as memories:
@@ -308,20 +248,25 @@ def test_when_to_compact_is_a_setting(root: Path, storage: dict[str, Any], own: 
     assert len(told) == compacts
 
 
+FADING: list[tuple[dict[str, Any], float]] = [
+    ({}, 0.25),
+    ({"enabled": False}, 1.0),
+    ({"min_decay_factor": 0.3}, 0.3),
+    ({"type_specific": {"conversation": {"half_life_hours": 336}}}, 0.5),
+    ({"type_specific": {"conversation": {"decay_enabled": False}}}, 1.0),
+]
+
+
 @pytest.mark.req("J7")
 @pytest.mark.req("J13")
-@pytest.mark.parametrize(
-    ("fading", "factor"),
-    [
-        ({}, 0.25),
-        ({"enabled": False}, 1.0),
-        ({"min_decay_factor": 0.3}, 0.3),
-        ({"type_specific": {"conversation": {"half_life_hours": 336}}}, 0.5),
-        ({"type_specific": {"conversation": {"decay_enabled": False}}}, 1.0),
-    ],
-    ids=str,
-)
-def test_how_memories_fade_is_a_setting(root: Path, fading: dict[str, Any], factor: float) -> None:
+def test_how_memories_fade_is_a_setting(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for fading, factor in FADING:
+            with cases.case(fading):
+                _fades(Path(mkdtemp(dir=tmp_path)) / "memory", fading, factor)
+
+
+def _fades(root: Path, fading: dict[str, Any], factor: float) -> None:
     configure(root, decay=fading)
     clock = HandClock()
     with opened(root, clock=clock) as memories:

@@ -12,7 +12,7 @@ import wellkept
 from tests.support.jsonl_files import every_file
 from tests.support.terminal import Terminal
 from wellkept import Memories
-from wellkept.stores.jsonl import git_files
+from wellkept.stores.jsonl import JsonlStore
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
     with opened(root) as memories:
         memories.view(user="ada").add("Likes tea")
         memories.view(user="ada").sessions.create("monday").view.add("Use tabs")
-    git_files.write(root)
+    JsonlStore.git_files(f"jsonl:{root}")()
     git(root, "init", "-q", "-b", "main")
     for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org"), ("core.filemode", "true")):
         git(root, "config", name, value)

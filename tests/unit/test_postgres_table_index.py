@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tools.postgres_server import PostgresServer
 from wellkept.ports import Index
 from wellkept.stores.postgres import options, search_schema
 from wellkept.stores.postgres.search_tables import TableIndex
@@ -11,13 +12,21 @@ from wellkept.stores.postgres.server import Server
 from wellkept.testing import IndexConformance
 
 
+@pytest.fixture(scope="module")
+def server(postgres_server: PostgresServer) -> Iterator[Server]:
+    """A database with the tables of the index; each test begins with empty ones."""
+    url = postgres_server.create()
+    server = Server(options.parse(f"{url}?schema=public"))
+    server.write(lambda session: [session.run(one) for one in search_schema.UP])
+    yield server
+    server.close()
+    postgres_server.drop(url)
+
+
 class TestTableIndex(IndexConformance):
     @pytest.fixture(autouse=True)
-    def _tables(self, postgres_url: str) -> Iterator[None]:
-        self.server = Server(options.parse(f"{postgres_url}?schema=public"))
-        self.server.write(lambda session: [session.run(one) for one in search_schema.UP])
-        yield
-        self.server.close()
+    def _tables(self, server: Server) -> None:
+        self.server = server
 
     def open_index(self) -> Index:
         index = TableIndex(self.server)

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 import wellkept
+from tests.support.converted import heads, told
 from tests.support.stand_ins import DIMENSION, ONCE, HandClock, Named, Switched
-from tests.unit.converted import heads, told
 from wellkept import Filter, Memories, View
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import Conflict, EmbeddingFailed

@@ -1,5 +1,6 @@
 """What is not converted: nothing is mixed up, and each refusal says what to do."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,15 +9,13 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.unit.converted import ADA, BOB, fill, record, seen
-from wellkept import codec
+from tests.support.converted import ADA, BOB, CONVERSION, fill, for_all_stores, record, seen
 from wellkept.errors import ConfigurationError, NotACopy, StoreFull
 from wellkept.ports import Store
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
 from wellkept.testing.builders import Writer, put
-from wellkept.transfer import comparison
-from wellkept.transfer.conversion import CONVERSION
+from wellkept.testing.cases import Cases
 
 
 def refused(source: Any, target: Any, kind: type[wellkept.WellkeptError]) -> wellkept.WellkeptError:
@@ -27,6 +26,7 @@ def refused(source: Any, target: Any, kind: type[wellkept.WellkeptError]) -> wel
     return caught.value
 
 
+@for_all_stores()
 def test_a_target_with_something_in_it_is_refused_and_left_alone(source: Store, target: Store) -> None:
     put(target, Writer().add(BOB, "mine"))
     before = seen(target)
@@ -35,6 +35,7 @@ def test_a_target_with_something_in_it_is_refused_and_left_alone(source: Store, 
     assert CONVERSION not in target.journal.settings()
 
 
+@for_all_stores()
 def test_a_copy_of_another_source_is_refused(source: Store, target: Store) -> None:
     other = RamStore()
     fill(other)
@@ -44,7 +45,7 @@ def test_a_copy_of_another_source_is_refused(source: Store, target: Store) -> No
     assert seen(target) == before
 
 
-@pytest.mark.parametrize("many", [1, comparison.BATCH + 5])
+@for_all_stores(many=[1, 261])
 def test_a_copy_that_others_wrote_to_is_refused(source: Store, target: Store, many: int) -> None:
     wellkept.convert(source, target)
     make = Writer()
@@ -55,17 +56,7 @@ def test_a_copy_that_others_wrote_to_is_refused(source: Store, target: Store, ma
     assert seen(target) == before
 
 
-def test_a_copy_that_others_write_to_meanwhile_is_refused(source: Store, target: Store, small_batches: None) -> None:
-    mine = iter([Writer().add(ADA, "mine")])
-
-    def write(done: int, total: int) -> None:
-        put(target, *mine)
-
-    with pytest.raises(NotACopy) as caught:
-        wellkept.convert(source, target, progress=write)
-    assert caught.value.details["memory_id"]
-
-
+@for_all_stores()
 def test_a_copy_whose_memory_others_changed_is_refused_and_keeps_the_change(source: Store, target: Store) -> None:
     wellkept.convert(source, target)
     first = next(iter(source.journal.scan({ADA})))
@@ -77,6 +68,7 @@ def test_a_copy_whose_memory_others_changed_is_refused_and_keeps_the_change(sour
     assert seen(target) == before
 
 
+@for_all_stores()
 def test_a_copy_in_which_others_keep_records_is_refused_and_keeps_them(source: Store, target: Store) -> None:
     source.records.put(record("monday"))
     wellkept.convert(source, target)
@@ -90,6 +82,7 @@ def test_a_copy_in_which_others_keep_records_is_refused_and_keeps_them(source: S
     assert seen(target) == seen(source)
 
 
+@for_all_stores()
 def test_a_version_that_is_not_the_same_is_named(source: Store, target: Store) -> None:
     careless = FaultyStore(target)
     append = careless.journal.append
@@ -104,21 +97,22 @@ def test_a_version_that_is_not_the_same_is_named(source: Store, target: Store) -
     assert '"finished":false' in target.journal.settings()[CONVERSION]
 
 
+@for_all_stores()
 def test_a_setting_that_cannot_be_read_is_refused(source: Store, target: Store) -> None:
     for text in ("?", "", "[]", "{}", '{"source":5}', '{"source":"x","after":5}', "copying\n1\n1\n{\nx"):
         target.journal.set_settings({CONVERSION: text})
         assert "cannot be read" in refused(source, target, NotACopy).message
 
 
-@pytest.mark.parametrize("field", ["after", "reached"])
+@for_all_stores(field=["after", "reached"])
 def test_a_place_that_is_none_is_refused(source: Store, target: Store, field: str) -> None:
     """As if somebody had edited the setting: no position at all, and one of another store."""
     wellkept.convert(source, target)
     other = RamStore()
     put(other, Writer().add(ADA))
     for text in ("nonsense", other.journal.feed().next):
-        place = codec.decode_json(target.journal.settings()[CONVERSION]) | {field: text}
-        target.journal.set_settings({CONVERSION: codec.encode_json(place).decode()})
+        place = json.loads(target.journal.settings()[CONVERSION]) | {field: text}
+        target.journal.set_settings({CONVERSION: json.dumps(place)})
         refused(source, target, NotACopy)
 
 
@@ -135,14 +129,7 @@ def test_what_was_restored_from_an_older_copy_is_refused(which: str) -> None:
     assert seen(stores["target"]) == before
 
 
-def test_errors_of_the_target_leave_it_to_be_continued(source: Store, target: Store, small_batches: None) -> None:
-    full = FaultyStore(target)
-    full.fail("append", StoreFull("no space left", hint="free space"), call=3)
-    refused(source, full, StoreFull)
-    assert wellkept.convert(source, full).copied == 9
-    assert seen(target) == seen(source)
-
-
+@for_all_stores()
 def test_a_target_with_records_is_not_empty(source: Store, target: Store) -> None:
     target.records.put(record("mine"))
     assert "not empty" in refused(source, target, NotACopy).message
@@ -161,19 +148,20 @@ BAD: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("source", "target", "field"), BAD, ids=str)
-def test_what_cannot_be_converted(
-    source: Any, target: Any, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     wellkept.open("source.db").close()
     Path("link.db").symlink_to("source.db")
     there = set(tmp_path.iterdir())
-    target = target.format(folder=tmp_path.name) if isinstance(target, str) else target
-    assert refused(source, target, ConfigurationError).details["field"] == field
-    assert set(tmp_path.iterdir()) == there
+    with Cases() as cases:
+        for source, form, field in BAD:
+            with cases.case(f"{source} to {form}"):
+                target = form.format(folder=tmp_path.name) if isinstance(form, str) else form
+                assert refused(source, target, ConfigurationError).details["field"] == field
+                assert set(tmp_path.iterdir()) == there
 
 
+@for_all_stores()
 def test_one_store_is_not_two(source: Store) -> None:
     assert refused(source, source, ConfigurationError).details["field"] == "target"
 
@@ -193,7 +181,7 @@ def test_places_that_cannot_be_opened(tmp_path: Path) -> None:
     refused(tmp_path / "newer.db", tmp_path / "target.db", wellkept.errors.SchemaTooNew)
 
 
-@pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/target", "jsonl:{0}/configured"])
+@for_all_stores(url=["{0}/target.db", "jsonl:{0}/target", "jsonl:{0}/configured"])
 def test_a_conversion_that_copied_nothing_leaves_nothing_behind(source: Store, tmp_path: Path, url: str) -> None:
     (tmp_path / "configured").mkdir()
     (tmp_path / "configured" / "config.json").write_text("{}")
@@ -205,7 +193,7 @@ def test_a_conversion_that_copied_nothing_leaves_nothing_behind(source: Store, t
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("url", ["{0}/target.db", "jsonl:{0}/target"])
+@for_all_stores(url=["{0}/target.db", "jsonl:{0}/target"])
 def test_a_target_that_was_there_or_holds_something_stays(source: Store, tmp_path: Path, url: str) -> None:
     place = url.format(tmp_path)
     wellkept.open(place, embedder=None).close()
@@ -225,6 +213,7 @@ def test_a_target_that_was_there_or_holds_something_stays(source: Store, tmp_pat
     assert wellkept.convert(source, elsewhere).copied == 0  # it goes on where it was
 
 
+@for_all_stores()
 def test_the_source_is_only_read(source: Store, target: Store) -> None:
     """It is asked nothing that could write, not even by the way."""
     asked = FaultyStore(source)

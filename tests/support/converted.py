@@ -1,12 +1,20 @@
 """Stores to convert, and all that can be seen of them."""
 
+import json
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+from inspect import signature
+from itertools import product
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
-from wellkept import plugins
 from wellkept.ports import Journal, Record, Store
+from wellkept.stores.jsonl import JsonlStore
+from wellkept.stores.ram import RamStore
+from wellkept.stores.sqlite import SqliteStore
 from wellkept.testing.builders import START, START_US, Writer, owner, vector
-from wellkept.transfer import comparison
-from wellkept.transfer.conversion import CONVERSION
+from wellkept.testing.cases import Cases
 from wellkept.types import Access, Write
 
 ADA = owner("ada")
@@ -14,15 +22,50 @@ BOB = owner("bob")
 KINDS = ("ram", "sqlite", "jsonl")
 DAY_US = 86_400_000_000
 
+CONVERSION = "conversion"
+"""The setting in which a target remembers how far it is."""
+
 _OWN = frozenset({CONVERSION, "durability", "origin", "epoch"})
 
 
 def store_of(kind: str, folder: Path, name: str) -> Store:
     """A store of a kind; how durable it is, other tests find out."""
     if kind == "ram":
-        return plugins.open_store("ram:")
+        return RamStore()
     path = folder / f"{name}.db"
-    return plugins.open_store(f"{kind}:{path}", durability=None if path.exists() else "relaxed")
+    store = SqliteStore if kind == "sqlite" else JsonlStore
+    return store.from_url(f"{kind}:{path}", durability=None if path.exists() else "relaxed")
+
+
+def for_all_stores(**values: Iterable[object]) -> Callable[[Callable[..., None]], Callable[[Path], None]]:
+    """Make one test of a check that wants a ``source``, a ``target`` or both: it is done with each kind of store, the
+    source filled and the target empty, and with each of the other values.
+    """
+
+    def decorate(check: Callable[..., None]) -> Callable[[Path], None]:
+        wanted = signature(check).parameters
+        stores = [name for name in ("source", "target") if name in wanted]
+        choices: dict[str, Iterable[Any]] = {**dict.fromkeys(stores, KINDS), **values}
+
+        def test(tmp_path: Path) -> None:
+            with Cases() as cases:
+                for chosen in product(*choices.values()):
+                    given = dict(zip(choices, chosen, strict=True))
+                    with cases.case(f"{given}"), ExitStack() as opened:
+                        folder = Path(mkdtemp(dir=tmp_path))
+                        for name in stores:
+                            store = store_of(given[name], folder, name)
+                            given[name] = opened.enter_context(closing(store))
+                        if "source" in stores:
+                            fill(given["source"])
+                        if "tmp_path" in wanted:
+                            given["tmp_path"] = folder
+                        check(**given)
+
+        test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
+        return test
+
+    return decorate
 
 
 def record(name: str, whose: object = ADA, body: bytes = b"{}", version: int = 1) -> Record:
@@ -52,11 +95,13 @@ def lived(make: Writer, first: Write) -> list[Write]:
     return [first, second, third, make.restore(third)]
 
 
-def told(journal: Journal) -> dict[str, list[bytes]]:
+def told(journal: Journal) -> dict[str, list[tuple[object, ...]]]:
     """Every version by owner, to the last byte, but for its place: that is its store's own."""
-    by_owner: dict[str, list[bytes]] = {}
+    by_owner: dict[str, list[tuple[object, ...]]] = {}
     for one in journal.feed():
-        by_owner.setdefault(str(one.owner), []).append(comparison.encoded(one))
+        said = (one.id, one.version, one.operation, one.recorded_at, one.stamp, one.replaced, one.write_id, one.reason)
+        facets = json.dumps(dict(one.facets), sort_keys=True)
+        by_owner.setdefault(str(one.owner), []).append((*said, facets, one.payload))
     return by_owner
 
 

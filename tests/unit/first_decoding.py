@@ -1,4 +1,4 @@
-"""Decodes a class for the first time, and meanwhile once more: `python -m tests.contract.faults.first_decoding`."""
+"""Decodes a class for the first time, and meanwhile once more: `python -m tests.unit.first_decoding`."""
 
 from __future__ import annotations
 
