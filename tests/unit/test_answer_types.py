@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
+from wellkept.testing.cases import Cases
 from wellkept.text import answer_types
 
 ASKING: tuple[tuple[str, bool], ...] = (
@@ -23,9 +23,9 @@ ASKING: tuple[tuple[str, bool], ...] = (
 
 @pytest.mark.req("L4")
 def test_what_only_asks() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, asks in ASKING:
-            with case(text):
+            with cases.case(text):
                 assert answer_types.only_asks(text) is asks
 
 
@@ -48,7 +48,7 @@ REPLIES: tuple[tuple[str, bool], ...] = (
 
 @pytest.mark.req("L4")
 def test_what_asks_for_a_reply() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, asks in REPLIES:
-            with case(question):
+            with cases.case(question):
                 assert answer_types.asks_reply(question) is asks

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
+from wellkept.testing.cases import Cases
 from wellkept.text import chunking
 
 SIZES = st.integers(1, 12)
@@ -98,9 +98,9 @@ BREAKS: tuple[tuple[str, int, list[str]], ...] = (
 
 
 def test_where_passages_break() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, size, found in BREAKS:
-            with case(text, size):
+            with cases.case(text, size):
                 assert pieces(text, size) == found
 
 
@@ -111,7 +111,7 @@ def test_a_passage_has_room_for_something() -> None:
 
 def test_very_long_texts_come_to_an_end() -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    with every_case() as case:
+    with Cases() as cases:
         for text in (
             "a" * 10**7,
             " " * 10**7,
@@ -120,7 +120,7 @@ def test_very_long_texts_come_to_an_end() -> None:
             "a" + "\u0301" * 10**6,
             "a. " * 10**6,
         ):
-            with case(text):
+            with cases.case(text):
                 spans = chunking.split(text)
                 assert all(0 < end - start <= 800 for start, end in spans)
                 assert sum(end - start for start, end in spans) >= len(text) - sum(map(text.count, " \n"))

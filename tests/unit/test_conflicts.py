@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.unit.conflicting_pairs import CONFLICTS, HELD_OUT_CONFLICTS, HELD_OUT_LOOK_ALIKES, LOOK_ALIKES
 from wellkept.recall.conflicts import conflicting, read
+from wellkept.testing.cases import Cases
 
 Pairs = tuple[tuple[str, str], ...]
 EVERY = (*CONFLICTS, *LOOK_ALIKES, *HELD_OUT_CONFLICTS, *HELD_OUT_LOOK_ALIKES)
@@ -32,16 +32,16 @@ def test_there_are_enough_pairs_and_each_once() -> None:
 
 
 def test_both_sides_say_the_same_and_nothing_conflicts_with_itself() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for pair in EVERY:
-            with case(pair):
+            with cases.case(pair):
                 left, right = map(read, pair)
                 assert conflicting(left, right) == conflicting(right, left)
                 assert not conflicting(left, left)
 
 
 def test_any_text_can_be_read() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in ("", "!?", "use", "Use for", "is", "not", "\u4f60\u597d", "a " * 100):
-            with case(text):
+            with cases.case(text):
                 assert not conflicting(read(text), read(text))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
+from wellkept.testing.cases import Cases
 from wellkept.text import dates, words
 from wellkept.text.dates import DateRange
 
@@ -84,9 +84,9 @@ NAMED_DATES: tuple[tuple[str, set[str]], ...] = (
 
 
 def test_dates_with_a_name() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, found in NAMED_DATES:
-            with case(question):
+            with cases.case(question):
                 assert named(question) == found
 
 
@@ -111,9 +111,9 @@ RECKONED: tuple[tuple[str, float, float], ...] = (
 
 
 def test_dates_reckoned_from_the_day_of_asking() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, start, end in RECKONED:
-            with case(question):
+            with cases.case(question):
                 [found] = dates.ranges(f"What did Ada do {question}?", asked_at=ASKED, first=FIRST, last=LAST)
                 assert found.weight == 0.3
                 assert (found.start - ASKED.timestamp()) / DAY == pytest.approx(start, abs=1e-6)
@@ -121,9 +121,9 @@ def test_dates_reckoned_from_the_day_of_asking() -> None:
 
 
 def test_what_is_no_date() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question in ("0 days", "last zero days", "next week", "weeks ago", "12345 days ago", "week"):
-            with case(question):
+            with cases.case(question):
                 assert dates.ranges(question, asked_at=ASKED, first=FIRST, last=LAST) == []
 
 
@@ -210,9 +210,9 @@ MENTIONS: tuple[tuple[str, bool], ...] = (
 
 
 def test_mentions_of_time() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, timely in MENTIONS:
-            with case(text):
+            with cases.case(text):
                 assert dates.tell_time(words.folded(text)) is timely
 
 
@@ -229,9 +229,9 @@ ASKING_WHEN: tuple[tuple[str, bool], ...] = (
 
 
 def test_questions_of_time() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, asks in ASKING_WHEN:
-            with case(question):
+            with cases.case(question):
                 assert dates.asks_when(question) is asks
 
 
@@ -250,9 +250,9 @@ HOSTILE: tuple[str, ...] = (
 
 def test_hostile_questions_come_to_an_end() -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    with every_case() as case:
+    with Cases() as cases:
         for text in HOSTILE:
-            with case(text):
+            with cases.case(text):
                 found = dates.ranges(
                     text, asked_at=ASKED, first=datetime.min.replace(tzinfo=UTC), last=datetime.max.replace(tzinfo=UTC)
                 )

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.unit.samples import memory as memory_of
 from wellkept.recall import duplicates
 from wellkept.recall.duplicates import Found, Said
 from wellkept.testing import builders
+from wellkept.testing.cases import Cases
 from wellkept.testing.strategies import contents
 from wellkept.text import words
 from wellkept.types import Layer
@@ -71,9 +71,9 @@ PAIRS: tuple[tuple[str, str, bool], ...] = (
 
 @pytest.mark.req("H4")
 def test_what_says_the_same_is_said_once() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for left, right, same in PAIRS:
-            with case(left, right):
+            with cases.case(left, right):
                 first, second = found(left), found(right)
                 kept = duplicates.without_duplicates([first, second], 10)
                 assert said(kept) == ([left] if same else [left, right])

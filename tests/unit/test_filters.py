@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.unit.samples import drafts, memory
 from tests.unit.test_sealing import sealed
 from tests.unit.test_validation import JSON, refused
@@ -19,6 +18,7 @@ from wellkept.errors import InvalidInput
 from wellkept.filters import Where
 from wellkept.testing import strategies
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.text import words
 from wellkept.types import Sort, SourceType, State
 
@@ -132,7 +132,7 @@ def test_tags_form_a_hierarchy(tags: tuple[str, ...], wanted: str) -> None:
 
 @pytest.mark.req("J5")
 def test_tags_are_compared_level_by_level() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for tag, wanted, found in (
             ("security.authentication", "security", True),
             ("security", "security", True),
@@ -143,7 +143,7 @@ def test_tags_are_compared_level_by_level() -> None:
             ("a.b.c", "a.b", True),
             ("x.a", "a", False),
         ):
-            with case(tag, wanted):
+            with cases.case(tag, wanted):
                 assert filters.tagged((tag,), wanted) is found
 
 
@@ -171,9 +171,9 @@ COMPARED: tuple[tuple[Any, Any, bool], ...] = (
 
 
 def test_json_values_that_python_confuses() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for left, right, same in COMPARED:
-            with case(left, right):
+            with cases.case(left, right):
                 assert filters.same_json(left, right) is filters.same_json(right, left) is same
 
 
@@ -198,9 +198,9 @@ SPANS: tuple[tuple[timedelta | str, timedelta], ...] = (
 
 @pytest.mark.req("J5")
 def test_relative_times() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, span in SPANS:
-            with case(text):
+            with cases.case(text):
                 assert filters.relative(text) == span
 
 
@@ -224,9 +224,9 @@ NO_SPANS: tuple[Any, ...] = (
 
 
 def test_what_is_no_relative_time() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_SPANS:
-            with case(bad):
+            with cases.case(bad):
                 refused(filters.relative, bad, field="filter.within")
 
 
@@ -317,9 +317,9 @@ BAD_FIELDS: dict[str, list[Any]] = {
 
 @pytest.mark.req("L5")
 def test_a_bad_condition_names_its_field() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for name, bad in [(name, bad) for name, values in BAD_FIELDS.items() for bad in values]:
-            with case(name, bad):
+            with cases.case(name, bad):
                 with pytest.raises(InvalidInput) as caught:
                     filters.resolve(Filter(**{name: bad}), START)
                 assert caught.value.details["field"] == f"filter.{name}"

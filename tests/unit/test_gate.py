@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from wellkept.recall import gate, weights
 from wellkept.recall.gate import Evidence
+from wellkept.testing.cases import Cases
 
 GATES = [one.gate for one in weights.known().values()]
 USUAL = weights.of("any").gate
@@ -33,9 +33,9 @@ def test_a_better_match_never_makes_an_answer_less_likely(first: float, second: 
 
 @pytest.mark.req("N8")
 def test_a_good_match_is_an_answer_and_a_poor_one_is_none() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for judge in GATES:
-            with case(judge):
+            with cases.case(judge):
                 poor = seen(best=0.3, similarity=0.1, unseen_name=1.0, heard=0.2)
                 good = seen(best=9.0, similarity=1.0, heard=1.0)
                 assert gate.known((good, None), judge) > 0.8
@@ -45,9 +45,9 @@ def test_a_good_match_is_an_answer_and_a_poor_one_is_none() -> None:
 
 @pytest.mark.req("N8")
 def test_the_same_match_says_less_among_more_memories() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for judge in GATES:
-            with case(judge):
+            with cases.case(judge):
                 for kind in ("alone", "linked"):
                     chances = [getattr(judge, kind)(seen(memories=size)) for size in (10, 300, 3_000)]
                     assert chances == sorted(chances, reverse=True)
@@ -87,9 +87,9 @@ def test_a_chance_lies_between_0_and_1(best: float, similarity: float) -> None:
 
 @pytest.mark.req("N8")
 def test_words_that_nobody_says_make_an_answer_no_likelier() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for judge in GATES:
-            with case(judge):
+            with cases.case(judge):
                 for kind in ("alone", "linked"):
                     assert getattr(judge, kind)(seen(heard=0.2)) <= getattr(judge, kind)(seen(heard=0.9))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
+from wellkept.testing.cases import Cases
 from wellkept.text import date_words, periods, query_text, words
 
 LANGUAGES: tuple[tuple[str, str], ...] = (
@@ -24,9 +24,9 @@ LANGUAGES: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.req("L4")
 def test_the_language_of_a_text() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, language in LANGUAGES:
-            with case(text):
+            with cases.case(text):
                 assert words.language_of(words.folded(text)) == language
 
 

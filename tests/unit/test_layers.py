@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from tests.support.cases import every_case
 from wellkept import Identity, Layer, layers
 from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
+from wellkept.testing.cases import Cases
 from wellkept.types import Owner
 from wellkept.types.owners import DEFAULT_USER
 
@@ -43,9 +43,9 @@ def expected(identity: Identity) -> list[Owner]:
 
 @pytest.mark.req("H1")
 def test_accessible_layers_follow_from_the_ids() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for identity in IDENTITIES:
-            with case(named(identity)):
+            with cases.case(named(identity)):
                 owners = expected(identity)
                 assert list(layers.accessible_layers(identity)) == [owner.layer for owner in owners]
                 assert list(layers.owners_of(identity)) == owners
@@ -57,9 +57,9 @@ def test_accessible_layers_follow_from_the_ids() -> None:
 
 @pytest.mark.req("H1")
 def test_a_layer_without_its_ids_is_refused() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for identity in IDENTITIES:
-            with case(named(identity)):
+            with cases.case(named(identity)):
                 reachable = {owner.layer for owner in expected(identity)}
                 for layer in set(Layer) - reachable:
                     with pytest.raises(MissingIdentifier) as caught:
@@ -73,9 +73,9 @@ def test_a_layer_without_its_ids_is_refused() -> None:
 
 @pytest.mark.req("H1")
 def test_settling_fills_in_the_user_of_an_agent_only() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for identity in SOME:
-            with case(named(identity)):
+            with cases.case(named(identity)):
                 if identity.agent is None and identity.user is None and identity.session is not None:
                     with pytest.raises(MissingIdentifier) as caught:
                         layers.settle(identity)
@@ -122,9 +122,9 @@ NO_LAYERS: tuple[object, ...] = (
 
 @pytest.mark.req("H1")
 def test_an_unknown_layer_is_refused() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_LAYERS:
-            with case(type(bad)):
+            with cases.case(type(bad)):
                 with pytest.raises(InvalidLayer) as caught:
                     layers.parse_layer(bad)  # type: ignore[arg-type]  # the point of the test
                 assert caught.value.details == {"field": "layer"}

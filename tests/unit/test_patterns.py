@@ -3,11 +3,11 @@
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from wellkept.filters import Where, matches
 from wellkept.recall import owner_index
 from wellkept.stores.ram import RamStore
 from wellkept.testing.builders import START, Writer, owner
+from wellkept.testing.cases import Cases
 from wellkept.types import Stored
 
 
@@ -43,7 +43,7 @@ PATTERNS: tuple[tuple[str, bool], ...] = (
 
 def test_a_pattern_is_that_of_a_word_of_title_content_or_author() -> None:
     stored = _stored(title="Security", author="Ingrid")
-    with every_case() as case:
+    with Cases() as cases:
         for pattern, found in PATTERNS:
-            with case(pattern):
+            with cases.case(pattern):
                 assert matches(stored, Where(now=START, pattern=pattern)) is found

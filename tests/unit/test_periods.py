@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
+from wellkept.testing.cases import Cases
 from wellkept.text import asked_times, periods
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)  # a Friday
@@ -56,9 +56,9 @@ CALENDAR: tuple[tuple[str, str, int], ...] = (
 
 @pytest.mark.req("L4")
 def test_periods_of_the_calendar() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, start, days in CALENDAR:
-            with case(text):
+            with cases.case(text):
                 [found] = periods.periods(text, at=NOW)
                 assert datetime.fromtimestamp(found.start, UTC) == datetime.fromisoformat(start).replace(tzinfo=UTC)
                 assert (found.end - found.start) / 86_400 == days
@@ -101,9 +101,9 @@ BOUNDED: tuple[tuple[str, str, str], ...] = (
 
 @pytest.mark.req("L4")
 def test_times_between_since_and_before_others() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, start, end in BOUNDED:
-            with case(question):
+            with cases.case(question):
                 assert periods.of_time_alone(question)
                 first = datetime(2025, 4, 1, tzinfo=UTC)
                 [found] = asked_times.asked_about(question, at=NOW, first=first, last=NOW)
@@ -136,9 +136,9 @@ OF_TIME_ALONE: tuple[tuple[str, bool], ...] = (
 
 
 def test_questions_of_time_alone() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, alone in OF_TIME_ALONE:
-            with case(question):
+            with cases.case(question):
                 assert periods.of_time_alone(question) is alone
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
+from wellkept.testing.cases import Cases
 from wellkept.text import query_text, words
 from wellkept.text.query_text import Asked
 
@@ -87,9 +87,9 @@ WORDS_AND_PATTERNS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def test_words_and_patterns() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, found, patterns in WORDS_AND_PATTERNS:
-            with case(text):
+            with cases.case(text):
                 asked = query_text.parse(text)
                 assert (asked.words, asked.patterns) == (found, patterns)
                 assert asked.terms == tuple(map(words.term, found))
@@ -111,9 +111,9 @@ PHRASES: tuple[tuple[str, list[str]], ...] = (
 
 
 def test_phrases() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, phrases in PHRASES:
-            with case(text):
+            with cases.case(text):
                 assert list(query_text.parse(text).phrases) == [terms(phrase) for phrase in phrases]
 
 
@@ -134,9 +134,9 @@ NAMES: tuple[tuple[str, str], ...] = (
 
 
 def test_names() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, names in NAMES:
-            with case(text):
+            with cases.case(text):
                 assert query_text.parse(text).names == terms(names)
 
 
@@ -161,9 +161,9 @@ HOSTILE: tuple[str, ...] = (
 
 def test_hostile_texts_come_to_an_end() -> None:
     """Were the time to grow with the square of the length, this would take minutes."""
-    with every_case() as case:
+    with Cases() as cases:
         for text in HOSTILE:
-            with case(text):
+            with cases.case(text):
                 asked = query_text.parse(text * 20)
                 assert asked.terms == tuple(map(words.term, asked.words))
                 assert len(asked.terms) <= len(words.words(text)) + 1
@@ -181,9 +181,9 @@ CONTRACTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @pytest.mark.req("L4")
 def test_the_endings_of_contractions_are_no_words() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for query, said in CONTRACTIONS:
-            with case(query):
+            with cases.case(query):
                 assert query_text.parse(query).words == said
 
 
@@ -213,9 +213,9 @@ TOKENS: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.req("L4")
 def test_tokens() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, tokens in TOKENS:
-            with case(text):
+            with cases.case(text):
                 assert words.tokens(text) == tokens.split()
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.cases import every_case
 from wellkept import codec
 from wellkept.engine import index_following
 from wellkept.filters import Where
@@ -20,6 +19,7 @@ from wellkept.ports import Images
 from wellkept.recall import image, quantized
 from wellkept.stores.ram import RamStore
 from wellkept.testing.builders import START, Writer, owner, vector
+from wellkept.testing.cases import Cases
 from wellkept.text import words
 from wellkept.types import Embedded, Mark, Owner, Stored, Vector, Write
 
@@ -138,9 +138,9 @@ CHANGES: dict[str, Callable[[Writer, Write], list[Write]]] = {
 
 
 def test_what_is_written_is_seen_by_the_next_search() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for (name, change), at_once in product(CHANGES.items(), (False, True)):
-            with case(name, at_once):
+            with cases.case(name, at_once):
                 bench, index = Bench(), Counted()
                 writes = bench.fill()
                 before = bench.check(index)
@@ -267,9 +267,9 @@ def test_a_damaged_image_is_not_used(bench: Bench) -> None:
     bench.fill()
     before = bench.check(Counted(bench.images))
     mark, sound = bench.images.kept[ADA]
-    with every_case() as case:
+    with Cases() as cases:
         for name, damage in DAMAGES.items():
-            with case(name):
+            with cases.case(name):
                 bench.images.kept[ADA] = mark, damage(sound)
                 second = Counted(bench.images)
                 assert bench.check(second) == before

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from wellkept.recall import ranking, weights
 from wellkept.recall.ranking import Array, Scores
 from wellkept.recall.weights import Fitted
+from wellkept.testing.cases import Cases
 
 SETS = tuple(weights.known().values())
 NAMES = sorted({name for one in SETS for name in one.model.weights} - {ranking.BASE})
@@ -71,9 +71,9 @@ def test_the_order_of_chances_is_that_of_the_sums(sums: list[float], fitted: Fit
 
 @pytest.mark.req("N8")
 def test_a_memory_is_less_likely_the_answer_where_others_match_as_well() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for fitted in SETS:
-            with case(fitted):
+            with cases.case(fitted):
                 chances = [
                     ranking.chances(
                         {"words": np.full(count, 8.0)}, np.zeros(count, np.bool_), 0.9, fitted.chance
@@ -100,9 +100,9 @@ def test_nothing_found_has_no_scores() -> None:
 
 def test_the_first_look_weighs_what_is_quick_to_find() -> None:
     """Everything but the words that a memory says or means: finding those is what the first look saves."""
-    with every_case() as case:
+    with Cases() as cases:
         for name in weights.known():
-            with case(name):
+            with cases.case(name):
                 model = weights.known()[name].model
                 assert "words" in model.weights
                 assert "words" not in model.first

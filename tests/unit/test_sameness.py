@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.unit.same_pairs import LOOK_ALIKES, SAME, UNDECIDED
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.recall import proposals, sameness
+from wellkept.testing.cases import Cases
 from wellkept.testing.strategies import contents
 
 
@@ -42,18 +42,18 @@ def test_the_labelled_pairs_are_told_apart(embedder: WordTableEmbedder) -> None:
 
 @pytest.mark.req("H8")
 def test_no_vector_joins_what_differs_in_what_matters() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for pair in LOOK_ALIKES:
-            with case(*pair):
+            with cases.case(*pair):
                 assert not said(pair, 1.0, least=0.5)
                 assert not said((pair[1], pair[0]), 1.0, least=0.5)
 
 
 @pytest.mark.req("H8")
 def test_a_lower_threshold_does_not_join_what_one_word_tells_apart(embedder: WordTableEmbedder) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for pair in UNDECIDED:
-            with case(*pair):
+            with cases.case(*pair):
                 assert not said(pair, nearness(embedder, *pair), least=0.5)
 
 
@@ -89,9 +89,9 @@ POOR_PROPOSALS: tuple[tuple[object, str], ...] = (
 
 @pytest.mark.req("H8")
 def test_a_proposal_that_cannot_stand_for_its_sources_is_refused() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for answer, wrong in POOR_PROPOSALS:
-            with case(answer):
+            with cases.case(answer):
                 assert proposals.fault(answer, SOURCES) == wrong
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from wellkept import sensitivity
 from wellkept.settings.schema import SENSITIVE_KINDS
+from wellkept.testing.cases import Cases
 
 EVERY = sensitivity.chosen(SENSITIVE_KINDS)
 
@@ -44,9 +44,9 @@ SENSITIVE: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.req("L10")
 def test_sensitive_content_is_recognised() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, kind in SENSITIVE:
-            with case(text):
+            with cases.case(text):
                 assert kind in sensitivity.recognised(text, EVERY)
 
 
@@ -68,9 +68,9 @@ ORDINARY: tuple[str, ...] = (
 
 
 def test_ordinary_content_is_not() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in ORDINARY:
-            with case(text):
+            with cases.case(text):
                 assert sensitivity.recognised(text, EVERY) == frozenset()
 
 
@@ -86,9 +86,9 @@ def test_one_of_ten_check_digits_fits(digits: int) -> None:
 
 
 def test_long_hostile_texts_take_no_time() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in ("a" * 200_000, "1 " * 100_000, "a@" * 100_000, "password " * 30_000, "+1" * 100_000):
-            with case(text):
+            with cases.case(text):
                 assert sensitivity.recognised(text, EVERY) <= set(
                     SENSITIVE_KINDS
                 )  # the time limit of a test is the measure

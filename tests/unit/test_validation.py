@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from wellkept import Identity, MemoryType
 from wellkept import validation as v
 from wellkept.errors import ContentTooLong, InvalidInput
+from wellkept.testing.cases import Cases
 from wellkept.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 
 ANYTHING_BUT_TEXT = st.none() | st.integers() | st.floats() | st.binary() | st.lists(st.text()) | st.booleans()
@@ -52,9 +52,9 @@ def test_content_is_any_text_that_says_something(text: str) -> None:
 
 @pytest.mark.req("L1")
 def test_content_that_is_none() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in ("", " ", "\n\t\u2003", "a\x00b", "\ud800", "a\udfffb", b"bytes", None, 7, ["x"]):
-            with case(bad):
+            with cases.case(bad):
                 refused(v.content, bad, field="content")
 
 
@@ -120,9 +120,9 @@ def test_a_unit_is_from_zero_to_one(value: float) -> None:
 
 
 def test_a_unit_is_a_number() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in (True, False, None, "0.5", [0.5], 0.5j):
-            with case(bad):
+            with cases.case(bad):
                 refused(v.unit, "importance", bad, field="importance")
 
 
@@ -162,9 +162,9 @@ def test_an_integer_is_within_bounds(value: int, low: int, high: int) -> None:
 
 
 def test_an_integer_is_no_other_number() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in (True, 1.0, "1", None, [1]):
-            with case(bad):
+            with cases.case(bad):
                 refused(v.integer, "limit", bad, 0, 5, field="limit")
 
 
@@ -172,9 +172,9 @@ NO_FLAGS: tuple[object, ...] = ("no", "", 0, 1, None, [])
 
 
 def test_a_flag_is_not_guessed() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_FLAGS:
-            with case(bad):
+            with cases.case(bad):
                 assert v.flag("permanent", True) is True
                 assert v.flag("permanent", False) is False
                 refused(v.flag, "permanent", bad, field="permanent")
@@ -203,9 +203,9 @@ NO_LISTS_OF_LINES: tuple[object, ...] = (
 
 @pytest.mark.parametrize("function", [v.tags, v.references])
 def test_lines_are_lists_of_lines(function: Callable[..., Any]) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_LISTS_OF_LINES:
-            with case(bad):
+            with cases.case(bad):
                 if bad == b"":
                     assert function(bad) == ()  # an empty list of numbers: nothing is wrong with nothing
                     continue
@@ -221,9 +221,9 @@ def test_lines_have_a_number() -> None:
 
 
 def test_several_are_iterable() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in ("text", 5, None):
-            with case(bad):
+            with cases.case(bad):
                 assert list(v.several("ids", ("a", 5))) == ["a", 5]
                 refused(v.several, "ids", bad, field="ids")
 
@@ -301,18 +301,18 @@ NO_JSON: tuple[object, ...] = (
 
 
 def test_metadata_is_json() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_JSON:
-            with case(bad):
+            with cases.case(bad):
                 refused(v.metadata, {"a": bad}, field="metadata")
                 refused(v.metadata, {"a": bad}, "filter.metadata", field="filter.metadata")
                 refused(v.json_value, "value", bad, field="value")
 
 
 def test_metadata_is_a_mapping() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in (None, [], "", "text", 5, [("a", 1)]):
-            with case(bad):
+            with cases.case(bad):
                 refused(v.metadata, bad, field="metadata")
 
 
@@ -348,9 +348,9 @@ NO_VECTORS: tuple[object, ...] = (
 
 
 def test_what_is_no_vector() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_VECTORS:
-            with case(bad):
+            with cases.case(bad):
                 refused(v.vector, bad, "toy", field="vector")
 
 
@@ -358,9 +358,9 @@ NO_NAMES: tuple[Any, ...] = ("", "a\nb", 5, None)
 
 
 def test_a_vector_names_its_embedder() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for name in NO_NAMES:
-            with case(name):
+            with cases.case(name):
                 refused(v.vector, Vector(name, struct.pack("<f", 1)), "toy", field="vector.embedder")
 
 
@@ -384,9 +384,9 @@ def test_sources_and_pointers_are_checked_part_by_part() -> None:
 
 @pytest.mark.req("H1")
 def test_ids_of_identities_are_lines() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for name in ("agent", "user", "session", "project", "team", "org", "company"):
-            with case(name):
+            with cases.case(name):
                 good = Identity(**{name: "x" * v.ID_CHARACTERS})
                 assert v.identity(good) == good
                 for bad in ("", "a\nb", "a\x00", "\x7f", "\u2028", "\ud800", "x" * (v.ID_CHARACTERS + 1), 5, b"a"):

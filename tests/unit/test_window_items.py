@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.window_items import BAD_ITEMS, HOSTILE, item, memory
 from wellkept import Layer
 from wellkept.errors import InvalidInput
+from wellkept.testing.cases import Cases
 from wellkept.window import Role
 from wellkept.window.items import checked_items, checked_memories
 
 
 @pytest.mark.req("C1")
 def test_bad_items_are_refused_by_field() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for fields, field in BAD_ITEMS:
-            with case(fields):
+            with cases.case(fields):
                 with pytest.raises(InvalidInput) as caught:
                     checked_items("recent", [item(**fields)])
                 assert caught.value.details["field"] == f"recent.{field}"
@@ -55,9 +55,9 @@ BAD_MEMORIES: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 def test_bad_memories_are_refused_by_field() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for fields, field in BAD_MEMORIES:
-            with case(fields):
+            with cases.case(fields):
                 with pytest.raises(InvalidInput) as caught:
                     checked_memories([memory(**fields)])
                 assert caught.value.details["field"] == f"recalled.{field}"
@@ -73,9 +73,9 @@ NO_LISTS: tuple[object, ...] = (
 
 
 def test_what_is_no_list_of_items_is_refused() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for values in NO_LISTS:
-            with case(values):
+            with cases.case(values):
                 with pytest.raises(InvalidInput) as caught:
                     checked_items("recalled", values)
                 assert caught.value.details["field"] == "recalled"

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.support.window_items import COUNTERS
+from wellkept.testing.cases import Cases
 from wellkept.text.tokens import Meter, TokenCounter
 from wellkept.window import (
     summary,
@@ -23,9 +23,9 @@ SENTENCES: tuple[tuple[str, list[str]], ...] = (
 
 
 def test_sentences_are_told_apart() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, expected in SENTENCES:
-            with case(text):
+            with cases.case(text):
                 assert [sentence.text for sentence in summary.sentences("user", text)] == expected
 
 

@@ -33,11 +33,10 @@ class Cases:
             told = "\n".join(f"{name}: {_first_lines(failure)}" for name, failure in self._failed)
             raise AssertionError(f"{len(self._failed)} of {self._asked} cases failed\n{told}") from self._failed[0][1]
 
-    def case(self, name: object) -> "_Case":
+    def case(self, *name: object) -> "_Case":
         """Ask one case: what fails inside is noted under the name, and the next case follows."""
         self._asked += 1
-        plain = isinstance(name, str) and name.strip() and name.isprintable()
-        return _Case((str(name) if plain else ascii(name))[:200], self._failed)
+        return _Case(" ".join(map(_shown, name))[:200], self._failed)
 
 
 class _Case:
@@ -56,6 +55,11 @@ class _Case:
             return False
         self._failed.append((self._name, error))
         return True
+
+
+def _shown(part: object) -> str:
+    """Part of a name: a text as it is, if it can be read."""
+    return part if isinstance(part, str) and part.strip() and part.isprintable() else ascii(part)
 
 
 def _first_lines(error: BaseException) -> str:

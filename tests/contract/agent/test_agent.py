@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 import wellkept.aio
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from wellkept import Layer, Memories
 from wellkept.entitlements import Plan
 from wellkept.errors import Conflict, InvalidInput, ScopeDisposed
 from wellkept.memories import AgentMemory, AgentSnapshot
+from wellkept.testing.cases import Cases
 from wellkept.working import Limits
 
 
@@ -65,9 +65,9 @@ def test_oldest_newest_and_bytes_are_those_of_each_place(memories: Memories, clo
         "long_term": lambda me, text: me.long_term.add(text),
         "context": lambda me, text: me.context.add("user", text),
     }
-    with every_case() as case:
+    with Cases() as cases:
         for place, put in fill.items():
-            with case(place):
+            with cases.case(place):
                 me = memories.agent(place)
                 stats = me.stats()
                 assert (stats.bytes_used, stats.oldest, stats.newest) == (0, None, None)
@@ -143,9 +143,9 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(me: AgentMemory) -> No
     saved = me.snapshot()
     me.working.set("step", 4)
     me.context.add("user", "And in Python?")
-    with every_case() as case:
+    with Cases() as cases:
         for name, spoil in REFUSED.items():
-            with case(name):
+            with cases.case(name):
                 with pytest.raises(InvalidInput) as caught:
                     me.restore(spoil(saved))  # type: ignore[arg-type]  # that is the point
                 assert caught.value.hint
@@ -172,9 +172,9 @@ def test_a_counter_that_fails_at_any_moment_leaves_the_state_as_it_was(memories:
     me.working.set("step", 4)
     me.context.add("user", "three")
     before = me.snapshot()
-    with every_case() as case:
+    with Cases() as cases:
         for counts in (0, 1, 2, 3):
-            with case(counts):
+            with cases.case(counts):
                 left[0] = counts
                 with pytest.raises((TimeoutError, InvalidInput)):
                     me.restore(wrong if counts >= 2 else saved)
@@ -193,9 +193,9 @@ NO_SNAPSHOTS: tuple[str | bytes, ...] = (
 
 
 def test_a_text_that_is_no_snapshot() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in NO_SNAPSHOTS:
-            with case(text):
+            with cases.case(text):
                 with pytest.raises(InvalidInput) as caught:
                     AgentSnapshot.from_json(text)
                 assert caught.value.details == {"field": "snapshot"}
@@ -234,9 +234,9 @@ BAD_ARGUMENTS: tuple[tuple[dict[str, object], str], ...] = (
 
 
 def test_bad_arguments(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for arguments, field in BAD_ARGUMENTS:
-            with case(arguments):
+            with cases.case(arguments):
                 with pytest.raises(InvalidInput) as caught:
                     memories.agent(**({"agent": "debugger"} | arguments))  # type: ignore[arg-type]  # that is the point
                 assert field in str(caught.value.details) or field in caught.value.message

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from tests.support.window_items import DAY, block, memory
 from wellkept import Layer, Memories, Memory, MemoryType
 from wellkept.errors import Conflict, LimitReached, StoreClosed
 from wellkept.events import MemoryStored
 from wellkept.memories import AgentMemory, AgentSnapshot
+from wellkept.testing.cases import Cases
 from wellkept.types import SourceType
 from wellkept.window import ContextItem, ContextWindow, RoleName, Strategy, WindowSnapshot
 
@@ -47,9 +47,9 @@ def stored(me: AgentMemory) -> list[Memory]:
 
 @pytest.mark.req("C3", "W1")
 def test_whatever_goes_is_in_the_session_and_named_in_the_receipt(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for strategy in Strategy:
-            with case(strategy):
+            with cases.case(strategy):
                 me = memories.agent("debugger", user=strategy, session="monday", counter=len, context_tokens=1_000)
                 items = {item.id: item for item in say(me)}
                 summariser = summarise if strategy is Strategy.SUMMARISER else None

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, WellkeptError
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.working import Limits, WorkingMemory
 
 
@@ -134,9 +134,9 @@ def test_bad_keys_are_refused_everywhere(working: WorkingMemory) -> None:
         *(working.contains, working.remove, working.entry, scope.get, scope.get_local, scope.contains_local),
         *(lambda key: key in working, lambda key: scope.set(key, 1)),
     ]
-    with every_case() as case:
+    with Cases() as cases:
         for (key, says), (place, use) in product(BAD_KEYS, enumerate(uses)):
-            with case(key, place):
+            with cases.case(key, place):
                 with pytest.raises(InvalidInput, match=says) as caught:
                     use(key)
                 assert caught.value.details["field"] == "key"
@@ -145,9 +145,9 @@ def test_bad_keys_are_refused_everywhere(working: WorkingMemory) -> None:
 
 @pytest.mark.req("W6")
 def test_values_that_are_not_json_are_refused_by_key(working: WorkingMemory) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for value in BAD_VALUES:
-            with case(type(value)):
+            with cases.case(type(value)):
                 working.set("key", "before")
                 with pytest.raises(InvalidInput, match="the value for 'key' ") as caught:
                     working.set("key", value)
@@ -158,9 +158,9 @@ def test_values_that_are_not_json_are_refused_by_key(working: WorkingMemory) -> 
 
 @pytest.mark.req("W6")
 def test_bad_fields_are_refused_by_name(working: WorkingMemory) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for name, value in BAD_FIELDS:
-            with case(name, value):
+            with cases.case(name, value):
                 given: Mapping[str, Any] = {name: value}
                 with pytest.raises(InvalidInput) as caught:
                     working.set("key", 1, **given)
@@ -192,9 +192,9 @@ OTHERS: tuple[Callable[[HandClock, Any], object], ...] = (
 
 @pytest.mark.req("W6")
 def test_other_bad_input_is_refused(clock: HandClock) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for number, make in enumerate(OTHERS):
-            with case(number), pytest.raises(InvalidInput):
+            with cases.case(number), pytest.raises(InvalidInput):
                 make(clock, 1.5)
 
 
@@ -206,9 +206,9 @@ def test_a_key_or_a_scope_name_that_is_only_white_space_is_refused(working: Work
         (lambda blank: working.get_or_set(blank, lambda: 1), "key"),
         (working.create_scope, "name"),
     ]
-    with every_case() as case:
+    with Cases() as cases:
         for blank, (place, (use, field)) in product((" ", "   ", "\u00a0", "\u3000 "), enumerate(uses)):
-            with case(blank, place):
+            with cases.case(blank, place):
                 with pytest.raises(InvalidInput, match=f"{field} is blank") as caught:
                     use(blank)
                 assert caught.value.details == {"field": field}

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from wellkept.errors import ContentTooLong, InvalidInput
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import MemoryType
 from wellkept.working import Limits, WorkingMemory, WorkingStats
 
@@ -77,9 +77,9 @@ PLAIN: tuple[tuple[object, object], ...] = (
 
 @pytest.mark.req("W2")
 def test_a_value_comes_back_as_plain_json(working: WorkingMemory) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for value, plain in PLAIN:
-            with case(value):
+            with cases.case(value):
                 working.set("key", value)
                 assert working.get("key") == plain
                 assert "key" in working
@@ -103,9 +103,9 @@ TYPED: tuple[tuple[object, Any], ...] = (
 
 @pytest.mark.req("W2")
 def test_a_typed_read_gives_the_type(working: WorkingMemory) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for value, kind in TYPED:
-            with case(value, kind):
+            with cases.case(value, kind):
                 working.set("key", value)
                 assert working.get("key", type=kind) == value
                 assert working.get_or_set("key", lambda: 1 / 0, type=kind) == value
@@ -127,9 +127,9 @@ UNFIT: tuple[tuple[object, Any, str], ...] = (
 
 @pytest.mark.req("W2")
 def test_what_does_not_fit_its_type_is_refused_without_a_word_of_it(working: WorkingMemory) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for value, kind, says in UNFIT:
-            with case(kind, says):
+            with cases.case(kind, says):
                 working.set("state", value)
                 with pytest.raises(InvalidInput) as caught:
                     working.get("state", type=kind)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from tests.support.working_memory import counted
 from wellkept.errors import InvalidInput, LimitReached, ScopeDisposed
+from wellkept.testing.cases import Cases
 from wellkept.working import Limits, WorkingMemory, WorkingScope
 
 
@@ -219,9 +219,9 @@ def test_use_after_disposal_is_an_error(working: WorkingMemory) -> None:
     outer = working.create_scope("outer")
     inner = outer.create_scope("inner")
     outer.dispose()
-    with every_case() as case:
+    with Cases() as cases:
         for (name, use), scope in product(USES.items(), (outer, inner)):
-            with case(name, scope.name):
+            with cases.case(name, scope.name):
                 with pytest.raises(ScopeDisposed, match=f"'{scope.name}' was disposed") as caught:
                     use(scope)
                 assert caught.value.details == {"scope_id": scope.id, "scope_name": scope.name}
@@ -274,9 +274,9 @@ BAD_NAMES: tuple[Any, ...] = (
 @pytest.mark.req("W6")
 def test_bad_names_are_refused(working: WorkingMemory) -> None:
     scope = working.create_scope("task")
-    with every_case() as case:
+    with Cases() as cases:
         for name in BAD_NAMES:
             for level in (working, scope):
-                with case(name, level), pytest.raises(InvalidInput, match="name "):
+                with cases.case(name, level), pytest.raises(InvalidInput, match="name "):
                     level.create_scope(name)
     assert working.stats().scopes == 1

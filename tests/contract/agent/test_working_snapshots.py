@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock
 from tests.support.working_memory import counted
 from wellkept.errors import ContentTooLong, InvalidInput, LimitReached, ScopeDisposed, WellkeptError
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.working import Limits, WorkingMemory, WorkingSnapshot
 
 SECRET = "the-secret-value"
@@ -152,9 +152,9 @@ def test_a_bad_snapshot_changes_nothing(working: WorkingMemory, clock: HandClock
     good = working.snapshot()
     tight.restore(good)
     handles = tight.active_scopes()
-    with every_case() as case:
+    with Cases() as cases:
         for name, (error, spoil) in BAD.items():
-            with case(name):
+            with cases.case(name):
                 with pytest.raises(WellkeptError) as caught:
                     tight.restore(spoil(good))
                 assert type(caught.value) is error
@@ -180,7 +180,7 @@ NO_SNAPSHOTS: tuple[Any, ...] = (
 
 @pytest.mark.req("W1")
 def test_other_texts_are_no_snapshots() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in NO_SNAPSHOTS:
-            with case(text), pytest.raises(InvalidInput, match="the snapshot is not the JSON form of a snapshot"):
+            with cases.case(text), pytest.raises(InvalidInput, match="the snapshot is not the JSON form of a snapshot"):
                 WorkingSnapshot.from_json(text)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from wellkept.embedders.callable import CallableEmbedder
 from wellkept.errors import ConfigurationError, EmbeddingFailed
 from wellkept.ports import Embedder
+from wellkept.testing.cases import Cases
 
 
 def lengths(texts: list[str]) -> list[list[float]]:
@@ -88,9 +88,9 @@ WRONG_ROWS: tuple[Callable[[list[str]], Any], ...] = (
 
 @pytest.mark.req("H10", "L2")
 def test_the_wrong_number_of_rows_is_refused() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for number, function in enumerate(WRONG_ROWS):
-            with case(number):
+            with cases.case(number):
                 with pytest.raises(EmbeddingFailed) as caught:
                     CallableEmbedder(function, name="lengths", batch=2).embed(["secret", "b", "c", "d"])
                 assert caught.value.details == {"embedder": "lengths"}
@@ -116,9 +116,9 @@ BAD_SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.mark.req("H10")
 def test_settings_are_checked() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for field, settings in BAD_SETTINGS:
-            with case(field, settings):
+            with cases.case(field, settings):
                 with pytest.raises(ConfigurationError) as caught:
                     CallableEmbedder(**{"function": lengths, "name": "lengths", **settings})
                 assert caught.value.details == {"field": field}

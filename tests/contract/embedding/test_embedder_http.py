@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.embedding_server import (
     KEY,
     NOW,
@@ -34,6 +33,7 @@ from wellkept.embedders import http
 from wellkept.embedders.http import HttpEmbedder
 from wellkept.errors import ConfigurationError, EmbeddingFailed, RateLimited
 from wellkept.ports import Embedder
+from wellkept.testing.cases import Cases
 
 
 @pytest.fixture
@@ -157,9 +157,9 @@ PAUSES: tuple[tuple[str, float], ...] = (
 
 @pytest.mark.req("H10")
 def test_a_pause_that_the_server_asks_for_is_kept(server: Server) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for retry_after, pause_s in PAUSES:
-            with case(retry_after):
+            with cases.case(retry_after):
                 pauses = Pauses()
                 server.requests.clear()
                 server.script = [status(429, retry_after=retry_after)]
@@ -181,9 +181,9 @@ def test_too_many_requests_until_the_end(server: Server) -> None:
 
 @pytest.mark.req("H10")
 def test_failures_of_the_server_are_tried_again_with_growing_pauses(server: Server) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for code in (408, 409, 500, 502, 503, 504):
-            with case(code):
+            with cases.case(code):
                 pauses = Pauses()
                 server.requests.clear()
                 server.script = [status(code)] * 9
@@ -205,9 +205,9 @@ def test_each_batch_has_its_own_attempts_and_chance_shortens_the_pauses(server: 
 
 @pytest.mark.req("H10")
 def test_refusals_are_not_tried_again(server: Server) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for code in (400, 401, 403, 404, 413, 422):
-            with case(code):
+            with cases.case(code):
                 pauses = Pauses()
                 server.requests.clear()
                 server.script = [status(code)]
@@ -322,9 +322,9 @@ MALFORMED = {
 
 @pytest.mark.req("H10", "L1")
 def test_what_is_no_vector_is_refused(server: Server) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for fault, body in MALFORMED.items():
-            with case(fault):
+            with cases.case(fault):
                 server.script = [sending(body.encode(errors="surrogateescape"))]
                 pauses = Pauses()
                 assert fails(EmbeddingFailed, embedder(server, sleep=pauses)).retryable

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.embedding_server import KEY, Pauses, Server, embedder, fails, running, status
 from wellkept.embedders.http import HttpEmbedder
 from wellkept.errors import ConfigurationError
+from wellkept.testing.cases import Cases
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def server() -> Iterator[Server]:
 
 @pytest.mark.req("H10")
 def test_redirects_are_not_followed(server: Server) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for code in (301, 302, 303, 307, 308):
-            with case(code):
+            with cases.case(code):
                 server.requests.clear()
                 with Server() as other:
                     server.script = [status(code, location=f"{other.url}/embeddings")]
@@ -77,9 +77,9 @@ FOREIGN_HOSTS = (
 
 @pytest.mark.req("H10")
 def test_hosts_must_be_allowed() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for host in FOREIGN_HOSTS:
-            with case(host):
+            with cases.case(host):
                 assert refused(f"https://{host}/v1").details == {"field": "url"}
 
 
@@ -105,9 +105,9 @@ ALLOWED: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def test_allowed_hosts() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for url, settings in ALLOWED:
-            with case(url):
+            with cases.case(url):
                 assert HttpEmbedder(url, "some-model", key=KEY, **settings).name == "http:some-model"
 
 
@@ -127,9 +127,9 @@ BAD_SETTINGS: tuple[tuple[str, Any], ...] = (
 
 @pytest.mark.req("H10")
 def test_settings_are_checked() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for field, value in BAD_SETTINGS:
-            with case(field, value):
+            with cases.case(field, value):
                 settings = {"url": "http://localhost/v1", "key": None if field == "key_variable" else KEY, field: value}
                 assert refused(**settings).details == {"field": field}
 

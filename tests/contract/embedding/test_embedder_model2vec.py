@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.cases import every_case
 from wellkept import open
 from wellkept.embedders.model2vec import Model2VecEmbedder
 from wellkept.errors import ConfigurationError, EmbedderMismatch
+from wellkept.testing.cases import Cases
 
 pytest.importorskip("tokenizers")
 
@@ -85,9 +85,9 @@ def test_weights_and_mapping_are_used(tmp_path: Path) -> None:
 
 @pytest.mark.req("L4")
 def test_a_text_without_a_known_token_has_a_vector(tmp_path: Path) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in ("", " ", "xyzzy", "\0", "語"):
-            with case(text):
+            with cases.case(text):
                 assert np.isclose(np.linalg.norm(Model2VecEmbedder(made(tmp_path / "model")).embed([text])[0]), 1)
 
 
@@ -122,9 +122,9 @@ DAMAGES: tuple[bytes, ...] = (
 @pytest.mark.req("L4")
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     folder = made(tmp_path / "model")
-    with every_case() as case:
+    with Cases() as cases:
         for damage in DAMAGES:
-            with case(damage):
+            with cases.case(damage):
                 (folder / "model.safetensors").write_bytes(damage)
                 with pytest.raises(ConfigurationError):
                     open("ram:", embedder=f"model2vec:{folder}")

@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.support.cases import every_case
 from wellkept.embedders import word_table
 from wellkept.embedders.word_table import Vocabulary, WordTableEmbedder
 from wellkept.ports import Embedder, Lexicon
+from wellkept.testing.cases import Cases
 
 SENTENCES = ("I like tea", "She enjoys coffee", "The build is broken")
 LARGEST = 10_000_000
@@ -88,9 +88,9 @@ SAID: tuple[tuple[str, str], ...] = (
 
 
 def test_possessives_contractions_case_and_space_change_nothing() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for said, meant in SAID:
-            with case(said):
+            with cases.case(said):
                 rows = embedder().embed([said, meant])
                 assert rows[0].tolist() == rows[1].tolist()
 
@@ -139,9 +139,9 @@ def test_a_memory_is_stored_without_loading_numpy_and_many_with_it() -> None:
 
 @pytest.mark.slow
 def test_very_long_texts_come_to_an_end() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in ("a" * 10**5, "ab" * 50_000, "é" * 10**5, "a " * 50_000, "日本" * 50_000):
-            with case(text[:2]):
+            with cases.case(text[:2]):
                 [row] = embedder().embed([text])
                 assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
 

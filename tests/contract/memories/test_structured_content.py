@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.jsonl_files import edit, read
 from tests.support.stand_ins import Opener
 from tests.support.terminal import Terminal
 from wellkept import Memories, View, aio, operations
 from wellkept.errors import Conflict, ContentTooLong, InvalidInput
 from wellkept.keyrings.ram import RamKeyring
+from wellkept.testing.cases import Cases
 from wellkept.types import Identity
 
 DECISION: dict[str, Any] = {
@@ -110,9 +110,9 @@ NO_OBJECTS: tuple[tuple[Any, type[InvalidInput], str], ...] = (
 
 
 def test_what_is_no_json_object_is_refused(view: View) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for wrong, error, name in NO_OBJECTS:
-            with case(name):
+            with cases.case(name):
                 with pytest.raises(error) as refused:
                     view.add(wrong)
                 assert refused.value.details["field"] == "content"

@@ -3,8 +3,8 @@
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.stand_ins import somebody
+from wellkept.testing.cases import Cases
 
 
 @pytest.mark.req("N8")
@@ -22,10 +22,10 @@ def test_a_question_of_which_every_word_is_heard_is_likelier_known() -> None:
 
 @pytest.mark.req("N8")
 def test_a_question_without_a_word_for_anything_stored_returns_nothing() -> None:
-    with wellkept.open("ram:") as memories, every_case() as case:
+    with wellkept.open("ram:") as memories, Cases() as cases:
         for count in (1, 7, 20):
             view = somebody(memories)
             view.add_many([f"The {place} user prefers dark mode" for place in range(count)])
             for nothing in ("   .", "\x00\x01\x02", "zebra"):
-                with case(nothing, count):
+                with cases.case(nothing, count):
                     assert view.search(nothing).hits == ()

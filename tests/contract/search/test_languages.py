@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import Opener, somebody
 from wellkept import Memories, NewMemory, View
+from wellkept.testing.cases import Cases
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 FILLER = ["The printer only works over USB", "We chose NATS over Kafka", "Deployments happen on Tuesdays"]
@@ -37,9 +37,9 @@ FORMS: tuple[tuple[str, list[str]], ...] = (
 
 @pytest.mark.req("L4", "L15")
 def test_forms_of_a_word_meet_in_their_language(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for content, questions in FORMS:
-            with case(content):
+            with cases.case(content):
                 notes = somebody(memories)
                 notes.add_many([*FILLER, content])
                 for question in questions:
@@ -67,9 +67,9 @@ PARTS_OF_TEXTS: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.req("L4", "L15")
 def test_scripts_without_spaces_are_found_by_parts_of_a_text(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for content, question in PARTS_OF_TEXTS:
-            with case(content):
+            with cases.case(content):
                 notes = somebody(memories)
                 notes.add_many([*FILLER, "这是另一件事", "これは別の話です", content])
                 assert [hit.memory.content for hit in notes.search(question)][:1] == [content]
@@ -113,7 +113,7 @@ def test_times_in_other_languages(notes: View) -> None:
     notes.add_many(
         [NewMemory(content=f"day {ago}", occurred_at=NOW - timedelta(days=ago)) for ago in (1, 3, 9, 40, 99)]
     )
-    with every_case() as case:
+    with Cases() as cases:
         for question, days_ago in TIMES:
-            with case(question):
+            with cases.case(question):
                 assert notes.search(question, asked_at=NOW).hits[0].memory.content == f"day {days_ago}"

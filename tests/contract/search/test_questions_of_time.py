@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.stand_ins import Opener
 from wellkept import NewMemory, View
+from wellkept.testing.cases import Cases
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)  # a Friday
 
@@ -48,9 +48,9 @@ DATED: tuple[tuple[str, list[str]], ...] = (
 
 @pytest.mark.req("L4", "L15", "J6")
 def test_what_is_dated_there_is_found_and_nothing_else_first(diary: View) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, found in DATED:
-            with case(question):
+            with cases.case(question):
                 hits = diary.search(question, asked_at=NOW, explain=True).hits
                 assert [hit.memory.content for hit in hits][: len(found)] == found
                 assert all(set(hit.reasons) == {"date"} for hit in hits)
@@ -124,9 +124,9 @@ def test_what_is_only_near_a_time_is_left_out_beside_what_is_within_it(
         "Oiled the bike": datetime(2026, 3, 2, tzinfo=UTC),
     }
     view.add_many([NewMemory(content=one, occurred_at=at) for one, at in said.items()])
-    with every_case() as case:
+    with Cases() as cases:
         for question, found in WITHIN:
-            with case(question):
+            with cases.case(question):
                 hits = view.search(question, asked_at=NOW)
                 assert {hit.memory.content for hit in hits} == {*found}
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock, Opener
 from wellkept import Memories, NewMemory, View
 from wellkept.stores.ram import RamStore
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 from wellkept.types import DecayPolicy, Ranking
 
 MODES = [mode.value for mode in Ranking]
@@ -36,9 +36,9 @@ def contents(results: wellkept.Results) -> list[str]:
 @pytest.mark.req("L4", "H3")
 def test_every_ranking_finds_the_answer_with_scores_from_0_to_1(view: View) -> None:
     view.add_many(["The user prefers dark mode", "The user lives in Rome", "Bread is baked at night"])
-    with every_case() as case:
+    with Cases() as cases:
         for mode in (*MODES, *Ranking):
-            with case(mode):
+            with cases.case(mode):
                 results = view.search("Which mode does the user prefer?", ranking=mode, explain=True)
                 assert results.hits[0].memory.content == "The user prefers dark mode"
                 assert [hit.rank for hit in results] == list(range(1, len(results) + 1))
@@ -251,8 +251,8 @@ def test_a_reranker_looks_at_the_best_hits_again() -> None:
 
 def test_a_full_page_still_names_what_says_the_same(view: View) -> None:
     first, again = view.add_many(["The user prefers dark mode", "The user prefers dark mode!"])
-    with every_case() as case:
+    with Cases() as cases:
         for mode in ("relevance", "precedence"):
-            with case(mode):
+            with cases.case(mode):
                 [hit] = view.search("Which mode does the user prefer?", ranking=mode, limit=1)
                 assert {hit.memory.id, *hit.duplicates} == {first.id, again.id}

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock, Opener, somebody
 from wellkept import Filter, Hit, Layer, Memories, NewMemory, View
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 
 SUBJECTS = ("The gardener", "A sailor", "Our neighbour", "The baker", "My cousin", "The pilot", "A teacher")
 VERBS = ("repaired", "painted", "sold", "borrowed", "described", "photographed", "washed", "measured")
@@ -39,9 +39,9 @@ def odds(score: float) -> float:
 
 @pytest.mark.req("L4")
 def test_a_question_finds_what_answers_it_in_other_words(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for others in (0, 5, 300):
-            with case(others):
+            with cases.case(others):
                 view = somebody(memories)
                 view.add_many([THEME, HOME, *EVERYDAY[:others]])
                 results = view.search("What theme does the user prefer?")
@@ -77,9 +77,9 @@ def test_words_alone_do_not_know_what_words_mean(opener: Opener) -> None:
 def test_an_unknown_question_gets_nothing_or_low_scores(opener: Opener, embedder: str | None) -> None:
     view = opener(embedder=embedder, name="unknown").view(user="ada")
     view.add_many(EVERYDAY[:150])
-    with every_case() as case:
+    with Cases() as cases:
         for question in ("Who won the chess championship?", "quantum chromodynamics", "zxqv wrgl"):
-            with case(question):
+            with cases.case(question):
                 results = view.search(question)
                 if embedder is None:
                     assert (results.hits, results.total) == ((), 0)
@@ -99,9 +99,9 @@ def test_whoever_asks_for_the_nearest_gets_it(view: View) -> None:
 
 @pytest.mark.req("L4")
 def test_a_faint_match_is_shown_however_many_memories_there_are(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for others in (0, 97, 98, 300):
-            with case(others):
+            with cases.case(others):
                 view = somebody(memories)
                 view.add_many([THEME, HOME, *EVERYDAY[:others]])
                 for question in ("Which city is home to the user?", "Where does the user live?"):
@@ -163,9 +163,9 @@ def test_the_parts_of_a_score_add_up_to_it(opener: Opener, clock: HandClock, emb
         role = ("user", "assistant")[number % 2]
         view.add(text, author="Ada", role=role, session="s", importance=0.2 * number, occurred_at=START)
     expected = {"base", "words", "conversation_keyword", "author", "role", "opening", "question", "when", "date"}
-    with every_case() as case:
+    with Cases() as cases:
         for mode in ("best", "precedence"):
-            with case(mode):
+            with cases.case(mode):
                 results = view.search(
                     "When did Ada go hiking in January 2026?", ranking=mode, explain=True, min_score=0
                 )
@@ -289,9 +289,9 @@ def test_a_hit_names_the_passage_that_came_nearest(view: View) -> None:
     content = "\n".join(f"Chapter {place}. {text * 11}" for place, text in enumerate(ABOUT.values()))
     view.add(content)
     view.add_many(EVERYDAY[:10])
-    with every_case() as case:
+    with Cases() as cases:
         for topic, sentence in ABOUT.items():
-            with case(topic):
+            with cases.case(topic):
                 hit = view.search(sentence).hits[0]
                 assert hit.memory.content == content
                 assert hit.passage is not None
@@ -342,9 +342,9 @@ BEGINNINGS: tuple[tuple[str, set[str]], ...] = (
 
 @pytest.mark.req("J5")
 def test_beginnings(literal: View) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for query, found in BEGINNINGS:
-            with case(query):
+            with cases.case(query):
                 assert set(contents(literal.search(query).hits)) == found
 
 
@@ -360,9 +360,9 @@ PHRASES: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.req("J5")
 def test_a_phrase_comes_first(literal: View) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for query, first in PHRASES:
-            with case(query):
+            with cases.case(query):
                 hits = literal.search(query, explain=True).hits
                 assert hits[0].memory.content == first
                 assert "phrase" in hits[0].reasons
@@ -371,9 +371,9 @@ def test_a_phrase_comes_first(literal: View) -> None:
 
 @pytest.mark.req("J5")
 def test_a_phrase_that_occurs_nowhere_empties_nothing(literal: View) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for query in ('"mode dark"', '"dark mode" "not to be"'):
-            with case(query):
+            with cases.case(query):
                 assert "She likes dark mode in editors" in contents(literal.search(query).hits)
 
 
@@ -424,9 +424,9 @@ STRANGE_TEXTS: tuple[str, ...] = (
 
 def test_no_text_is_a_mistake(view: View) -> None:
     view.add_many(["green tea", "!!!", "🙂", "the"])
-    with every_case() as case:
+    with Cases() as cases:
         for query in STRANGE_TEXTS:
-            with case(query):
+            with cases.case(query):
                 for mode in ("best", "similarity", "precedence", "relevance"):
                     for least in (None, 0.0):
                         for hit in view.search(query, ranking=mode, min_score=least, explain=True):

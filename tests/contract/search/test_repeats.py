@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import Opener, somebody
 from wellkept import Memories, View
+from wellkept.testing.cases import Cases
 
 ASKED = "Which train do I take to Porto?"
 ANSWER = "The train to Porto is the one at 7:15"
@@ -30,14 +30,14 @@ def found(view: View, question: str) -> list[str]:
 
 @pytest.mark.req("L4")
 def test_an_answer_comes_before_the_question(memories: Memories) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for stored in (
             ASKED,
             "Do you know which train I take to Porto?",
             "which train do I take to Porto",
             "Which train do I take to Porto, and when?",
         ):
-            with case(stored):
+            with cases.case(stored):
                 view = somebody(memories)
                 view.add("She prefers window seats")
                 view.add(stored, role="user", session="chat")

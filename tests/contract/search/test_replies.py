@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import Opener
 from wellkept import View
+from wellkept.testing.cases import Cases
 
 TURNS = [
     ("I am looking for a quiet hotel in Bandung", "user"),
@@ -32,9 +32,9 @@ WHO: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.req("L4")
 def test_who_is_asked_about_comes_first(view: View) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for question, role in WHO:
-            with case(question):
+            with cases.case(question):
                 hits = view.search(question, explain=True).hits
                 assert hits[0].memory.role == role
                 assert hits[0].reasons["role"] > 0

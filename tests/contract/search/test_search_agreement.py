@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, Switched, somebody, store_of
 from wellkept import Memories, NewMemory, View
 from wellkept.embedders.hashing import HashingEmbedder
@@ -24,6 +23,7 @@ from wellkept.ports import Store
 from wellkept.stores.jsonl import JsonlStore
 from wellkept.stores.ram import RamStore
 from wellkept.stores.sqlite import SqliteStore
+from wellkept.testing.cases import Cases
 from wellkept.types import Hit, RankingName
 
 TEXTS = ("Ada drinks green tea", "Tea at noon with Bob", "The build is slow", "Dark mode", "Straße in Köln", "{}")
@@ -138,9 +138,9 @@ def test_what_may_not_be_seen_takes_no_places_away(opener: Opener, clock: HandCl
     for memory in ada.add_many(["green tea"] * 50):
         ada.forget(memory.id)
     clock.forward(hours=2)
-    with every_case() as case:
+    with Cases() as cases:
         for ranking in RANKINGS:
-            with case(ranking):
+            with cases.case(ranking):
                 hits = ada.search("green tea", limit=3, min_score=0, filter={"types": ["fact"]}, ranking=ranking).hits
                 assert sorted(contents(hits)) == sorted(mine)
 
@@ -229,9 +229,9 @@ HOSTILE = (
 @pytest.mark.req("L4", "H5")
 def test_hostile_text_is_only_text(opener: Opener) -> None:
     memories = opener(embedder=HashingEmbedder(DIMENSION))
-    with every_case() as case:
+    with Cases() as cases:
         for text in HOSTILE:
-            with case(text):
+            with cases.case(text):
                 view = somebody(memories)
                 kept = view.add("Ada drinks green tea", title=text.splitlines()[0], tags=["drinks"])
                 stored = view.add(text, author=text.splitlines()[0], metadata={"note": text}, key=text.splitlines()[0])
@@ -266,9 +266,9 @@ def test_dates_in_a_question_choose_by_when_it_happened(opener: Opener, embedder
         ("Dora sang", asked_at - timedelta(days=90)),
     ):
         view.add(content, occurred_at=at)
-    with every_case() as case:
+    with Cases() as cases:
         for question, answer in HAPPENED:
-            with case(question):
+            with cases.case(question):
                 assert view.search(question, min_score=0).hits[0].memory.content == answer
 
 

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellkept
-from tests.support.cases import every_case
 from tests.support.stand_ins import Opener
 from wellkept import Memories, Results, View
 from wellkept.stores.ram import RamStore
 from wellkept.testing.builders import Writer, owner
+from wellkept.testing.cases import Cases
 from wellkept.testing.subject import GENERATED
 
 LONG = 30_000
@@ -78,9 +78,9 @@ def test_every_question_to_every_store(store: str, embedder: str | None) -> None
 def test_one_memory_does_not_answer_everything(opener: Opener) -> None:
     view = opener(embedder=None, name="one").view(user="ada")
     view.add("Likes green tea")
-    with every_case() as case:
+    with Cases() as cases:
         for question in ("zebra", "x", "2+2", "quarterly revenue of the zoo"):
-            with case(question):
+            with cases.case(question):
                 assert view.search(question).hits == ()
                 assert len(view.search("tea").hits) == 1
 

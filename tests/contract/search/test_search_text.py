@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import Opener
 from wellkept import NewMemory, View
+from wellkept.testing.cases import Cases
 
 
 def contents(view: View, query: str) -> list[str]:
@@ -87,9 +87,9 @@ def test_titles_tags_and_texts_in_metadata_are_searched(notes: View) -> None:
 @pytest.mark.req("L4", "L15")
 def test_pronouns_neither_make_nor_break_a_hit(notes: View) -> None:
     notes.add_many(["She eats rye bread", "I went home and so did we", "Our house is hers", "You and they are theirs"])
-    with every_case() as case:
+    with Cases() as cases:
         for query in ("What does the user eat?", "What do I eat?", "What does she eat?", "What did we eat?"):
-            with case(query):
+            with cases.case(query):
                 assert contents(notes, query)[0] == "She eats rye bread"
                 assert notes.search(query).hits[0].score > 0.5
 
@@ -107,9 +107,9 @@ def test_a_lone_word_that_nobody_ever_said_finds_nothing(notes: View) -> None:
             ),
         ]
     )
-    with every_case() as case:
+    with Cases() as cases:
         for query in ("zebra", "zxqv", "zebras?"):
-            with case(query):
+            with cases.case(query):
                 results = notes.search(query)
                 assert results.hits == ()
                 assert results.known == 0

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
-from tests.support.cases import every_case
 from tests.support.stand_ins import HandClock, Opener, somebody
 from wellkept import Hit, Memories, View
 from wellkept.testing.builders import START
+from wellkept.testing.cases import Cases
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ UPDATES = [
 @pytest.mark.req("L4")
 def test_the_later_of_two_comes_first(memories: Memories) -> None:
     """What happened later counts, whatever was recorded first."""
-    with every_case() as case:
+    with Cases() as cases:
         for (earlier, later, question), recorded_first in product(UPDATES, ("earlier", "later")):
-            with case(later, recorded_first):
+            with cases.case(later, recorded_first):
                 view = somebody(memories)
                 told = [(earlier, START - timedelta(days=90)), (later, START - timedelta(days=2))]
                 for content, at in told if recorded_first == "earlier" else reversed(told):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.support.window_items import COUNTERS, DAY, block, item, item_lists, memory
 from wellkept.errors import ConfigurationError, InvalidInput
+from wellkept.testing.cases import Cases
 from wellkept.text.tokens import TokenCounter
 from wellkept.window import (
     Compaction,
@@ -225,9 +225,9 @@ NO_SUMMARIES: tuple[Any, ...] = (
 
 
 def test_a_summariser_that_says_nothing_is_an_error() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for answer in NO_SUMMARIES:
-            with case(answer):
+            with cases.case(answer):
                 with pytest.raises(InvalidInput) as caught:
                     summarised_by(partial(_answering, answer), [item(tokens=50)], 20)
                 assert caught.value.details["field"] == "summariser"
@@ -259,9 +259,9 @@ BAD_ARGUMENTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.mark.req("C3")
 def test_bad_input_is_refused_by_field() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for field, arguments in BAD_ARGUMENTS:
-            with case(field, arguments):
+            with cases.case(field, arguments):
                 with pytest.raises(InvalidInput) as caught:
                     compact(**{"items": [item()], "target_tokens": 10, **arguments})
                 assert caught.value.details["field"] == field

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.support.window_items import BAD_ITEMS, COUNTERS, DAY, TEXTS, item_lists, memory
 from wellkept.errors import Conflict, InvalidInput, LimitReached, NotFound, WellkeptError
+from wellkept.testing.cases import Cases
 from wellkept.text.tokens import TokenCounter
 from wellkept.window import ContextItem, ContextWindow, Part, Role, WindowSnapshot
 
@@ -56,9 +56,9 @@ def test_what_does_not_fit_is_refused_with_numbers() -> None:
 
 @pytest.mark.req("C1")
 def test_bad_items_change_nothing() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for fields, field in [bad for bad in BAD_ITEMS if "tokens" not in bad[0]]:
-            with case(fields):
+            with cases.case(fields):
                 window = filled("a")
                 with pytest.raises(InvalidInput) as caught:
                     window.add(**{"role": "user", "content": "secret", "created_at": DAY, **fields})
@@ -78,9 +78,9 @@ NO_NUMBERS: tuple[Any, ...] = (
 
 
 def test_the_maximum_is_a_number_of_tokens() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for bad in NO_NUMBERS:
-            with case(bad), pytest.raises(InvalidInput, match="max_tokens"):
+            with cases.case(bad), pytest.raises(InvalidInput, match="max_tokens"):
                 ContextWindow(bad)
 
 
@@ -315,9 +315,9 @@ BAD_SNAPSHOTS: tuple[tuple[Any, str], ...] = (
 
 @pytest.mark.req("C4")
 def test_a_bad_snapshot_changes_nothing() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for state, field in BAD_SNAPSHOTS:
-            with case(field, state):
+            with cases.case(field, state):
                 window = filled("kept", "as it was")
                 before = window.snapshot()
                 with pytest.raises(InvalidInput) as caught:

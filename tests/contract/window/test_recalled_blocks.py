@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from tests.support.window_items import HOSTILE, block, entry, memory
+from wellkept.testing.cases import Cases
 from wellkept.window import is_recalled, strip_recalled
 
 BLOCK = block(memory("Likes tea\n\nand milk", "m1"), memory("Rome", "m2"))
@@ -39,9 +39,9 @@ TAKEN_OUT: tuple[tuple[str, str], ...] = (
 
 
 def test_recalled_memories_are_taken_out() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, rest in TAKEN_OUT:
-            with case(text):
+            with cases.case(text):
                 assert strip_recalled(text) == rest
                 assert is_recalled(text) == (text != rest)
 
@@ -63,9 +63,9 @@ ONLY_SPOKEN_OF: tuple[str, ...] = (
 
 
 def test_a_text_that_only_speaks_of_the_marks_is_left_alone() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text in ONLY_SPOKEN_OF:
-            with case(text):
+            with cases.case(text):
                 assert strip_recalled(text) == text
                 assert not is_recalled(text)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import every_case
 from wellkept.errors import ConfigurationError, InvalidInput
+from wellkept.testing.cases import Cases
 from wellkept.text import tokens
 
 
@@ -41,9 +41,9 @@ COUNTED = [
 
 @pytest.mark.req("C1")
 def test_a_vocabulary_counts_as_the_model_does(absent: Callable[[str], NoReturn]) -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for text, count in COUNTED:
-            with case(text):
+            with cases.case(text):
                 assert vocabulary(absent)(text) == count
 
 
@@ -68,9 +68,9 @@ NO_TEXTS: tuple[Any, ...] = (
 
 
 def test_the_name_of_a_vocabulary_is_text() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for encoding in NO_TEXTS:
-            with case(encoding), pytest.raises(ConfigurationError, match="encoding must be text"):
+            with cases.case(encoding), pytest.raises(ConfigurationError, match="encoding must be text"):
                 tokens.bpe_counter(encoding)
 
 
@@ -97,9 +97,9 @@ NO_COUNTS: tuple[Any, ...] = (
 
 
 def test_a_counter_is_held_to_its_word() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for answer in NO_COUNTS:
-            with case(answer):
+            with cases.case(answer):
                 with pytest.raises(ConfigurationError, match="the token counter returned") as caught:
                     tokens.Meter(lambda text, answer=answer: answer)("secret content")
                 assert "secret" not in str(caught.value)
@@ -113,9 +113,9 @@ NO_COUNTERS: tuple[Any, ...] = (
 
 
 def test_what_cannot_be_called_is_no_counter() -> None:
-    with every_case() as case:
+    with Cases() as cases:
         for counter in NO_COUNTERS:
-            with case(counter):
+            with cases.case(counter):
                 with pytest.raises(InvalidInput) as caught:
                     tokens.Meter(counter)
                 assert caught.value.details["field"] == "counter"
