@@ -70,7 +70,8 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        places = (f"port={self.port}", f"unix_socket_directories={self.folder}")
+        # Shared memory lies in the folder: a server that is killed leaves nothing elsewhere.
+        places = (f"port={self.port}", f"unix_socket_directories={self.folder}", "dynamic_shared_memory_type=mmap")
         settings = [part for one in (*places, *self._settings) for part in ("-c", one)]
         command = [*self._servant(), str(self._bin / "postgres"), "-D", self.data]
         self._process = subprocess.Popen(

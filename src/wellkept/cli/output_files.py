@@ -18,7 +18,9 @@ def write_private(path: Path, text: str, *, force: bool = False) -> None:
 
 
 def _write(path: Path, text: str, *, force: bool) -> None:
-    if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):  # a device or a pipe: nothing to replace
+    in_memory = path.is_relative_to("/dev/shm")  # noqa: S108  # there are files, unlike elsewhere in /dev
+    device = path.is_relative_to("/dev") and not in_memory
+    if device or (path.exists() and not path.is_file()):  # a device or a pipe: nothing to replace
         path.write_text(text, encoding="utf-8")
         return
     if force:  # the old file stays until the new one is complete, and its permissions are not taken over

@@ -36,13 +36,13 @@ class Cases:
     def case(self, *name: object) -> "_Case":
         """Ask one case: what fails inside is noted under the name, and the next case follows."""
         self._asked += 1
-        return _Case(" ".join(map(_shown, name))[:200], self._failed)
+        return _Case(name, self._failed)
 
 
 class _Case:
     """Notes an error, or a ``pytest.fail``, and lets all else pass: skips and interrupts end the test."""
 
-    def __init__(self, name: str, failed: list[tuple[str, BaseException]]) -> None:
+    def __init__(self, name: tuple[object, ...], failed: list[tuple[str, BaseException]]) -> None:
         self._name, self._failed = name, failed
 
     def __enter__(self) -> None:
@@ -53,7 +53,7 @@ class _Case:
     ) -> bool:
         if not isinstance(error, (Exception, pytest.fail.Exception)):
             return False
-        self._failed.append((self._name, error))
+        self._failed.append((" ".join(map(_shown, self._name))[:200], error))
         return True
 
 
