@@ -89,7 +89,9 @@ def run(what: str, *arguments: object, prefix: tuple[str, ...] = ()) -> Told:
 
 # Forks the children: it has imported what they need, and has no threads, as the process of the tests may have.
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([script.__name__, __name__])
+_FORKS.set_forkserver_preload(
+    [script.__name__, __name__, *(f"tests.support.{name}" for name in "later_schema small_batches stand_ins".split())]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,9 @@ def finish(what: str, *arguments: object) -> Told:
 
 @dataclass(frozen=True, slots=True)
 class Strace:
-    """Runs children under strace. (Its option --seccomp-bpf would be faster, but then no signal is injected.)"""
+    """Runs children under strace. Its option --seccomp-bpf stops them at the calls that are asked for alone, which is
+    faster; but with it no signal is injected.
+    """
 
     program: str
 
@@ -173,14 +177,14 @@ class Strace:
 
     def fail(self, call: str, when: str, what: str, *arguments: object) -> Told:
         """Let system calls fail with EIO."""
-        options = self._options((call,), "-e", f"inject={call}:error=EIO:when={when}")
+        options = self._options((call,), "--seccomp-bpf", "-e", f"inject={call}:error=EIO:when={when}")
         return run(what, *arguments, prefix=options)
 
     def calls(
         self, log: Path, what: str, *arguments: object, traced: tuple[str, ...] = (*WRITES, "write")
     ) -> list[tuple[str, str]]:
         """The calls of a child that nothing happens to, in order, each with the file or pipe it went to."""
-        told = run(what, *arguments, prefix=self._options(traced, log=str(log)))
+        told = run(what, *arguments, prefix=self._options(traced, "--seccomp-bpf", log=str(log)))
         assert told.returncode == 0, told.errors
         found = re.findall(r'^\d+ +(\w+)\((?:\d+<([^>]*)>|"([^"]*)")', log.read_text(), re.MULTILINE)
         return [(call, by_number or by_name) for call, by_number, by_name in found]

@@ -17,10 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import wellkept
-from tests.support import later_schema, small_batches
 from tests.support.erased_person import open_database
-from tests.support.sqlite_files import bring_to_schema
-from tests.support.stand_ins import store_of
 from wellkept import Memories, View
 from wellkept.memories import Session
 from wellkept.settings import RetryPolicy
@@ -273,6 +270,8 @@ def leave_log(database: str, prefix: str) -> None:
 
 def migrate(database: str, target: str) -> None:
     """Bring the file to a schema."""
+    from tests.support.sqlite_files import bring_to_schema  # lazy: under strace an import takes long
+
     bring_to_schema(Path(database), int(target))
     tell("migrated", schema=int(target))
 
@@ -375,6 +374,8 @@ def as_nobody(database: str, prefix: str) -> None:
 
 def convert(source: str, target: str) -> None:
     """Convert in small batches, and tell of each step of the way."""
+    from tests.support import small_batches  # lazy: under strace an import takes long
+
     small_batches.convert_in_batches_of(16)
     report = wellkept.convert(source, target, progress=lambda done, total: tell("step", done=done, total=total))
     tell("converted", versions=report.versions, copied=report.copied)
@@ -382,6 +383,8 @@ def convert(source: str, target: str) -> None:
 
 def erase_person(database: str, step: str) -> None:
     """Erase bob in small batches, and be killed by the n-th change of the store, before it or after it."""
+    from tests.support import small_batches  # lazy: under strace an import takes long
+
     small_batches.erase_in_batches_of(2)
     memories = open_database(database)
     _killed_by_change(memories, int(step))
@@ -412,6 +415,8 @@ def end_session(database: str, step: str) -> None:
 
 def _killed_by_change(memories: Memories, left: int) -> None:
     """Let the n-th change of the store kill the process: odd ones before it is made, even ones after."""
+    from tests.support.stand_ins import store_of  # lazy: under strace an import takes long
+
     store = store_of(memories)
 
     def count() -> None:
@@ -451,6 +456,8 @@ def add_audited(database: str, log: str) -> None:
 
 def later(child: str, *arguments: str) -> None:
     """What another child does, in a release that knows a schema more."""
+    from tests.support import later_schema  # lazy: under strace an import takes long
+
     later_schema.install()
     CHILDREN[child](*arguments)
 
