@@ -1,6 +1,5 @@
 """Values to bytes and back."""
 
-import base64
 import hashlib
 import json
 from datetime import UTC, datetime
@@ -10,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.test_validation import JSON, refused
+from tests.support.bad_values import ADA, HOSTILE, JSON
+from tests.unit.test_validation import refused
 from wellkept import Filter, Layer, codec
 from wellkept.errors import InvalidInput
 from wellkept.testing import strategies
@@ -64,30 +64,6 @@ def test_cursors_come_back_and_fit_into_urls(cursor: codec.Cursor) -> None:
     text = codec.encode_cursor(cursor)
     assert codec.decode_cursor(text) == cursor
     assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-
-
-def written(value: object) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
-
-
-ADA = '["user","ada"]'
-NO_PLACES: list[Any] = [
-    *(None, [], {}, 5, ["a"], ["a", 0, 0], ["a", 0, 0, ADA], [5, 0, 0, ADA, 0, None, None], [[[[[[]]]]]]),
-    *(["a", "0", 0, ADA, 0], ["a", 0, 1.5, ADA, 0], ["a", 0, 10**18, ADA, 0], ["a", 0, None, ADA, 0]),
-    *(["a", 0, 0, owner, 0] for owner in (None, 5, "", "ada", "[]", '["moon","x"]', '["user",5]', ["user", "ada"])),
-    *(["a", 0, 0, ADA, born] for born in (-1, 1.5, "0", None, 2**63, True)),
-    *(["a", 0, 0, ADA, 0, at] for at in (5, ["x"], True)),
-    *(["a", 0, 0, ADA, 0, None, at] for at in ("x", 1.5, 10**18)),
-    ["a", 0, 0, ADA, 0, None, None, 0],
-]
-HOSTILE: list[Any] = [
-    *(None, 5, b"text", ["x"]),
-    *("", "x", "A", "====", "not a cursor", "é" * 8, "\x00", "\ud800", "A" * 100_000, "💥", "../..", "' OR 1=1 --"),
-    *(written(value) for value in NO_PLACES),
-    base64.urlsafe_b64encode(b"[" * 100_000).decode(),
-    base64.urlsafe_b64encode(b'["a",NaN,0,"[\\"user\\",\\"ada\\"]",0,null,null]').decode(),
-    base64.urlsafe_b64encode(b"\xff\xfe").decode(),
-]
 
 
 @pytest.mark.req("H3")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.refusals import refusal
-from tests.unit.samples import memory
+from tests.support.samples import memory
 from tests.unit.test_sealing import sealed
 from wellkept.lifecycle import decay
 from wellkept.testing.builders import START, owner

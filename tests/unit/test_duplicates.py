@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.samples import memory as memory_of
+from tests.support.samples import memory as memory_of
 from wellkept.recall import duplicates
 from wellkept.recall.duplicates import Found, Said
 from wellkept.testing import builders

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.samples import drafts, memory
+from tests.support.bad_values import BAD_FIELDS, JSON
+from tests.support.samples import drafts, memory
 from tests.unit.test_sealing import sealed
-from tests.unit.test_validation import JSON, refused
+from tests.unit.test_validation import refused
 from wellkept import Filter, Memory, MemoryType, filters
 from wellkept.errors import InvalidInput
 from wellkept.filters import Where
@@ -286,33 +287,6 @@ def test_a_resolved_filter_is_checked_and_absolute() -> None:
         states=None,
     )
     assert filters.resolve(Filter(), START) == Where(now=START)
-
-
-BAD_FIELDS: dict[str, list[Any]] = {
-    "types": ["nothing", ["fact", "nothing"], 5, [None], [["fact"]]],
-    "tiers": ["nothing", ["semantic", "nothing"], 5, [None]],
-    "tags": ["text", 5, [5], ["a\nb"], [str(n) for n in range(101)]],
-    "any_tags": ["text", 5, [5], [""], [str(n) for n in range(101)]],
-    "no_tags": ["text", 5, [None], [str(n) for n in range(101)]],
-    "min_importance": [-0.1, 1.1, float("nan"), True, "0.5"],
-    "min_trust": [-0.1, 1.1, float("nan"), True, "0.5"],
-    "created_after": [START.replace(tzinfo=None), "now", 5],
-    "created_before": [START.replace(tzinfo=None), "now", 5],
-    "occurred_after": [START.replace(tzinfo=None), "now", 5],
-    "occurred_before": [START.replace(tzinfo=None), "now", 5],
-    "within": ["soon", 5, ""],
-    "content_contains": ["", " ", 5, "\x00", "\ud800"],
-    "text": ["", " ", "*", "** _ !", 5, ["a"], "a\nb", "a\x00", "\ud800", "a" * 1001, " ".join(map(str, range(21)))],
-    "authors": ["ada", 5, [5], [""]],
-    "source_type": ["moon", 5, []],
-    "has_pointer": ["yes", 1, 0],
-    "metadata": [None, [], "text", {"a": float("nan")}, {1: 2}],
-    "max_depth": [0, 11, True, "2", None, 1.0],
-    "include_forgotten": ["no", 0, None],
-    "include_archived": ["no", 0, None],
-    "include_superseded": ["no", 0, None],
-    "include_quarantined": ["no", 0, None],
-}
 
 
 @pytest.mark.req("L5")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.samples import memory as memory_of
+from tests.support.samples import memory as memory_of
 from wellkept.recall import precedence
 from wellkept.recall.duplicates import Found
 from wellkept.testing import builders

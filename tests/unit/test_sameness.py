@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.same_pairs import LOOK_ALIKES, SAME, UNDECIDED
+from tests.support.same_pairs import LOOK_ALIKES, SAME, UNDECIDED
 from wellkept.embedders.word_table import WordTableEmbedder
 from wellkept.recall import proposals, sameness
 from wellkept.testing.cases import Cases

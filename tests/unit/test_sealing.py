@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.samples import drafts, maybe, memory
-from tests.unit.test_validation import JSON
+from tests.support.bad_values import JSON
+from tests.support.samples import drafts, maybe, memory
 from wellkept import Memory, View, codec, layers, statistics
 from wellkept.engine.sealing import KNOWN, seal, unseal, version_of
 from wellkept.errors import StoreCorrupt

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.samples import memory
+from tests.support.samples import memory
 from wellkept import Memories, MemoryType
 from wellkept.memories import Session, Sessions
 from wellkept.sessions import compaction

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.samples import memory
+from tests.support.samples import memory
 from tests.unit.test_sealing import memories, sealed
 from wellkept import Memory, MemoryType, statistics
 from wellkept.testing.builders import START, vector

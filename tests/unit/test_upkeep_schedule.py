@@ -48,7 +48,7 @@ def test_opening_without_an_automatic_policy_asks_nothing(
     opener(clock=clock).close()
 
 
-@pytest.mark.req("P4", "P7")
+@pytest.mark.req("P4")
 def test_each_job_with_policies_is_registered_once() -> None:
     assert set(JOBS) == set(UpkeepJob) - {UpkeepJob.COMPACTION, UpkeepJob.QUARANTINE}, "these are asked for each time"
     assert len({id(job.policies) for job in JOBS.values()}) == len(JOBS)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.bad_values import JSON, nested
 from wellkept import Identity, MemoryType
 from wellkept import validation as v
 from wellkept.errors import ContentTooLong, InvalidInput
@@ -22,15 +23,6 @@ from wellkept.testing.cases import Cases
 from wellkept.types import KnowledgePointer, PointerType, Source, SourceType, Vector
 
 ANYTHING_BUT_TEXT = st.none() | st.integers() | st.floats() | st.binary() | st.lists(st.text()) | st.booleans()
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
-    max_leaves=12,
-)
 
 
 def refused(function: Callable[..., Any], *arguments: object, field: str) -> InvalidInput:
@@ -242,13 +234,6 @@ def _shared(left: Any, right: Any) -> bool:
     if isinstance(left, list):
         return left is right or any(map(_shared, left, right))
     return False
-
-
-def nested(depth: int) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for _ in range(depth - 1):
-        value = {"in": value}
-    return value
 
 
 @pytest.mark.slow

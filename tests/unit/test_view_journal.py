@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.samples import stored
 from tests.support.stand_ins import CountingEmbedder, HandClock, Opener, somebody
-from tests.unit.samples import stored
 from wellkept import Layer, Memories, MemoryType, NewMemory, statistics
 from wellkept.testing.builders import START
 from wellkept.types import TagUsage

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.memories.test_view_adding import LONG_AGO, _storable
+from tests.support.samples import drafts as drafts_of_memories
+from tests.support.samples import stored
 from tests.support.stand_ins import HandClock
-from tests.unit.samples import drafts as drafts_of_memories
-from tests.unit.samples import stored
 from wellkept import Filter, View, filters
 from wellkept.testing import strategies
 from wellkept.testing.builders import START

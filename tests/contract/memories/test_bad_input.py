@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import wellkept
+from tests.support.bad_values import BAD_FIELDS, nested
 from tests.support.stand_ins import DIMENSION, CountingEmbedder, HandClock, Opener, sequence
-from tests.unit.test_filters import BAD_FIELDS
-from tests.unit.test_validation import nested
 from wellkept import Filter, Memories, NewMemory, View, WellkeptError
 from wellkept.errors import (
     ContentTooLong,

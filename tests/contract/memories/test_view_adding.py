@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.refusals import refusal
+from tests.support.samples import drafts
 from tests.support.stand_ins import HandClock, Opener, one_store, plain, sequence
-from tests.unit.samples import drafts
 from wellkept import Layer, Memories, Memory, MemoryType, NewMemory, View
 from wellkept.errors import InvalidInput, InvalidLayer, MissingIdentifier
 from wellkept.testing.builders import START

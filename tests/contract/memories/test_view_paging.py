@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.bad_values import HOSTILE
 from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock, one_store, somebody
-from tests.unit.test_codec import HOSTILE
 from wellkept import Filter, Memories, NewMemory, View
 from wellkept.errors import InvalidInput
 from wellkept.types import Page, SortName

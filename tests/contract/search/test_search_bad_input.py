@@ -12,7 +12,7 @@ from wellkept.testing.builders import Writer, owner
 from wellkept.testing.cases import Cases
 from wellkept.testing.subject import GENERATED
 
-LONG = 30_000
+LONG = 10_000
 QUESTIONS = {
     "one letter": "x",
     "one mark": "?",

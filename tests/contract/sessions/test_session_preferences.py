@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.bad_values import JSON
 from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock, Opener, one_store
-from tests.unit.test_validation import JSON
 from wellkept import Memories
 from wellkept.memories import Session
 from wellkept.testing.concurrency import at_once

@@ -10,8 +10,8 @@ import pytest
 
 import wellkept
 from tests.support.refusals import refusal
+from tests.support.same_pairs import LOOK_ALIKES
 from tests.support.stand_ins import HandClock, Opener, one_store
-from tests.unit.same_pairs import LOOK_ALIKES
 from wellkept import Memories, View
 from wellkept.errors import Conflict, InvalidInput, PlanRestriction, UpkeepRefused
 from wellkept.events import MemoriesMerged
