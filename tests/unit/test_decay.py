@@ -52,6 +52,14 @@ def test_what_is_older_counts_no_more(kind: MemoryType, ages: list[timedelta]) -
         assert older == newer == 1
 
 
+@pytest.mark.req("J7")
+@given(kind=TYPES, age=AGES)
+def test_the_curve_that_is_shown_is_the_one_that_memories_follow(kind: MemoryType, age: timedelta) -> None:
+    hours = age / timedelta(hours=1)
+    shown = decay.factor_at(hours, decay.half_life_hours(kind))
+    assert shown == pytest.approx(decay.factor(memory(type=kind), START + age), rel=1e-6)
+
+
 @given(kind=TYPES, given_factor=st.floats(0, 1), age=AGES)
 def test_a_factor_that_a_memory_was_given_stands(kind: MemoryType, given_factor: float, age: timedelta) -> None:
     assert decay.factor(memory(type=kind, decay_factor=given_factor), START + age) == given_factor
@@ -82,7 +90,7 @@ def test_half_of_the_bonus_is_gone_after_a_day() -> None:
 def test_the_worth_of_a_memory_is_the_product_of_its_parts(
     kind: MemoryType, age: timedelta, used: timedelta | None, importance: float, fades: bool
 ) -> None:
-    policy = DecayPolicy(enabled=fades, half_life_hours=12.0)
+    policy = DecayPolicy(enabled=fades, half_life_hours=2_000.0)  # ages of some days fade, none comes to the floor soon
     one = memory(type=kind, importance=importance, last_accessed_at=None if used is None else START + used)
     parts = decay.relevance(one, START + age, policy)
     assert -decay.irrelevance_of(START + age, {one.owner: policy})(sealed(one)) == math.prod(parts.values())
