@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[3]
 # Every system call with which SQLite changes a file, its length, its name or what is safe on the disk.
 WRITES = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink")
 PATIENCE_S = 120
+_KILLED = (-9, 137)
+"""Return codes of what was killed; strace ends by the signal that ended its child."""
 
 
 def command(what: str, *arguments: object) -> list[str]:
@@ -50,7 +52,9 @@ class Told:
 
     @classmethod
     def parse(cls, returncode: int, text: str, errors: str = "") -> Told:
-        return cls(returncode, [json.loads(line) for line in text.splitlines()], errors)
+        """A kill may tear the last line: a write into a file ends where a page does."""
+        whole = text[: text.rfind("\n") + 1] if returncode in _KILLED else text
+        return cls(returncode, [json.loads(line) for line in whole.splitlines()], errors)
 
     def of(self, did: str) -> list[dict[str, Any]]:
         """The lines of one kind."""
@@ -63,8 +67,8 @@ class Told:
 
     @property
     def killed(self) -> bool:
-        """Whether a strike hit it. strace ends by the signal that ended its child."""
-        return self.returncode in (-9, 137)
+        """Whether a strike hit it."""
+        return self.returncode in _KILLED
 
 
 def run(what: str, *arguments: object, prefix: tuple[str, ...] = ()) -> Told:

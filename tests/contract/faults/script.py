@@ -1,7 +1,7 @@
 """What the child processes of the fault tests do: `python -m tests.contract.faults.script <what> <database> ...`.
 
-A child tells on its standard output, one line of JSON each, what it did, after the call that did it returned. The line
-is one system call, so a kill can come before or behind it, not within.
+A child tells on its standard output, one line of JSON each, what it did, after the call that did it returned. A line
+that a kill tears is as good as none.
 """
 
 from __future__ import annotations
