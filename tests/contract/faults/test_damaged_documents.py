@@ -173,6 +173,37 @@ def _stops_nothing(url: str, setting: str, part: str, server: Callable[[], Postg
     assert mended == kept
 
 
+@pytest.mark.req("L14", "J2")
+def test_a_flipped_bit_may_make_a_setting_null(tmp_path: Path) -> None:
+    with Cases() as cases:
+        for setting in SETTINGS:
+            database = tmp_path / f"{setting}.db"
+            with cases.case(setting):
+                with wellkept.open(database, embedder=EMBEDDER) as memories:
+                    tea = memories.view(user="ada").add("Prefers green tea")
+                    store_of(memories).journal.set_settings({"calibration": "0.100000 0.500000 hashing-64"})
+                _make_null(database, setting)
+                with wellkept.open(database, embedder=EMBEDDER) as memories:
+                    assert memories.view(user="ada").get(tea.id) is not None
+                    assert memories.health().status is Status.DEGRADED
+                    repaired = {finding.check: finding.repaired for finding in memories.doctor(repair=True).findings}
+                    assert repaired["settings"]
+                    assert memories.doctor().findings == ()
+
+
+def _make_null(database: Path, setting: str) -> None:
+    """What a flipped bit in the header of a row can do, and no statement, as long as the schema says NOT NULL."""
+    rewrite = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'settings'"
+    for statement, values in (  # a new connection reads what the one before has made of the schema
+        (rewrite, ("value TEXT NOT NULL", "value TEXT")),
+        ("UPDATE settings SET value = NULL WHERE name = ?", (setting,)),
+        (rewrite, ("value TEXT", "value TEXT NOT NULL")),
+    ):
+        with closing(apsw.Connection(str(database))) as connection:
+            connection.execute(statement, values)
+            assert connection.changes() == 1
+
+
 def vectors(view: wellkept.View) -> list[object]:
     return [one.vector for one in view.get_many([one.id for one in view.list()], include_vector=True).values()]
 

@@ -344,9 +344,9 @@ def _setting_rows(connection: apsw.Connection) -> list[Any]:
     return fetch(connection, "SELECT CAST(name AS BLOB), CAST(value AS BLOB), CAST(checksum AS BLOB) FROM settings")
 
 
-def readable(text: bytes) -> str:
-    """A text, also if its bytes are damaged."""
-    return text.decode(errors="replace")
+def readable(text: bytes | None) -> str:
+    """A text, also if its bytes are damaged; a flipped bit may even make it NULL."""
+    return (text or b"").decode(errors="replace")
 
 
 def set_settings(connection: apsw.Connection, values: Mapping[str, str], *, over: bool = True) -> None:
@@ -363,7 +363,7 @@ def mend_settings(connection: apsw.Connection) -> None:
     mended = settings(connection).mended()
     for name, _, _ in _setting_rows(connection):
         if readable(name) in mended:
-            connection.execute("DELETE FROM settings WHERE CAST(name AS BLOB) = ?", (name,))
+            connection.execute("DELETE FROM settings WHERE CAST(name AS BLOB) IS ?", (name,))
     written = {name: value for name, value in mended.values() if value is not None}
     set_settings(connection, written | dict(settings(connection).sound))  # what was set since stays
 
