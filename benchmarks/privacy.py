@@ -72,12 +72,12 @@ def _audit(folder: Path, adds: int) -> None:
         audit = engine.audit
         for number in range(2 * adds):
             audited = number % 2 == 1
-            engine.audit = audit if audited else None
+            engine.live.audit = audit if audited else None
             started, before = time.perf_counter(), time.thread_time()
             view.add(f"note {number}: the build took {number} seconds")
             took[audited].append(time.perf_counter() - started)
             worked[audited].append(time.thread_time() - before)
-        engine.audit = audit
+        engine.live.audit = audit
         for what, measured in (("add", took), ("add, of the processor", worked)):
             plain_us, audited_us = (1_000_000 * statistics.median(measured[audited]) for audited in (False, True))
             more = audited_us - plain_us

@@ -61,9 +61,7 @@ def _check(call: str, arguments: dict[str, Any]) -> None:
     past = [owner for owner in owners if owner is None or not _reaches(actor, owner, every_session=undoes)]
     if past:
         raise PastTheChecks(f"{call} of {past} for {actor!r}")
-    grant = getattr(actor._engine, "grant", None)
-    if grant is not None:
-        _check_grant(grant, call, arguments, [owner for owner in owners if owner not in (None, DATABASE)])
+    _check_grant(actor._engine.grant, call, arguments, [owner for owner in owners if owner not in (None, DATABASE)])
 
 
 def _acting() -> tuple[Any, bool]:

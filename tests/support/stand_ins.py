@@ -149,7 +149,7 @@ def store_of(memories: wellkept.Memories) -> Store:
 
 def set_sleep(memories: wellkept.Memories, sleep: Callable[[float], None]) -> None:
     """Call this instead of waiting, where a database repeats what failed."""
-    memories._engine.sleep = sleep
+    memories._engine.shared.sleep = sleep
 
 
 def sequence(memories: wellkept.Memories) -> int:

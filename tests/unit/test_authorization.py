@@ -39,14 +39,6 @@ def test_no_grant_covers_the_records_of_the_whole_database() -> None:
     assert not covers(anything, wellkept.types.owners.DATABASE)
 
 
-def test_a_view_without_a_grant_and_without_others_needs_no_watching() -> None:
-    """Most views are such: reading and writing them costs nothing more."""
-    with wellkept.open("ram:", embedder=None) as memories:
-        assert memories.view(**WHO)._engine is memories._engine
-        assert memories.view(**WHO, project="api")._engine is not memories._engine
-        assert memories.view(**WHO, grant=Grant(need=Need.READ))._engine is not memories._engine
-
-
 def test_an_identity_is_authorized_as_its_view_is() -> None:
     agent = Grant(owners=(Owner(Layer.AGENT, ("*", "debugger")),))
     authorize(agent, Identity(**WHO), Need.READ, NOW)

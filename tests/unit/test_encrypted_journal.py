@@ -1,32 +1,36 @@
 """A journal that encrypts answers as a plain one does, whether everything is encrypted or every other memory."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from wellkept.engine.encrypted_journal import KEYRING, EncryptedJournal
+from wellkept.engine.journal import ADMINISTRATOR, EngineJournal, Shared
+from wellkept.engine.memory_cipher import KEYRING, Call, MemoryCipher
 from wellkept.errors import Conflict
 from wellkept.keyrings.ram import RamKeyring
+from wellkept.ports import Records
 from wellkept.stores.ram import RamStore
 from wellkept.testing import StoreConformance
 from wellkept.testing.builders import Writer, owner
 from wellkept.types import Guard, Operation, Position, Quota, Stored, Write
 
 
-class EveryOther(EncryptedJournal):
+class EveryOther(MemoryCipher):
     """Encrypts about half of the memories, by their ids: a version of a memory is then as the others are."""
 
     def append(
-        self, writes: Sequence[Write], *, quotas: Sequence[Quota] = (), guards: Sequence[Guard] = ()
+        self, call: Call, records: Records, writes: Sequence[Write], quotas: Sequence[Quota], guards: Sequence[Guard]
     ) -> Position:
-        return super().append([_marked(write) for write in writes], quotas=quotas, guards=guards)
+        return super().append(call, records, [_marked(write) for write in writes], quotas, guards)
 
-    def _opened(self, found: Iterable[Stored]) -> list[Stored]:
+    def opened(self, versions: Iterable[Stored]) -> list[Stored]:
         """As they were given, without the mark of this test."""
         return [
             one._replace(facets={name: value for name, value in one.facets.items() if name != "sensitive"})
-            for one in super()._opened(found)
+            for one in super().opened(versions)
         ]
 
 
@@ -43,11 +47,13 @@ class Encrypting(RamStore):
 
     def __init__(self) -> None:
         super().__init__()
-        kind = EncryptedJournal if self.everything else EveryOther
+        kind = MemoryCipher if self.everything else EveryOther
         keyring = RamKeyring()
         self.journal.set_settings({KEYRING: keyring.id})  # the first write does; here it must leave no other trace
         self.inner = self.journal
-        self.journal = kind(self.inner, self.records, keyring, everything=self.everything)
+        cipher = kind(keyring, everything=self.everything)
+        shared = Shared(journal=self.inner, records=self.records, cipher=cipher, clock=partial(datetime.now, UTC))
+        self.journal = EngineJournal(shared, ADMINISTRATOR)
 
 
 class Mixing(Encrypting):

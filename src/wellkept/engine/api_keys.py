@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept import authorization, codec, validation
 from wellkept.errors import Conflict, InvalidInput, LimitReached, NotFound, StoreError, Unauthorized
-from wellkept.ports import Record, sound
+from wellkept.ports import Record, Records, sound
 from wellkept.types import ApiKey, Grant, Need, NewApiKey
 from wellkept.types.owners import DATABASE
 
@@ -104,9 +104,9 @@ def grant_of(engine: Engine, token: object) -> Grant:
     return key.grant
 
 
-def check_valid(engine: Engine, id: str) -> None:
+def check_valid(records: Records, id: str) -> None:
     """Raise ``Unauthorized`` if a key was revoked or removed; its grant says when it expires."""
-    record = engine.records.get(DATABASE, _KIND, id)
+    record = records.get(DATABASE, _KIND, id)
     if record is None:
         raise _revoked(id)
     _check_not_revoked(_decoded(record.body)[0])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
@@ -13,12 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from wellkept import codec, entitlements, instrument, logs, open_files
-from wellkept.engine import retrying
-from wellkept.engine.access_policies import AccessPolicies
 from wellkept.engine.circuit_breaker import CircuitBreaker
-from wellkept.engine.encrypted_images import EncryptedImages
-from wellkept.engine.encrypted_journal import KEYRING, EncryptedJournal
-from wellkept.engine.encrypted_records import EncryptedRecords
+from wellkept.engine.journal import BOOKKEEPING, Bookkeeping, Caller, EngineJournal, EngineRecords, Shared
 from wellkept.entitlements import Feature, Plan
 from wellkept.errors import WellkeptError
 from wellkept.events import EventBus
@@ -31,23 +27,20 @@ from wellkept.ports import (
     Journal,
     Keyring,
     Lexicon,
-    Records,
     Reranker,
     Store,
-    is_set,
-    says,
 )
 from wellkept.sensitivity import Detector
 from wellkept.settings.schema import ListSettings, Settings
 from wellkept.types import (
     Access,
     Component,
+    Grant,
     Identity,
     Layer,
     Memory,
     Need,
     Owner,
-    Owners,
     Quota,
     SessionConfig,
     Stamp,
@@ -328,123 +321,115 @@ def _merge(
 
 
 @dataclass(slots=True, kw_only=True)
-class Engine:
-    """The parts of an open database. Views share it, so that all of them go over to another embedder at once.
-
-    It works with a journal, records and an index, wherever they come from; what concerns all that is stored, such as
-    health and repairs, is asked of ``store``. Without a ``chosen_index``, the index is the store's.
+class Live:
+    """What may change while a database is open, for all callers at once. Without a ``chosen_index``, the index is the
+    store's.
     """
 
-    store: Store
-    base_journal: Journal
-    base_records: Records
-    chosen_index: Index | None = None
-    stamps: StampClock
-    accesses: AccessBuffer
-    clock: Clock
-    calls: Calls = field(default_factory=Calls)
     embedder: Embedder | None = None
-    bus: EventBus = field(default_factory=EventBus)
-    embeddings: Embeddings = field(default_factory=Embeddings)
-    entropy: Callable[[int], bytes] = field(default_factory=Entropy)
-    sleep: Callable[[float], None] = time.sleep
-    reranker: Reranker | None = None
     lexicon: Lexicon | None = None
+    embeddings: Embeddings = field(default_factory=Embeddings)
+    chosen_index: Index | None = None
+    index: Index | None = None  # made when it is first asked for
+    audit: Audit | None = None
+
+
+@dataclass(kw_only=True)
+class Engine:
+    """The parts of an open database, as one caller may use them: ``journal`` and ``records`` hold the caller to the
+    grant. All else is the same for all callers.
+
+    It works with a journal, records and an index, wherever they come from; what concerns all that is stored, such as
+    health and repairs, is asked of ``store``.
+    """
+
+    caller: Caller | Bookkeeping
+    store: Store
+    shared: Shared
+    stamps: StampClock
+    live: Live = field(default_factory=Live)
+    calls: Calls = field(default_factory=Calls)
+    bus: EventBus = field(default_factory=EventBus)
+    entropy: Callable[[int], bytes] = field(default_factory=Entropy)
+    reranker: Reranker | None = None
     plan: Plan | None = None
     settings: Settings = field(default_factory=Settings)
     session_limits: SessionLimits | None = None
-    keyring: Keyring | None = None
     detectors: tuple[Detector, ...] = ()
-    own_index: Index | None = None
     quotas_told: dict[frozenset[Owner], int] = field(default_factory=dict)  # the percentages that were logged last
-    policies: AccessPolicies = field(default_factory=AccessPolicies)
-    own_journal: Journal | None = None
-    own_stored_journal: Journal | None = None
-    own_records: Records | None = None
-    own_stored_records: Records | None = None
-    audit: Audit | None = None
+    accesses: AccessBuffer = field(init=False)
+    clock: Clock = field(init=False)
+    journal: EngineJournal = field(init=False)
+    records: EngineRecords = field(init=False)
 
-    @property
-    def whole(self) -> Engine:
-        """The engine without a grant: for bookkeeping of which no caller sees anything."""
-        return self
+    def __post_init__(self) -> None:
+        self.clock = self.shared.clock
+        self.accesses = AccessBuffer(EngineJournal(self.shared, BOOKKEEPING))
+        self._hold_to(self.caller)
+
+    def acting(self, caller: Caller | Bookkeeping) -> Engine:
+        """The engine of another caller."""
+        engine = copy(self)
+        engine._hold_to(caller)
+        return engine
+
+    def _hold_to(self, caller: Caller | Bookkeeping) -> None:
+        self.caller = caller
+        self.journal = EngineJournal(self.shared, caller)
+        self.records = EngineRecords(self.shared, caller)
 
     def check(self, need: Need, owners: Iterable[Owner]) -> None:
-        """Refuse what a grant does not allow; see ``wellkept.engine.granted``. Without one, everything is allowed."""
+        """Raise ``Unauthorized`` unless the caller's grant allows this now."""
+        self.journal.check(need, owners)
 
     @property
-    def max_trust(self) -> float:
-        """How far what is written now may be trusted at most; a grant may say less."""
-        return 1.0
-
-    def withholding(self, owners: Owners) -> list[tuple[Owners, frozenset[str]]]:
-        """The owners in groups, each with the ids of the memories that access policies withhold there."""
-        return [(owners, frozenset())]
+    def grant(self) -> Grant:
+        """What the caller may do."""
+        return self.caller.grant if isinstance(self.caller, Caller) else Grant()
 
     @property
-    def journal(self) -> Journal:
-        """The journal of the store; what is safe to repeat is repeated, and what is sensitive is encrypted."""
-        if self.own_journal is None:
-            stored = self.stored_journal
-            if self.keyring is None and not is_set(stored.settings(), KEYRING):
-                self.own_journal = stored
-            else:
-                everything = self.settings.encryption.encrypt == "all"
-                self.own_journal = EncryptedJournal(stored, self.stored_records, self.keyring, everything=everything)
-        return self.own_journal
+    def embedder(self) -> Embedder | None:
+        """What makes vectors, if anything does."""
+        return self.live.embedder
 
     @property
-    def stored_journal(self) -> Journal:
-        """The journal as the store keeps it: what is encrypted stays so. For what needs no more than ids."""
-        if self.own_stored_journal is None:
-            self.own_stored_journal = retrying.journal(self.base_journal, self.settings.retry, self._pause)
-        return self.own_stored_journal
+    def lexicon(self) -> Lexicon | None:
+        """What knows words by their pieces."""
+        return self.live.lexicon
 
     @property
-    def records(self) -> Records:
-        """The records of the store; where everything is encrypted, so are those that hold words of people."""
-        if self.own_records is None:
-            if self.keyring is None and not is_set(self.stored_journal.settings(), KEYRING):
-                self.own_records = self.stored_records
-            else:
-                everything = self.settings.encryption.encrypt == "all"
-                self.own_records = EncryptedRecords(
-                    self.stored_records, self.keyring, everything=everything, note=self._note_keyring
-                )
-        return self.own_records
+    def embeddings(self) -> Embeddings:
+        """What is known of the embeddings."""
+        return self.live.embeddings
 
     @property
-    def stored_records(self) -> Records:
-        """The records as the store keeps them; reads are repeated. For what needs no more than their names."""
-        if self.own_stored_records is None:
-            self.own_stored_records = retrying.records(self.base_records, self.settings.retry, self._pause)
-        return self.own_stored_records
+    def audit(self) -> Audit | None:
+        """What enters operations into the audit log."""
+        return self.live.audit
 
-    def _note_keyring(self, keyring: Keyring) -> None:
-        if not says(self.stored_journal.settings(), KEYRING, keyring.id):
-            self.stored_journal.set_settings({KEYRING: keyring.id})
+    @property
+    def keyring(self) -> Keyring | None:
+        """The keys that encrypt memories, if there are any."""
+        return self.shared.cipher.keyring
 
     def use_keyring(self, keyring: Keyring) -> None:
         """Encrypt from now on."""
-        self.keyring = keyring
-        self.own_journal = self.own_index = self.own_records = None
-
-    def _pause(self, seconds: float) -> None:
-        self.sleep(seconds)
+        self.shared.cipher.keyring = keyring
+        self.live.index = None
 
     @property
     def index(self) -> Index:
         """The index that searches ask, made when it is first asked for. What is encrypted in the store is neither in an
         index that keeps it elsewhere nor in an image.
         """
-        if self.own_index is None:
-            self.own_index = _index(self.base_index, self.store.images, self.keyring)
-        return self.own_index
+        if self.live.index is None:
+            self.live.index = _index(self.base_index, self.store.images, self.keyring)
+        return self.live.index
 
     @property
     def base_index(self) -> Index | None:
         """The chosen index, or that of the store; without one, memories are indexed in RAM."""
-        return self.store.index if self.chosen_index is None else self.chosen_index
+        return self.store.index if self.live.chosen_index is None else self.live.chosen_index
 
     @property
     def defaults(self) -> SessionConfig:
@@ -502,4 +487,8 @@ def _index(base: Index | None, images: Images | None, keyring: Keyring | None) -
         return base
     from wellkept.indexes.ram import RamIndex  # lazy: as above
 
-    return RamIndex(images if images is None or keyring is None else EncryptedImages(images, keyring))
+    if images is None or keyring is None:
+        return RamIndex(images)
+    from wellkept.indexes.private import EncryptedImages  # lazy: as above
+
+    return RamIndex(EncryptedImages(images, keyring))

@@ -7,10 +7,12 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wellkept import instrument, logs, validation
 from wellkept.engine.core import BEHIND, GIVEN, Engine
+from wellkept.engine.journal import BOOKKEEPING, EngineJournal
 from wellkept.engine.sealing import unseal
 from wellkept.errors import EmbeddingFailed, InvalidInput, WellkeptError
 from wellkept.filters import Where
@@ -21,6 +23,7 @@ from wellkept.types import Embedded, Memory, Owner, Owners, Vector
 
 if TYPE_CHECKING:
     from wellkept.recall.calibration import Calibration  # brings in numpy
+    from wellkept.working import Meaning
 
 CALIBRATION = "calibration"
 """The setting that keeps what was found out about the embedder's scale."""
@@ -42,6 +45,11 @@ class Made(NamedTuple):
     given: bool = False
 
 
+def _bookkeeping(engine: Engine) -> EngineJournal:
+    """The journal, for what is the database's: vectors that wait, the name of the embedder and its scale."""
+    return EngineJournal(engine.shared, BOOKKEEPING)
+
+
 def embed(engine: Engine, memories: Sequence[Memory], owners: Sequence[Owner]) -> list[Made]:
     """A vector for each memory, in one batch; none without an embedder, or while it is down.
 
@@ -56,7 +64,7 @@ def embed(engine: Engine, memories: Sequence[Memory], owners: Sequence[Owner]) -
             _catch_up(engine)
     except EmbedderDown:
         engine.embeddings.behind = True
-        engine.whole.journal.set_settings({BEHIND: "yes"})
+        _bookkeeping(engine).set_settings({BEHIND: "yes"})
         return [Made(None)] * len(memories)
     return found
 
@@ -84,14 +92,14 @@ def _catch_up(engine: Engine) -> None:
         return
     if waited < _AT_ONCE:
         engine.embeddings.behind = False
-        engine.whole.journal.set_settings({BEHIND: ""})
+        _bookkeeping(engine).set_settings({BEHIND: ""})
 
 
 def _make_lost(engine: Engine, embedder: Embedder) -> None:
     """Before the first search: make the vectors that the store lost."""
     engine.embeddings.lost = False
     with contextlib.suppress(WellkeptError):  # a full disk, a key that is away: doctor tells what has none
-        for _ in range(0, engine.whole.journal.count_unembedded(embedder.name), _AT_ONCE):
+        for _ in range(0, _bookkeeping(engine).count_unembedded(embedder.name), _AT_ONCE):
             catch_up(engine, _AT_ONCE)
 
 
@@ -104,7 +112,7 @@ def _embedded(engine: Engine, embedder: Embedder, memories: Sequence[Memory], ow
     texts = [texts_of(memory) for memory in memories]
     slow = is_slow(embedder)
     digests = [_digest(embedder, some) if slow else None for _, some in texts]
-    known = engine.whole.journal.embedded({digest for digest in digests if digest is not None}) if slow else {}
+    known = _bookkeeping(engine).embedded({digest for digest in digests if digest is not None}) if slow else {}
     wanted = [
         (owner, some)
         for (_, some), digest, owner in zip(texts, digests, owners, strict=True)
@@ -212,6 +220,20 @@ def passages(engine: Engine, texts: Sequence[str]) -> list[Vector] | None:
         return None
 
 
+def meaning(engine: Engine, owners: Owners) -> Meaning:
+    """What working memory needs of the embedder, which may be replaced while the database is open. Handles of an agent
+    share their working memory, and the grant of each may end at another time.
+    """
+    from wellkept.working import Meaning  # lazy: working memory takes 25 ms
+
+    engine = engine.acting(BOOKKEEPING)
+    return Meaning(
+        question=partial(question, engine),
+        passages=partial(passages, engine),
+        scale=lambda: scale(engine, owners).of,
+    )
+
+
 def _rows(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Iterator[Vector]:
     ask = getattr(embedder, "embed_soon", embedder.embed)
     size = getattr(embedder, "batch", None) or max(1, len(texts))
@@ -242,7 +264,7 @@ def _checked(
             if pause_s is None:
                 _give_up(engine, embedder, error)
                 raise
-            engine.sleep(pause_s)
+            engine.shared.sleep(pause_s)
             continue
         except WellkeptError:  # a refusal, such as of the key: it answers, and the next caller shall be told as well
             breaker.worked()
@@ -338,7 +360,7 @@ def scale(engine: Engine, owners: Owners) -> Calibration:
             if found is None:
                 return calibration.PLAIN
             kept = [f"{found.low:.6f}", f"{found.high:.6f}", embedder.name]
-            engine.whole.journal.set_settings({CALIBRATION: " ".join(kept)})
+            _bookkeeping(engine).set_settings({CALIBRATION: " ".join(kept)})
         engine.embeddings.scale = Calibration(low=float(kept[0]), high=float(kept[1]))
     return engine.embeddings.scale
 
@@ -355,9 +377,9 @@ def catch_up(engine: Engine, limit: int) -> int:
     embedder = engine.embedder
     if embedder is None:
         return 0
-    missing = engine.whole.journal.unembedded(embedder.name, limit)
+    missing = _bookkeeping(engine).unembedded(embedder.name, limit)
     made = _embedded(engine, embedder, [unseal(stored) for stored in missing], [stored.owner for stored in missing])
-    engine.whole.journal.embed(
+    _bookkeeping(engine).embed(
         [
             Embedded(stored.owner, stored.id, stored.version, one.vector, one.digest)
             for stored, one in zip(missing, made, strict=True)

@@ -5,15 +5,14 @@ A record of a session is encrypted by the key of the session, whoever keeps it: 
 
 import base64
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from wellkept import ciphers, codec
 from wellkept.errors import KeyUnavailable, Tampered
 from wellkept.keyrings import lookup
-from wellkept.ports import DamagedRecord, Keyring, Lease, OwnerKey, Record, Records
-from wellkept.types import Layer, Owner, Owners
+from wellkept.ports import DamagedRecord, Keyring, OwnerKey, Record
+from wellkept.types import Layer, Owner
 
 FORMAT = 1
 TELLING = frozenset({"session", "holds", "retention", "consolidation", "session_end"})
@@ -25,69 +24,14 @@ _SIGN = b'{"encrypted":'
 _read = codec.reader(dict[str, dict[str, Any]])
 
 
-class EncryptedRecords(Records):
-    """Encrypts what tells something, if everything is to be encrypted, or if the record was before."""
-
-    def __init__(
-        self, wrapped: Records, keyring: Keyring | None, *, everything: bool, note: Callable[[Keyring], None]
-    ) -> None:
-        """``note`` is called before something is encrypted: a database says which keyring it needs."""
-        self._wrapped, self._keyring = wrapped, keyring
-        self._everything, self._note = everything, note
-
-    def get(self, owner: Owner, kind: str, name: str) -> Record | None:
-        """One record, opened."""
-        found = self._wrapped.get(owner, kind, name)
-        return None if found is None else self._opened(found)
-
-    def put(self, record: Record) -> None:
-        """Encrypt a record, and keep it."""
-        self._wrapped.put(self._hidden(record))
-
-    def restore(self, record: Record) -> None:
-        """Encrypt a record, and keep it with its version."""
-        self._wrapped.restore(self._hidden(record))
-
-    def _hidden(self, record: Record) -> Record:
-        if record.kind not in TELLING or not (self._everything or self._was_encrypted(record)):
-            return record
-        keyring = lookup.writing_keyring(self._keyring)
-        self._note(keyring)
-        return encrypted(record, keyring.create(subject(record)))
-
-    def _was_encrypted(self, record: Record) -> bool:
-        before = self._wrapped.get(record.owner, record.kind, record.name)
-        return before is not None and (isinstance(before, DamagedRecord) or is_encrypted(before))
-
-    def drop(self, owner: Owner, kind: str, name: str) -> bool:
-        """Remove a record, whether it can be opened or not."""
-        return self._wrapped.drop(owner, kind, name)
-
-    def list(
-        self, owners: Owners | None, kind: str | None = None, *, after: str = "", limit: int | None = None
-    ) -> Sequence[Record]:
-        """Records, opened."""
-        return [self._opened(one) for one in self._wrapped.list(owners, kind, after=after, limit=limit)]
-
-    def lease(self, name: str, holder: str, ttl_ms: int) -> Lease | None:
-        """Leases are in the clear."""
-        return self._wrapped.lease(name, holder, ttl_ms)
-
-    def release(self, lease: Lease) -> None:
-        """Leases are in the clear."""
-        self._wrapped.release(lease)
-
-    def _opened(self, record: Record) -> Record:
-        if not is_encrypted(record):
-            return record
-        what = f"the record {record.kind!r}"
-        key = lookup.opening_key(self._keyring, subject(record), key_of(record), what=what, kind=record.kind)
-        return _decrypted(record, key)
-
-
-def subject(record: Record) -> Owner:
+def subject(owner: Owner, kind: str, name: str) -> Owner:
     """Whom a record is about: that of a session is kept by its user."""
-    return Owner(Layer.SESSION, (record.owner.ids[0], record.name)) if record.kind == _SESSION else record.owner
+    return Owner(Layer.SESSION, (owner.ids[0], name)) if kind == _SESSION else owner
+
+
+def subject_of(record: Record) -> Owner:
+    """Whom a record is about."""
+    return subject(record.owner, record.kind, record.name)
 
 
 def is_encrypted(record: Record) -> bool:
@@ -98,6 +42,15 @@ def is_encrypted(record: Record) -> bool:
 def key_of(record: Record) -> str:
     """The id of the key that a record is encrypted by."""
     return str(_parts(record).get("key", ""))[:64]
+
+
+def opened(record: Record, keyring: Keyring | None) -> Record:
+    """A record as it was before it was encrypted."""
+    if not is_encrypted(record):
+        return record
+    what = f"the record {record.kind!r}"
+    key = lookup.opening_key(keyring, subject_of(record), key_of(record), what=what, kind=record.kind)
+    return _decrypted(record, key)
 
 
 def encrypted(record: Record, key: OwnerKey) -> Record:

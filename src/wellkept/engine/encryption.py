@@ -14,8 +14,8 @@ from wellkept import sensitivity
 from wellkept.engine import encrypted_records, sensitive
 from wellkept.engine import encrypted_versions as versions_of
 from wellkept.engine.core import Engine
-from wellkept.engine.encrypted_journal import KEYRING
 from wellkept.engine.encrypted_versions import ENCRYPTED
+from wellkept.engine.memory_cipher import KEYRING
 from wellkept.engine.sealing import unseal
 from wellkept.errors import Conflict, KeyUnavailable, StoreCorrupt, Tampered
 from wellkept.filters import Where
@@ -42,7 +42,7 @@ def keyring_of(engine: Engine) -> Keyring:
 def owners(engine: Engine) -> Iterator[Owner]:
     """Everybody who has memories."""
     last: Owner | None = None
-    while some := engine.stored_journal.owners(after=last, limit=_PAGE):
+    while some := engine.journal.owners(after=last, limit=_PAGE):
         yield from some
         last = some[-1]
 
@@ -79,11 +79,11 @@ def _encrypted(
     records: bool = False,
 ) -> EncryptionReport:
     whose = list(owners(engine))
-    total = sum(usage.memories for usage in engine.stored_journal.usage(frozenset(whose)).values())
+    total = sum(usage.memories for usage in engine.journal.usage(frozenset(whose)).values())
     done = changed = versions = 0
     touched: list[Owner] = []
     for owner in whose:
-        ids = iter(engine.stored_journal.ids({owner}, Where(now=engine.clock(), states=None)))
+        ids = iter(engine.journal.ids({owner}, Where(now=engine.clock(), states=None)))
         before = versions
         while batch := [id for _, id in islice(ids, _BATCH)]:
             written = _rewritten(engine, owner, batch, wanted)
@@ -104,15 +104,15 @@ def _rewritten(
     engine: Engine, owner: Owner, ids: Sequence[str], wanted: Callable[[Sequence[Stored]], bool]
 ) -> list[Stored]:
     """Rewrite the versions of some memories, where that is wanted; those that were rewritten."""
-    journal, keyring = engine.stored_journal, keyring_of(engine)
-    heads = {one.id: one for one in journal.get({owner}, ids, vectors=True)}
+    journal, keyring = engine.journal, keyring_of(engine)
+    heads = {one.id: one for one in journal.get({owner}, ids, vectors=True, opened=False)}
     written: list[Stored] = []
     for id in ids:
-        kept = journal.history(owner, id)
+        kept = journal.history(owner, id, opened=False)
         head = heads.get(id)
         if head is None or not kept or kept[-1].operation is Operation.ERASED:
             continue
-        opened = engine.journal.history(owner, id)
+        opened = journal.history(owner, id)
         if ENCRYPTED not in head.facets and not wanted(opened):
             continue
         key = keyring.create(owner)
@@ -128,10 +128,10 @@ def _rewritten(
 
 def _encrypt_late_vectors(engine: Engine, owner: Owner, ids: AbstractSet[str]) -> None:
     """Encrypt vectors that were stored for plain memories while these were encrypted."""
-    journal, key = engine.stored_journal, keyring_of(engine).create(owner)
+    journal, key = engine.journal, keyring_of(engine).create(owner)
     late = [
         one._replace(vector=versions_of.encrypted_vector(one.vector, key, owner, one.id))
-        for one in journal.get({owner}, ids, vectors=True)
+        for one in journal.get({owner}, ids, vectors=True, opened=False)
         if one.vector is not None and not versions_of.is_encrypted_vector(one.vector)
     ]
     if late:
@@ -176,20 +176,20 @@ def _is_sensitive(engine: Engine, versions: Sequence[Stored]) -> bool:
 
 def _encrypt_reasons(engine: Engine, owner: Owner) -> bool:
     """Encrypt why memories were erased: such a reason may tell of them. Whether there were any."""
-    journal = engine.stored_journal
+    journal = engine.journal
     key = keyring_of(engine).key(owner)
     if key is None:
         return False
     found, after, some = False, None, True
     while some:
-        page = journal.versions({owner}, after=after, limit=_PAGE)
+        page = journal.versions({owner}, after=after, limit=_PAGE, opened=False)
         others = [
             one
             for one in page
             if one.operation is Operation.ERASED and one.reason and versions_of.key_of_reason(one.reason) != key.id
         ]
         for one in others:
-            opened = engine.journal.history(owner, one.id)[-1].reason
+            opened = journal.history(owner, one.id)[-1].reason
             if opened is not None:  # the key of the reason was destroyed: it tells nothing any more
                 reason = versions_of.encrypted_reason(opened, key, owner, one.id)
                 journal.rewrite([one._replace(reason=reason)])
@@ -201,16 +201,17 @@ def _encrypt_reasons(engine: Engine, owner: Owner) -> bool:
 def _encrypt_records(engine: Engine, *, plain: bool) -> list[Owner]:
     """Encrypt records anew that have a former key, and those that are in the clear if asked for; whose they were."""
     keyring, found = keyring_of(engine), []
-    kept = engine.stored_records
-    while waiting := [one for one in sound(kept.list(None)) if _is_record_waiting(keyring, one, plain=plain)]:
-        engine.stored_journal.set_settings({KEYRING: keyring.id})
+    while waiting := [
+        one for one in sound(engine.records.list(None, opened=False)) if _is_record_waiting(keyring, one, plain=plain)
+    ]:
+        engine.journal.set_settings({KEYRING: keyring.id})
         for record in waiting:
             opened = engine.records.get(record.owner, record.kind, record.name)
             if opened is None:
                 continue  # it was dropped meanwhile
-            hidden = encrypted_records.encrypted(opened, keyring.create(encrypted_records.subject(record)))
+            hidden = encrypted_records.encrypted(opened, keyring.create(encrypted_records.subject_of(record)))
             with suppress(Conflict):  # somebody changed it: the next round has it
-                kept.put(replace(hidden, version=opened.version + 1))
+                engine.records.put(replace(hidden, version=opened.version + 1))
                 found.append(record.owner)
     return found
 
@@ -218,7 +219,7 @@ def _encrypt_records(engine: Engine, *, plain: bool) -> list[Owner]:
 def _is_record_waiting(keyring: Keyring, record: Record, *, plain: bool) -> bool:
     if not encrypted_records.is_encrypted(record):
         return plain and record.kind in encrypted_records.TELLING
-    current = keyring.key(encrypted_records.subject(record))
+    current = keyring.key(encrypted_records.subject_of(record))
     return current is None or encrypted_records.key_of(record) != current.id
 
 
@@ -236,13 +237,13 @@ def check(engine: Engine, progress: Progress | None = None) -> tuple[int, int, l
     does not open.
     """
     whose = list(owners(engine))
-    total = sum(usage.memories for usage in engine.stored_journal.usage(frozenset(whose)).values())
+    total = sum(usage.memories for usage in engine.journal.usage(frozenset(whose)).values())
     encrypted = plain = 0
     failed: list[str] = []
     for owner in whose:
-        for _, id in engine.stored_journal.ids({owner}, Where(now=engine.clock(), states=None)):
+        for _, id in engine.journal.ids({owner}, Where(now=engine.clock(), states=None)):
             try:
-                history = engine.stored_journal.history(owner, id)
+                history = engine.journal.history(owner, id, opened=False)
                 if any(ENCRYPTED in one.facets for one in history):
                     encrypted += 1
                     engine.journal.history(owner, id)
@@ -257,7 +258,7 @@ def check(engine: Engine, progress: Progress | None = None) -> tuple[int, int, l
 
 
 def _unreadable_records(engine: Engine) -> Iterator[str]:
-    for record in engine.stored_records.list(None):
+    for record in engine.records.list(None, opened=False):
         try:
             readable = not isinstance(engine.records.get(record.owner, record.kind, record.name), DamagedRecord)
         except (KeyUnavailable, Tampered):

@@ -57,7 +57,7 @@ def _settings(engine: Engine, store: Status) -> dict[str, Component]:
 
 def _index(engine: Engine) -> Component:
     """An index is derived: one that fails is made anew, so it is never worse than degraded."""
-    if engine.own_index is None and engine.chosen_index is None:
+    if engine.live.index is None and engine.live.chosen_index is None:
         return Component(message="not used yet")
     try:
         return engine.index.health()

@@ -17,7 +17,7 @@ from wellkept.recall import duplicates, precedence, quantized, ranking, sameness
 from wellkept.recall.arrays import Array
 from wellkept.recall.candidates import Candidates
 from wellkept.recall.duplicates import Found
-from wellkept.types import Hit, Owners, Ranking, Stored
+from wellkept.types import Hit, Need, Owners, Ranking, Stored
 
 SPARE = 10
 """Candidates beyond the limit, in the place of those that say the same."""
@@ -80,6 +80,7 @@ def read(engine: Engine, shown: Shown, asked: Search, ranked: Ranked) -> tuple[t
         kept = duplicates.without_duplicates(good, asked.limit, SPARE, per_layer=asked.per_layer, near=near)
         if len(kept) == asked.limit:
             break
+    engine.check(Need.READ, shown.owners)  # of what was read before it was ranked, nothing was asked since
     return _made(engine, shown, kept), total
 
 

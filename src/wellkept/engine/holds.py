@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from wellkept import codec, filters, layers, validation
 from wellkept.engine import index_following
 from wellkept.engine.core import ATTEMPTS, Engine
+from wellkept.engine.journal import BOOKKEEPING, EngineJournal, EngineRecords
 from wellkept.engine.reading import to_filter
 from wellkept.errors import Conflict, Held, InvalidInput, KeyUnavailable, NotFound
 from wellkept.ports import Record
@@ -47,9 +48,13 @@ class Holds(NamedTuple):
         return lambda stored: next((one for one, fits in concerned if fits(stored)), None)
 
 
+def _records(engine: Engine) -> EngineRecords:
+    return EngineRecords(engine.shared, BOOKKEEPING)
+
+
 def read(engine: Engine) -> Holds:
     """The holds as they are now."""
-    record = engine.whole.records.get(DATABASE, _KIND, _KIND)  # they hold for everybody, whatever a grant covers
+    record = _records(engine).get(DATABASE, _KIND, _KIND)
     if record is None:
         return Holds(0, ())
     return Holds(record.version, tuple(_decoded(one) for one in codec.decode_json(record.body)))
@@ -141,8 +146,10 @@ def append(engine: Engine, writes: Sequence[Write], *, guards: Sequence[Guard] =
     """
     checked = check(engine, writes, again=again)
     engine.journal.append(writes, guards=[*guards, checked.guard] if checked is not None else guards)
-    if checked is not None and engine.chosen_index is not None:
-        index_following.forget(engine.whole.journal, engine.index, {write.owner for write in writes})
+    if checked is not None and engine.live.chosen_index is not None:
+        index_following.forget(
+            EngineJournal(engine.shared, BOOKKEEPING), engine.index, {write.owner for write in writes}
+        )
 
 
 def check(engine: Engine, writes: Iterable[Write], *, again: bool = False) -> Holds | None:

@@ -12,11 +12,12 @@ from typing import NamedTuple
 from wellkept import codec, events, filters, layers
 from wellkept.engine import holds, quotas, revisions
 from wellkept.engine.core import ATTEMPTS, GIVEN, Engine
+from wellkept.engine.journal import BOOKKEEPING, EngineRecords
 from wellkept.engine.sealing import unseal
 from wellkept.engine.writing import newest
 from wellkept.errors import Conflict, NotFound
 from wellkept.lifecycle import duplicates
-from wellkept.ports import Record, sound
+from wellkept.ports import Record, Records, sound
 from wellkept.types import Access, Memory, Operation, Owner, Owners, State, Stored, Write
 from wellkept.types.owners import DATABASE
 
@@ -50,6 +51,11 @@ class _Intent(NamedTuple):
 
 
 _read = codec.reader(_Intent)
+
+
+def _intents(engine: Engine) -> Records:
+    """Where it stands what a move is about to do."""
+    return EngineRecords(engine.shared, BOOKKEEPING)
 
 
 def move(engine: Engine, owners: Owners, id: str, target: Owner) -> Memory:
@@ -112,18 +118,18 @@ def _write(engine: Engine, stored: Stored, copies: Sequence[Write], marker: Writ
         version=1,
         updated_at=engine.clock(),
     )
-    engine.whole.records.put(record)
+    _intents(engine).put(record)
     try:
         _append(engine, stored, copies, copies)
     except BaseException:  # reason: nothing was copied, so there is nothing to finish
-        engine.whole.records.drop(DATABASE, _KIND, stored.id)
+        _intents(engine).drop(DATABASE, _KIND, stored.id)
         raise
     try:
         engine.journal.append([marker])
     except Conflict:  # the old memory changed meanwhile
         _finish(engine, intent)
     else:
-        engine.whole.records.drop(DATABASE, _KIND, stored.id)
+        _intents(engine).drop(DATABASE, _KIND, stored.id)
 
 
 def _append(engine: Engine, stored: Stored, writes: Sequence[Write], copies: Sequence[Write]) -> None:
@@ -234,7 +240,7 @@ def finish(engine: Engine) -> int:
     """Finish moves that were killed in the middle; how many there were."""
     if engine.store.capabilities.batches:
         return 0
-    waiting = sound(engine.whole.records.list({DATABASE}, _KIND))
+    waiting = sound(_intents(engine).list({DATABASE}, _KIND))
     for record in waiting:
         _finish(engine, _read(record.body))
     return len(waiting)
@@ -255,4 +261,4 @@ def _finish(engine: Engine, intent: _Intent) -> None:
         except Conflict:
             continue
         break
-    engine.whole.records.drop(DATABASE, _KIND, intent.id)
+    _intents(engine).drop(DATABASE, _KIND, intent.id)

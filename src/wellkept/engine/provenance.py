@@ -18,7 +18,7 @@ def limited(engine: Engine, owners: Owners, memories: Sequence[Memory], *, dangl
     The sources must be visible; with ``dangling`` one that is not counts as an unknown source. What has a key may be
     stored already; its sources are checked if it is not.
     """
-    memories = [_capped(memory, engine.max_trust) for memory in memories]
+    memories = [_capped(memory, engine.grant.max_trust) for memory in memories]
     ids = dict.fromkeys(id for memory in memories for id in memory.derived_from)
     if not ids:
         return list(memories)
@@ -35,7 +35,7 @@ def limited(engine: Engine, owners: Owners, memories: Sequence[Memory], *, dangl
 
 def capped(engine: Engine, memory: Memory) -> Memory:
     """A new memory, trusted no more than the caller's grant says."""
-    return _capped(memory, engine.max_trust)
+    return _capped(memory, engine.grant.max_trust)
 
 
 def check(engine: Engine, owners: Owners, memories: Iterable[Memory]) -> None:
@@ -47,7 +47,7 @@ def revised(engine: Engine, owners: Owners, before: Memory, after: Memory, *, da
     """The next version of a memory, trusted no more than what it is derived from; refused if that is itself."""
     if after is before:
         return after
-    after = _capped(after, engine.max_trust)
+    after = _capped(after, engine.grant.max_trust)
     added = [id for id in after.derived_from if id not in before.derived_from]
     if added:
         _check_circle(engine, owners, after.id, added)

@@ -9,11 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wellkept import entitlements, events, layers, logs
 from wellkept.engine.core import Engine
+from wellkept.engine.journal import BOOKKEEPING, EngineJournal
 from wellkept.errors import QuotaExceeded
 from wellkept.types import Layer, Owner, Owners, Quota, Write
 
 _OWN = frozenset({Layer.AGENT, Layer.USER, Layer.SESSION})
 _PAGE = 1_000
+
+
+def _journal(engine: Engine) -> EngineJournal:
+    return EngineJournal(engine.shared, BOOKKEEPING)
 
 
 def counted_together(engine: Engine, owners: Iterable[Owner]) -> list[frozenset[Owner]]:
@@ -37,7 +42,7 @@ def _listed(engine: Engine, layer: Layer, user: str) -> Iterator[Owner]:
     """The owners of a layer that belong to a user: they stand together in the order of all owners."""
     last = Owner(layer, (user, ""))
     while True:
-        page = engine.whole.journal.owners(after=last, limit=_PAGE)
+        page = _journal(engine).owners(after=last, limit=_PAGE)
         for owner in page:
             if owner.layer is not layer or owner.ids[0] != user:
                 return
@@ -50,7 +55,7 @@ def _listed(engine: Engine, layer: Layer, user: str) -> Iterator[Owner]:
 def fullest(engine: Engine, owners: Iterable[Owner]) -> tuple[int, Owners]:
     """Of the sets that count together, the one with most bytes, and how many."""
     pools = counted_together(engine, owners)
-    usage = engine.whole.journal.usage(frozenset().union(*pools))
+    usage = _journal(engine).usage(frozenset().union(*pools))
     used = [(sum(usage[owner].bytes_used for owner in pool if owner in usage), pool) for pool in pools]
     return max(used, key=lambda one: one[0])
 

@@ -1,6 +1,7 @@
 """Giving memories the vectors they lack: of an embedder that was down, or of another one that is to take over."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 
 from wellkept import plugins
@@ -52,12 +53,17 @@ def reembed(engine: Engine, embedder: Embedder | None, progress: Progress | None
             )
     engine.journal.set_settings({BEHIND: ""})
     renewed.embeddings.behind = False
-    engine.embedder, engine.lexicon, engine.embeddings = renewed.embedder, renewed.lexicon, renewed.embeddings
+    live = renewed.live
+    engine.live.embedder, engine.live.lexicon, engine.live.embeddings = live.embedder, live.lexicon, live.embeddings
     return done
 
 
 def _with(engine: Engine, embedder: Embedder) -> Engine:
-    return replace(engine, embedder=embedder, embeddings=Embeddings(), lexicon=plugins.lexicon_of(embedder))
+    renewed = copy(engine)
+    renewed.live = replace(
+        engine.live, embedder=embedder, embeddings=Embeddings(), lexicon=plugins.lexicon_of(embedder)
+    )
+    return renewed
 
 
 def _fill(engine: Engine, embedder: Embedder, done: int, missing: int, progress: Progress | None) -> int:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from wellkept import codec
 from wellkept.engine.core import Engine
+from wellkept.engine.journal import BOOKKEEPING, EngineRecords
 from wellkept.errors import Conflict, NotFound
-from wellkept.ports import Record, sound
-from wellkept.types import Owner, State, Stored, UpkeepAction, UpkeepRun, UpkeepStep
+from wellkept.ports import Record, Records, sound
+from wellkept.types import Need, Owner, State, Stored, UpkeepAction, UpkeepRun, UpkeepStep
 from wellkept.types.owners import DATABASE
 
 _RUN, _STEPS = "run", "steps"
@@ -31,6 +32,18 @@ _read_steps = codec.reader(dict[str, list[Done]])
 _read_run = codec.reader(UpkeepRun)
 
 
+def running(engine: Engine, need: Need, owners: Iterable[Owner]) -> Engine:
+    """The engine for a run over memories of these owners, if the caller may do that: a run takes a lease, and treats
+    all memories alike, whoever may read them.
+    """
+    engine.check(need, owners)
+    return engine.acting(BOOKKEEPING)
+
+
+def _records(engine: Engine) -> Records:
+    return EngineRecords(engine.shared, BOOKKEEPING)
+
+
 def begin(engine: Engine, run: UpkeepRun, by_owner: Mapping[Owner, Sequence[UpkeepStep]]) -> None:
     """Record what is about to be done. A second run of the same plan is a conflict here."""
     steps = {
@@ -44,31 +57,31 @@ def begin(engine: Engine, run: UpkeepRun, by_owner: Mapping[Owner, Sequence[Upke
 def finish(engine: Engine, run: UpkeepRun) -> None:
     """Record how a run went, and drop the oldest runs: their ids rise with time."""
     update(engine, run)
-    kept: Iterable[Record] = engine.whole.records.list({DATABASE}, _RUN)
+    kept: Iterable[Record] = _records(engine).list({DATABASE}, _RUN)
     for record in list(kept)[:-_KEPT]:
         drop(engine, record.name)
 
 
 def update(engine: Engine, run: UpkeepRun) -> None:
     """Record a run anew."""
-    record = engine.whole.records.get(DATABASE, _RUN, run.id)
+    record = _records(engine).get(DATABASE, _RUN, run.id)
     _put(engine, _RUN, run.id, codec.encode_json(run), record.version + 1 if record else 1)
 
 
 def drop(engine: Engine, run_id: str) -> None:
     """Forget a run, such as one that did nothing after all."""
     for kind in (_STEPS, _RUN):
-        engine.whole.records.drop(DATABASE, kind, run_id)
+        _records(engine).drop(DATABASE, kind, run_id)
 
 
 def _put(engine: Engine, kind: str, name: str, body: bytes, version: int) -> None:
     now = engine.clock()
-    engine.whole.records.put(Record(owner=DATABASE, kind=kind, name=name, body=body, version=version, updated_at=now))
+    _records(engine).put(Record(owner=DATABASE, kind=kind, name=name, body=body, version=version, updated_at=now))
 
 
 def find(engine: Engine, run_id: str) -> UpkeepRun | None:
     """A run by its id."""
-    record = engine.whole.records.get(DATABASE, _RUN, run_id)
+    record = _records(engine).get(DATABASE, _RUN, run_id)
     return None if record is None else _read_run(record.body)
 
 
@@ -84,7 +97,7 @@ def get(engine: Engine, run_id: str) -> UpkeepRun:
 
 def every(engine: Engine) -> list[UpkeepRun]:
     """All runs that are kept, the newest first."""
-    return [_read_run(record.body) for record in reversed(sound(engine.whole.records.list({DATABASE}, _RUN)))]
+    return [_read_run(record.body) for record in reversed(sound(_records(engine).list({DATABASE}, _RUN)))]
 
 
 def last_started(engine: Engine) -> datetime | None:
@@ -94,7 +107,7 @@ def last_started(engine: Engine) -> datetime | None:
 
 def steps_of(engine: Engine, run_id: str) -> dict[str, list[Done]]:
     """The steps of a run by owner."""
-    record = engine.whole.records.get(DATABASE, _STEPS, run_id)
+    record = _records(engine).get(DATABASE, _STEPS, run_id)
     if record is None:
         raise NotFound(
             f"the steps of the run {run_id[:64]!r} are no longer kept",

@@ -1,7 +1,7 @@
 """Memories to facets and payload, and back: the one place that turns a memory into bytes.
 
 Facets are what a store may read; the payload is the rest, as JSON. What is sensitive is encrypted afterwards, by the
-journal that every write and every read of the engine passes: see ``encrypted_journal``.
+journal that every write and every read of the engine passes: see ``memory_cipher``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -13,6 +13,7 @@ from wellkept import codec, events, filters, layers
 from wellkept.engine import embedding, hits, index_following
 from wellkept.engine.core import Engine
 from wellkept.engine.hits import SPARE, Ranked, Shown
+from wellkept.engine.journal import BOOKKEEPING, EngineJournal
 from wellkept.engine.search_request import Search
 from wellkept.entitlements import Feature
 from wellkept.filters import ACTIVE, Where
@@ -146,7 +147,7 @@ def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) ->
     """The index, brought up to date; what is not to be found in it beside it."""
     journal, index = engine.journal, engine.index
     # The grant is asked for the marks; the index is everybody's, and follows the whole journal.
-    present = index_following.fresh(engine.whole.journal, index, journal.marks(owners))
+    present = index_following.fresh(EngineJournal(engine.shared, BOOKKEEPING), index, journal.marks(owners))
     states = frozenset(State) if where.states is None else where.states
     now = _BEFORE_ALL if where.states is None else where.now  # who asks for any state gets what expired as well
     ids = None
@@ -155,7 +156,7 @@ def _scope(engine: Engine, owners: Owners, where: Where, at: Position | None) ->
     changed = frozenset[str]() if at is None else frozenset(one for _, one in journal.changed(present, after=at))
     sources = []
     if State.ACTIVE in states:
-        for some, hidden in engine.withholding(present):
+        for some, hidden in journal.withholding(present):
             shown = Where(now=now, ids=ids, without=changed | hidden)
             sources.append(_Source(index=index, owners=some, where=shown))
     stored = list(journal.get(present, changed, at=at, vectors=True)) if changed else []

@@ -59,6 +59,9 @@ def put(
             if holder is None:
                 return writing.add_all(engine, scope, [new], session, dangling=True)[0]
             return writing.revise(engine, {owner}, holder, revised, vector=vector)
-        except (Conflict, NotFound):
+        except NotFound:
             continue
+        except Conflict:
+            if holder is not None and engine.journal.keyed(owner, [key]).get(key) == holder:
+                raise  # the key stays where it is: the memory was tried as often as any other
     raise Conflict("the key was taken again and again by other writers", details={"field": "key"}, hint="try again")

@@ -13,6 +13,7 @@ from wellkept import codec, events, filters, layers, logs, validation
 from wellkept.engine import drafts, embedding, holds, keys, provenance, quotas, references, revisions, sensitive
 from wellkept.engine.core import ATTEMPTS, Engine
 from wellkept.engine.embedding import Made
+from wellkept.engine.journal import BOOKKEEPING, EngineJournal
 from wellkept.engine.revisions import Prepared
 from wellkept.engine.scope import Scope
 from wellkept.engine.sealing import unseal
@@ -257,8 +258,8 @@ def _damaged(
                 known = version if isinstance(version, int) else 1
                 writes.append(revisions.erasure(engine, owner, id, known, now, reason=reason))
             except (KeyUnavailable, Tampered):
-                kept = engine.stored_journal.get({owner}, [id])
-                writes += [revisions.erasing(engine, one, now, reason) for one in kept]
+                versions = EngineJournal(engine.shared, BOOKKEEPING).get({owner}, [id], opened=False)
+                writes += [revisions.erasing(engine, one, now, reason) for one in versions]
     return writes
 
 

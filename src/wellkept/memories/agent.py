@@ -20,7 +20,7 @@ from wellkept.memories import turns
 from wellkept.memories.agent_registry import AgentRegistry
 from wellkept.memories.view import View
 from wellkept.text.tokens import TokenCounter, by_characters
-from wellkept.types import Layer, Need, Owners, Stats
+from wellkept.types import Layer, Need, Stats
 from wellkept.window import (
     Compaction,
     Composition,
@@ -34,7 +34,7 @@ from wellkept.window import (
 from wellkept.window.items import TOKENS_MAX
 from wellkept.window.offload import unkept
 from wellkept.window.snapshot import FORMAT as WINDOW_FORMAT
-from wellkept.working import Limits, Meaning, WorkingMemory, WorkingSnapshot
+from wellkept.working import Limits, WorkingMemory, WorkingSnapshot
 from wellkept.working.snapshots import FORMAT_VERSION
 
 FORMAT = 1
@@ -171,7 +171,7 @@ class AgentMemory:
         tokens = engine.settings.limits.context_tokens if context_tokens is None else context_tokens
         validation.integer("context_tokens", tokens, 1, TOKENS_MAX)
         bound = _Bindings(engine, view)
-        cipher = AgentCipher(engine.whole, self._own)
+        cipher = AgentCipher(engine, self._own)
         self._context = ContextWindow(
             tokens,
             counter=counter,
@@ -191,7 +191,7 @@ class AgentMemory:
             clock=engine.clock,
             bus=engine.bus,
             limits=chosen,
-            meaning=_meaning(engine.whole, view._scope.owners),
+            meaning=embedding.meaning(engine, view._scope.owners),
             cipher=cipher,
         )
         self._working: WorkingMemory
@@ -397,15 +397,6 @@ class _Bindings:
         if self._engine.bus.wants(kind):
             agent, user = owner_of(self._view.identity, Layer.AGENT).ids[::-1]
             self._engine.bus.emit(_event(done, self._engine.clock(), agent, user))
-
-
-def _meaning(engine: Engine, owners: Owners) -> Meaning:
-    """What working memory needs of the embedder, which may be replaced while the database is open."""
-    return Meaning(
-        question=partial(embedding.question, engine),
-        passages=partial(embedding.passages, engine),
-        scale=lambda: embedding.scale(engine, owners).of,
-    )
 
 
 def _limits(engine: Engine, given: Limits | None) -> Limits:

@@ -11,11 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from wellkept import entitlements, layers, logs, open_files, plugins, validation
+from wellkept import authorization, entitlements, layers, logs, open_files, plugins, validation
 from wellkept.engine import embedding, moves
-from wellkept.engine.core import BEHIND, AccessBuffer, Engine, operation
-from wellkept.engine.granted import acting
+from wellkept.engine.core import BEHIND, Engine, Live, operation
+from wellkept.engine.journal import ADMINISTRATOR, Caller, Shared
 from wellkept.engine.ledger import ERASING
+from wellkept.engine.memory_cipher import KEYRING, MemoryCipher
 from wellkept.engine.scope import Scope
 from wellkept.entitlements import Plan
 from wellkept.errors import ConfigurationError, WellkeptError
@@ -111,26 +112,29 @@ def open(
             lexicon = plugins.lexicon_of(chosen)
             if named := plugins.lexicon_to_keep(lexicon, chosen, kept):
                 opened.journal.set_settings(named)
+            everything = configured.encryption.encrypt == "all"
             engine = Engine(
+                caller=ADMINISTRATOR,
                 store=opened,
-                base_journal=opened.journal,
-                base_records=opened.records,
+                shared=Shared(
+                    journal=opened.journal,
+                    records=opened.records,
+                    cipher=MemoryCipher(ring, everything=everything, needed=is_set(kept, KEYRING)),
+                    clock=clock or _now,
+                    retry=configured.retry,
+                ),
                 stamps=StampClock(kept["origin"]),
-                accesses=AccessBuffer(opened.journal),
+                live=Live(embedder=chosen, lexicon=lexicon),
                 session_limits=SessionLimits(),
-                clock=clock or _now,
-                embedder=chosen,
                 reranker=reranker,
-                lexicon=lexicon,
                 plan=allowed,
                 settings=configured,
-                keyring=ring,
                 detectors=detectors,
             )
             memories = Memories(engine)
             if index is not None:
                 index.serve(f"{kept['origin']} {kept['epoch']}")
-                engine.chosen_index = index
+                engine.live.chosen_index = index
             with _closing_if_it_fails(memories.close):
                 _begin(memories, kept)
     except WellkeptError as error:
@@ -161,7 +165,7 @@ def _begin(memories: Memories, kept: Mapping[str, str]) -> None:
     if logs.wanted():
         engine.bus.watch(logs.operation)
     moves.finish(engine)
-    engine.audit = parts.audit(engine)
+    engine.live.audit = parts.audit(engine)
     if is_set(kept, ERASING) or ledger_file.is_ahead(engine):
         memories.privacy.resume()
     if is_set(kept, AUTOMATIC):
@@ -295,9 +299,10 @@ class Memories(Maintenance):
     def _view(self, identity: Identity, grant: Grant | None = None) -> View:
         """The view of an identity whose user may be the default one."""
         settled = layers.settle(validation.identity(identity))
-        engine, owners = acting(self._engine, settled, grant)
+        held = Grant() if grant is None else authorization.checked(grant)
+        owners = authorization.covered_owners(held, settled)
         narrowed = None if owners == layers.owners_of(settled) else owners
-        return View(engine, settled, scope=Scope(settled, narrowed))
+        return View(self._engine.acting(Caller(held, settled)), settled, scope=Scope(settled, narrowed))
 
     @operation
     def agent(
@@ -407,8 +412,9 @@ class Memories(Maintenance):
         self._engine.accesses.close()
         if self._engine.audit is not None:
             self._engine.audit.close()
-            self._engine.audit = None
-        index, self._engine.chosen_index = self._engine.chosen_index, None  # from now on, it may serve another database
+            self._engine.live.audit = None
+        live = self._engine.live
+        index, live.chosen_index = live.chosen_index, None  # from now on, it may serve another database
         try:
             if index is not None:
                 index.close()

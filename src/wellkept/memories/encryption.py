@@ -6,8 +6,8 @@ from pathlib import Path
 from wellkept import plugins, validation
 from wellkept.engine import encryption
 from wellkept.engine.core import Engine, operation
-from wellkept.engine.encrypted_journal import KEYRING
 from wellkept.engine.encryption import Progress
+from wellkept.engine.memory_cipher import KEYRING
 from wellkept.errors import ConfigurationError, KeyUnavailable, Unsupported
 from wellkept.settings.schema import EncryptionSettings
 from wellkept.text import plurals
@@ -86,7 +86,7 @@ class Encryption:
 
     def _check_new(self) -> None:
         """Refuse another keyring for a database that has one: it would open nothing any more."""
-        if needed := self._engine.stored_journal.settings().get(KEYRING):
+        if needed := self._engine.journal.settings().get(KEYRING):
             raise KeyUnavailable(
                 f"the database is encrypted by the keyring {needed!r}, which is not here",
                 details={"needed": needed},

@@ -9,8 +9,8 @@ from wellkept import plugins, types, validation
 from wellkept.engine import health as engine_health
 from wellkept.engine import reembedding, stale_pointers
 from wellkept.engine.core import Engine, operation
-from wellkept.engine.encrypted_journal import KEYRING
 from wellkept.engine.ledger import ERASING
+from wellkept.engine.memory_cipher import KEYRING
 from wellkept.errors import ConfigurationError
 from wellkept.filters import Where
 from wellkept.memories import parts
@@ -196,7 +196,7 @@ class Maintenance:
         ...     memories.rebuild()
         """
         self._engine.store.rebuild()
-        if (index := self._engine.own_index or self._engine.chosen_index) is not None:
+        if (index := self._engine.live.index or self._engine.live.chosen_index) is not None:
             index.drop()
 
     @operation

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from wellkept import plugins
 from wellkept.engine.core import GIVEN, Audit, Engine
-from wellkept.engine.encrypted_journal import KEYRING
+from wellkept.engine.memory_cipher import KEYRING
 from wellkept.errors import ConfigurationError, EmbedderMismatch, KeyUnavailable
 from wellkept.ports import Embedder, Index, Keyring, Reranker, Store, StoreSettings
 from wellkept.settings import RetryPolicy

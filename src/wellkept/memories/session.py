@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from wellkept import logs, validation
+from wellkept.engine import run_log
 from wellkept.engine.core import Engine, operation
 from wellkept.engine.scope import Policies, Scope
 from wellkept.engine.sealing import unseal, version_of
@@ -25,6 +26,7 @@ from wellkept.types import (
     ExportFormatName,
     Filter,
     Identity,
+    Need,
     Removal,
     SessionConfig,
     SessionStats,
@@ -205,7 +207,8 @@ class Session:
         )
         if not closed:
             logs.session_changed(self.id, "close", "was closed")
-        return session_ends.end(self._engine.whole, self.owner)  # as the database says, whoever closes
+        database = run_log.running(self._engine, Need.WRITE, {self.owner})  # as it says, whoever closes
+        return session_ends.end(database, self.owner)
 
     @operation
     def reopen(self) -> None:

@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any, Generic, NamedTuple
 
 from wellkept.codec import strict
-from wellkept.engine.granted import authorize
+from wellkept.engine import journal
 from wellkept.errors import InvalidInput, WellkeptError
 from wellkept.operations import payloads, schemas
 from wellkept.operations.table import VERBS
@@ -57,7 +57,7 @@ def request(name: str, caller: Caller, payload: object) -> Request[Any, Any]:
     verb = find(name)
     given = payloads.decoded(verb, payload)
     with _errors_named(name):
-        authorize(caller.memories._engine, caller.grant, caller.identity, verb.needed(given))
+        journal.authorize(caller.memories._engine.shared, caller.grant, caller.identity, verb.needed(given))
     return Request(verb, caller, given)
 
 

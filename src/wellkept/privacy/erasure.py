@@ -132,10 +132,10 @@ def _planned(engine: Engine, chosen: Chosen) -> tuple[ErasurePlan, _Seen]:
 
 def _records_of(engine: Engine, owner: Owner) -> Iterator[Record]:
     """The records of an owner, as they are stored; that of a session stands with its user."""
-    yield from engine.stored_records.list({owner})
+    yield from engine.records.list({owner}, opened=False)
     user = layers.user_of(owner)
     if owner.layer is Layer.SESSION and user is not None:
-        described = engine.stored_records.get(user, _SESSION, owner.ids[-1])
+        described = engine.records.get(user, _SESSION, owner.ids[-1], opened=False)
         if described is not None:
             yield described
 
@@ -293,7 +293,7 @@ def _erasing(engine: Engine, one: Stored | Place, now: datetime) -> Write:
     owner, id = one
     version = 1
     try:
-        engine.stored_journal.get({owner}, [id])
+        engine.journal.get({owner}, [id], opened=False)
     except StoreCorrupt as error:
         told = error.details.get("version")
         version = told if isinstance(told, int) else 1
@@ -311,10 +311,10 @@ def _announce(engine: Engine, writes: Iterable[Write]) -> None:
 def _told(engine: Engine, whole: Iterable[Owner]) -> Iterator[Place]:
     """The memories of some owners whose tombstones still have a reason, from earlier erasures."""
     for owner in whole:
-        page = engine.stored_journal.versions({owner}, limit=selection.BATCH)
+        page = engine.journal.versions({owner}, limit=selection.BATCH, opened=False)
         while page:
             yield from ((owner, one.id) for one in page if one.operation is Operation.ERASED and one.reason is not None)
-            page = engine.stored_journal.versions({owner}, after=page.next, limit=selection.BATCH)
+            page = engine.journal.versions({owner}, after=page.next, limit=selection.BATCH, opened=False)
 
 
 def _bury(engine: Engine, places: Iterable[Place]) -> int:
@@ -323,7 +323,7 @@ def _bury(engine: Engine, places: Iterable[Place]) -> int:
     for batch in _batches(engine, list(places)):
         now, writes = engine.clock(), []
         for owner, id in batch:
-            for one in engine.stored_journal.history(owner, id):
+            for one in engine.journal.history(owner, id, opened=False):
                 if one.operation is Operation.ERASED and one.reason is not None:
                     writes.append(revisions.erasing(engine, one, now, None))
         if writes:
@@ -399,7 +399,7 @@ def _enforce(engine: Engine, parts: Parts) -> ErasureCounts:
     gone = [owner for owner in whose.every(engine) if known.until(owner) or known.names_memories]
     reasons = _bury(engine, [place for place in _told(engine, gone) if _is_covered(engine, known, place)])
     records = 0
-    for record in engine.stored_records.list(None):
+    for record in engine.records.list(None, opened=False):
         if record.owner != DATABASE and codec.to_micros(record.updated_at) <= known.until(record.owner):
             records += engine.records.drop(record.owner, record.kind, record.name)
     for forget in parts.forget:
@@ -433,4 +433,4 @@ def _returned(engine: Engine, known: Ledger, owner: Owner) -> Iterator[Place]:
 
 
 def _is_covered(engine: Engine, known: Ledger, place: Place) -> bool:
-    return any(known.covers(*place, one.born_at) for one in engine.stored_journal.history(*place))
+    return any(known.covers(*place, one.born_at) for one in engine.journal.history(*place, opened=False))

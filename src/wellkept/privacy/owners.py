@@ -23,7 +23,9 @@ def belonging(engine: Engine, user: Owner) -> list[Owner]:
     an agent of which nothing is kept but snapshots has a key.
     """
     found = {user, *(owner for owner in every(engine) if layers.belongs(owner, user))}
-    found.update(record.owner for record in engine.stored_records.list(None) if layers.belongs(record.owner, user))
+    found.update(
+        record.owner for record in engine.records.list(None, opened=False) if layers.belongs(record.owner, user)
+    )
     if engine.keyring is not None:
         found.update(owner for owner in engine.keyring.owners() if layers.belongs(owner, user))
     return list(layers.ordered(found))
@@ -45,7 +47,7 @@ def counts(engine: Engine, owners: list[Owner]) -> Iterator[OwnerCount]:
     """What some owners have."""
     usage = engine.journal.usage(frozenset(owners))
     records: dict[Owner, int] = {}
-    for record in engine.stored_records.list(frozenset(owners)) if owners else ():
+    for record in engine.records.list(frozenset(owners), opened=False) if owners else ():
         records[record.owner] = records.get(record.owner, 0) + 1
     for owner in owners:
         used = usage.get(owner)

@@ -84,13 +84,13 @@ def _within(engine: Engine, identity: Identity, given: Mapping[str, str]) -> tup
 def _by_ids(engine: Engine, within: Sequence[Owner], ids: Sequence[str]) -> Chosen:
     """Single memories; one that was erased before is chosen for the reason that its tombstone keeps."""
     where = Where(now=engine.clock(), states=None, ids=frozenset(ids))
-    places = tuple(engine.stored_journal.ids(frozenset(within), where)) if within and ids else ()
+    places = tuple(engine.journal.ids(frozenset(within), where)) if within and ids else ()
     missing = set(ids) - {id for _, id in places}
     buried = [
         (owner, id)
         for owner in (within if missing else ())
         for id in missing
-        for one in engine.stored_journal.history(owner, id)
+        for one in engine.journal.history(owner, id, opened=False)
         if one.operation is Operation.ERASED and one.reason is not None
     ]
     return Chosen(ErasureScope.MEMORIES, (), places, (), tuple(buried))
@@ -106,7 +106,7 @@ def _from(engine: Engine, within: Iterable[Owner], reference: str) -> Iterator[P
 
 def everything(engine: Engine, owners: Owners) -> Sequence[Place]:
     """All memories of some owners, in every state."""
-    return engine.stored_journal.ids(owners, Where(now=engine.clock(), states=None)) if owners else ()
+    return engine.journal.ids(owners, Where(now=engine.clock(), states=None)) if owners else ()
 
 
 def found(engine: Engine, places: Iterable[Place]) -> Iterator[Stored | Place]:
@@ -118,7 +118,7 @@ def found(engine: Engine, places: Iterable[Place]) -> Iterator[Stored | Place]:
         for start in range(0, len(ids), BATCH):
             some = ids[start : start + BATCH]
             try:
-                yield from engine.stored_journal.get({owner}, some, payload=False)
+                yield from engine.journal.get({owner}, some, payload=False, opened=False)
             except StoreCorrupt:
                 yield from _one_by_one(engine, owner, some)
 
@@ -126,7 +126,7 @@ def found(engine: Engine, places: Iterable[Place]) -> Iterator[Stored | Place]:
 def _one_by_one(engine: Engine, owner: Owner, ids: Iterable[str]) -> Iterator[Stored | Place]:
     for id in ids:
         try:
-            yield from engine.stored_journal.get({owner}, [id], payload=False)
+            yield from engine.journal.get({owner}, [id], payload=False, opened=False)
         except StoreCorrupt:
             yield owner, id
 
@@ -170,7 +170,7 @@ def _edges(engine: Engine) -> tuple[dict[str, list[Place]], dict[str, list[Place
             if (successor := one.facets.get("superseded_by")) is not None:
                 superseded[one.id] = successor
     owners: dict[str, list[Owner]] = {}
-    for one in engine.stored_journal.get(everybody, set(superseded.values()), payload=False) if superseded else ():
+    for one in engine.journal.get(everybody, set(superseded.values()), payload=False) if superseded else ():
         owners.setdefault(one.id, []).append(one.owner)
     return made, {id: [(owner, later) for owner in owners.get(later, ())] for id, later in superseded.items()}
 
@@ -180,7 +180,7 @@ def _readable(engine: Engine, owner: Owner) -> list[Stored]:
     try:
         return list(engine.journal.scan({owner}, payload=False))
     except (KeyUnavailable, Tampered):
-        return [_opened(engine, one) for one in engine.stored_journal.scan({owner}, payload=False)]
+        return [_opened(engine, one) for one in engine.journal.scan({owner}, payload=False, opened=False)]
 
 
 def _opened(engine: Engine, stored: Stored) -> Stored:

@@ -113,7 +113,7 @@ def _one(engine: Engine, owner: Owner, id: str) -> dict[str, Any]:
 
 def _history(engine: Engine, owners: Sequence[Owner]) -> Iterator[dict[str, Any]]:
     for owner in owners:
-        page = engine.stored_journal.versions({owner}, limit=_PAGE)
+        page = engine.journal.versions({owner}, limit=_PAGE, opened=False)
         after: Position | None = None
         while page:
             try:
@@ -121,7 +121,7 @@ def _history(engine: Engine, owners: Sequence[Owner]) -> Iterator[dict[str, Any]
             except _UNREADABLE as error:
                 yield from ({**_operation(one), "unreadable": error.code} for one in page)
             after = page.next
-            page = engine.stored_journal.versions({owner}, after=after, limit=_PAGE)
+            page = engine.journal.versions({owner}, after=after, limit=_PAGE, opened=False)
 
 
 def _version(one: Stored) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _told(one: Stored) -> dict[str, Any]:
 
 
 def _records(engine: Engine, owners: Sequence[Owner]) -> Iterator[dict[str, Any]]:
-    for record in engine.stored_records.list(frozenset(owners)):
+    for record in engine.records.list(frozenset(owners), opened=False):
         body: object
         try:
             opened = engine.records.get(record.owner, record.kind, record.name) or record

@@ -121,7 +121,7 @@ def count_active(records: Records) -> int:
 def findings(engine: Engine) -> list[Finding]:
     """The sessions whose description was edited to what none can be."""
     wrong = []
-    for record in sound(engine.stored_records.list(None, KIND)):
+    for record in sound(engine.records.list(None, KIND, opened=False)):
         if is_encrypted(record):
             continue  # nobody can edit it
         try:

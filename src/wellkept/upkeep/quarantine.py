@@ -64,9 +64,10 @@ def apply(engine: Engine, planned: UpkeepPlan) -> UpkeepRun:
             "plan is no plan of a quarantine", details={"field": "plan"}, hint="pass what plan_quarantine returned"
         )
     erases = any(step.action is UpkeepAction.ERASE for step in planned.steps)
-    engine.check(Need.ERASE if erases else Need.WRITE, {step.owner for step in planned.steps})
-    runs.check_unchanged(engine.whole, planned)
-    return runs.apply(engine.whole, planned, lambda: 0, max_share=EVERYTHING, trust_clock=True)
+    need, owners = Need.ERASE if erases else Need.WRITE, {step.owner for step in planned.steps}
+    database = run_log.running(engine, need, owners)
+    runs.check_unchanged(database, planned)
+    return runs.apply(database, planned, lambda: 0, max_share=EVERYTHING, trust_clock=True)
 
 
 def check_reach(owners: Owners, planned: UpkeepPlan) -> None:
@@ -79,29 +80,29 @@ def check_reach(owners: Owners, planned: UpkeepPlan) -> None:
 
 def last(engine: Engine, owners: Owners) -> str:
     """The id of the last quarantine of these owners that was not released."""
-    for run in run_log.every(engine.whole):
+    for run in run_log.every(engine):
         standing = run.job is UpkeepJob.QUARANTINE and run.quarantined and run.undone_at is None
-        if standing and all(owner in owners for owner in run_log.memories_of(engine.whole, run.id)):
+        if standing and all(owner in owners for owner in run_log.memories_of(engine, run.id)):
             return run.id
     raise NotFound("there is no quarantine here", hint="wellkept quarantine takes memories out of recall")
 
 
 def release(engine: Engine, owners: Owners, run_id: str) -> Undone:
     """Let everything go that a run put into quarantine: each memory is what it was before."""
-    wanted = _of_run(engine.whole, owners, run_id)
-    engine.check(Need.WRITE, wanted)
+    wanted = _of_run(engine, owners, run_id)
+    database = run_log.running(engine, Need.WRITE, wanted)
     if not any(engine.journal.get({owner}, ids, payload=False) for owner, ids in wanted.items()):
         raise Conflict(
             f"everything that the quarantine {run_id[:64]!r} took was erased",
             details={"run": run_id[:64]},
             hint="there is nothing left to release",
         )
-    return undo.undo(engine.whole, run_id)
+    return undo.undo(database, run_id)
 
 
 def erase(engine: Engine, owners: Owners, run_id: str) -> UpkeepRun:
     """Erase what a run put into quarantine and is still there, with all versions."""
-    wanted = _of_run(engine.whole, owners, run_id)
+    wanted = _of_run(engine, owners, run_id)
     found = [
         one
         for owner in owners

@@ -63,8 +63,8 @@ def undo(engine: Engine, owners: Owners, reach: Owners, id: str | None) -> Undon
             + ("; administrators have wellkept upkeep undo" if wanted.run_id else ""),
         )
     if wanted.run_id is not None:
-        engine.check(Need.WRITE, {*owners, *run_log.memories_of(engine.whole, wanted.run_id)})
-        return runs_undo.undo(engine.whole, wanted.run_id)
+        changed = {*owners, *run_log.memories_of(engine, wanted.run_id)}
+        return runs_undo.undo(run_log.running(engine, Need.WRITE, changed), wanted.run_id)
     if wanted.moved is not None:
         _move_back(engine, wanted.moved)
         return Undone(run_id=wanted.id, ids=(wanted.moved.id,), erased=())
@@ -106,7 +106,7 @@ def _blocked(engine: Engine, entry: _Entry, reach: Owners) -> str | None:
 def _beyond(engine: Engine, run_id: str, reach: Owners) -> str | None:
     """Why a run is not for this caller: a user's own sessions and agents are, others are not."""
     try:
-        changed = run_log.memories_of(engine.whole, run_id)
+        changed = run_log.memories_of(engine, run_id)
     except NotFound as error:
         return error.message
     own = all(any(layers.belongs(owner, one) for one in reach) for owner in changed)
