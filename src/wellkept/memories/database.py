@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from wellkept import entitlements, layers, logs, open_files, plugins, validation
 from wellkept.engine import embedding, moves
-from wellkept.engine.core import BEHIND, AccessBuffer, Engine, operation
+from wellkept.engine.core import BEHIND, AccessBuffer, Audited, Engine, operation
 from wellkept.engine.granted import acting
 from wellkept.engine.ledger import ERASING
 from wellkept.engine.scope import Scope
@@ -31,7 +31,7 @@ from wellkept.privacy import ledger_file
 from wellkept.sessions.limits import SessionLimits
 from wellkept.settings import RetryPolicy, Settings
 from wellkept.settings import load as load_settings
-from wellkept.types import DurabilityName, EncryptName, Grant, Identity
+from wellkept.types import DurabilityName, EncryptName, Grant, Identity, Need
 from wellkept.upkeep.policies import AUTOMATIC
 from wellkept.upkeep.schedule import quietly
 
@@ -265,7 +265,7 @@ class Memories(Maintenance):
 
         return ApiKeys(self._engine)
 
-    @operation
+    @operation(Need.READ, audited=Audited.NEVER)
     def view(
         self,
         *,
@@ -299,7 +299,7 @@ class Memories(Maintenance):
         narrowed = None if owners == layers.owners_of(settled) else owners
         return View(engine, settled, scope=Scope(settled, narrowed))
 
-    @operation
+    @operation(Need.READ, audited=Audited.NEVER)
     def agent(
         self,
         agent: str,
