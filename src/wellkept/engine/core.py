@@ -153,7 +153,7 @@ def operation(
     """
 
     def decorate(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-        code = method.__code__  # type: ignore[attr-defined]  # every operation is a function
+        code = method.__code__
         ranked = sorted(changes.items(), key=lambda change: tuple(Need).index(change[1]), reverse=True)
         return _operation(
             method,
@@ -173,7 +173,7 @@ def operation(
 
 def long_term(need: Need, *, audited: Audited | None = None, **changes: Need) -> Decorator:
     """Mark an operation of long-term memory: it works only where the plan has that."""
-    return operation(need, audited=audited, feature=Feature.LONG_TERM_MEMORY, **changes)
+    return operation(need, audited=audited, announced=True, feature=Feature.LONG_TERM_MEMORY, **changes)
 
 
 def _operation(method: Callable[Concatenate[S, P], R], declared: Declared) -> Callable[Concatenate[S, P], R]:
