@@ -94,8 +94,8 @@ S = TypeVar("S", bound=Actor)
 
 
 class Audited(Enum):
-    """When an operation is entered in the audit log: never, where the settings ask for reads, always, or if it did
-    something.
+    """When an operation is entered in the audit log: ``AS_READ`` where the settings ask for reads, ``IF_DONE`` if it
+    did something.
     """
 
     NEVER = "never"
@@ -104,7 +104,7 @@ class Audited(Enum):
     IF_DONE = "if done"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Declared:
     """What is declared of an operation, once, at its method.
 
@@ -124,16 +124,9 @@ class Declared:
     def needed(self, given: Mapping[str, object]) -> Need:
         """What a call with these keyword arguments needs."""
         for argument, need in self.changes:
-            if given.get(argument):
+            if given.get(argument) is True:  # what is no flag is refused by the method
                 return need
         return self.need
-
-
-class Decorator(Protocol):
-    """What makes an operation of a method."""
-
-    def __call__(self, method: Callable[Concatenate[S, P], R], /) -> Callable[Concatenate[S, P], R]:
-        """The operation, with the same parameters."""
 
 
 def operation(
@@ -143,7 +136,7 @@ def operation(
     announced: bool = True,
     feature: Feature | None = None,
     **changes: Need,
-) -> Decorator:
+) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
     """Mark a public operation, and declare what it needs: a grant, and a feature of the plan if it has one.
 
     Errors that leave it carry its name, and watchers are told how it went. ``changes`` names keyword arguments of the
@@ -151,73 +144,62 @@ def operation(
     raises it, such as ``permanent=Need.ERASE``. What needs no more than reading is entered in the audit log as a read,
     and all else always, unless ``audited`` says otherwise.
     """
+    ordered = tuple(sorted(changes.items(), key=lambda change: change[1].covers(need)))  # those that lower it first
+    entered = audited or (Audited.AS_READ if need is Need.READ else Audited.ALWAYS)
 
     def decorate(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
         code = method.__code__
-        ranked = sorted(changes.items(), key=lambda change: tuple(Need).index(change[1]), reverse=True)
-        return _operation(
-            method,
-            Declared(
-                name=method.__name__,
-                need=need,
-                changes=tuple(sorted(ranked, key=lambda change: change[1].covers(need))),
-                audited=audited or (Audited.AS_READ if need is Need.READ else Audited.ALWAYS),
-                announced=announced,
-                takes_id=code.co_argcount > 1 and f"_{code.co_varnames[1]}".endswith("_id"),
-                feature=feature,
-            ),
-        )
+        takes_id = code.co_argcount > 1 and f"_{code.co_varnames[1]}".endswith("_id")
+        declared = Declared(method.__name__, need, ordered, entered, announced, takes_id, feature)
+
+        @wraps(method)
+        def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            if self._engine.audit is None:
+                return run(self, *args, **kwargs)
+            return self._engine.audit.over(self, declared, args, lambda: run(self, *args, **kwargs))
+
+        def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            engine = self._engine
+            calls = engine.calls
+            calls.depth += 1
+            try:
+                if not engine.bus.watchers:
+                    _permit(engine, declared, kwargs)
+                    return method(self, *args, **kwargs)
+                with instrument.timing(engine.bus, type(self).__name__, declared.name) as noted:
+                    _note_actor(noted, self)
+                    _permit(engine, declared, kwargs)
+                    result = method(self, *args, **kwargs)
+                    _note_result(noted, result)
+                    return result
+            except WellkeptError as error:
+                if not error.operation:
+                    error.operation = declared.name
+                    logs.operation_failed(type(self).__name__, declared.name, error)
+                raise
+            except (OSError, ImportError) as error:  # of a module that is imported on demand
+                told = open_files.too_many(error)
+                if told is None:
+                    raise
+                told.operation = declared.name
+                logs.operation_failed(type(self).__name__, declared.name, told)
+                raise told from error
+            finally:
+                calls.depth -= 1
+                if not calls.depth:
+                    calls.write_id = None
+
+        wrapped.declared = declared  # type: ignore[attr-defined]  # the audit log and the table of verbs read it
+        return wrapped
 
     return decorate
 
 
-def long_term(need: Need, *, audited: Audited | None = None, **changes: Need) -> Decorator:
+def long_term(
+    need: Need, *, audited: Audited | None = None, **changes: Need
+) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
     """Mark an operation of long-term memory: it works only where the plan has that."""
     return operation(need, audited=audited, announced=True, feature=Feature.LONG_TERM_MEMORY, **changes)
-
-
-def _operation(method: Callable[Concatenate[S, P], R], declared: Declared) -> Callable[Concatenate[S, P], R]:
-    name = declared.name
-
-    @wraps(method)
-    def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._engine.audit is None:
-            return run(self, *args, **kwargs)
-        return self._engine.audit.over(self, declared, args, lambda: run(self, *args, **kwargs))
-
-    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        engine = self._engine
-        calls = engine.calls
-        calls.depth += 1
-        try:
-            if not engine.bus.watchers:
-                _permit(engine, declared, kwargs)
-                return method(self, *args, **kwargs)
-            with instrument.timing(engine.bus, type(self).__name__, name) as noted:
-                _note_actor(noted, self)
-                _permit(engine, declared, kwargs)
-                result = method(self, *args, **kwargs)
-                _note_result(noted, result)
-                return result
-        except WellkeptError as error:
-            if not error.operation:
-                error.operation = name
-                logs.operation_failed(type(self).__name__, name, error)
-            raise
-        except (OSError, ImportError) as error:  # of a module that is imported on demand
-            told = open_files.too_many(error)
-            if told is None:
-                raise
-            told.operation = name
-            logs.operation_failed(type(self).__name__, name, told)
-            raise told from error
-        finally:
-            calls.depth -= 1
-            if not calls.depth:
-                calls.write_id = None
-
-    wrapped.declared = declared  # type: ignore[attr-defined]  # the audit log and the table of verbs read it
-    return wrapped
 
 
 def _permit(engine: Engine, declared: Declared, given: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from wellkept import fields, memories
+from wellkept import fields
 from wellkept.errors import (
     ConfigurationError,
     EmbedderMismatch,
@@ -190,8 +190,8 @@ class Verb(NamedTuple, Generic[Input, Output]):
     ``method`` is the one that it calls, such as ``View.forget``: what a call needs is declared there, and a field of
     the input with the name of an argument that changes it does so as well. Of several methods, it is the one that needs
     most. A verb that calls none names its need. ``errors`` are those that the verb adds to ``EVERYWHERE``.
-    ``creates``: a database that does not exist is made.
-    ``makes_keys``: the keys that the settings ask for need not be there yet.
+    ``creates``: a database that does not exist is made. ``makes_keys``: the keys that the settings ask for need not be
+    there yet.
     ``live``: the answer can be continued; a surface that can follow calls again from where the last answer ended.
     ``standalone``: the input names the databases, and the caller's is not used. ``interrupted`` is the hint for a user
     who stopped the call. ``asks`` returns what a call would take away, such as "erase 3 memories for good", if a person
@@ -244,12 +244,7 @@ class Verb(NamedTuple, Generic[Input, Output]):
         return self.needed_with({one.name: getattr(given, one.name) for one in self.fields})
 
     def needed_with(self, values: Mapping[str, object]) -> Need:
-        """What a call needs that gives these values to fields of the input.
-
-        >>> from wellkept.operations import VERBS
-        >>> VERBS["forget"].needed_with({"permanent": True}).value, VERBS["forget"].needed_with({"dry_run": True}).value
-        ('erase', 'read')
-        """
+        """What a call needs that gives these values to fields of the input."""
         more = (parameter_of(one).method for one in self.fields if values.get(one.name))
         return max((_needed(method, values) for method in (self.method, *more) if method), key=tuple(Need).index)
 
@@ -258,6 +253,8 @@ def _needed(method: str | Need, given: Mapping[str, object]) -> Need:
     """What a call of a method with these arguments needs, as it is declared there."""
     if isinstance(method, Need):
         return method
+    from wellkept import memories  # lazy: help and completion need no engine
+
     kind, _, name = method.partition(".")
     declared: Declared = getattr(getattr(memories, kind), name).declared
     return declared.needed(given)
