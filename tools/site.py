@@ -32,9 +32,9 @@ SCHEMA = "docs/reference/answers.schema.json"
 WORKER = "assets/iframe-worker.js"
 # What each chapter of docs/reference.md shows: modules, or single names in them.
 SHOWN = {
-    "database-and-views": "wellkept:Memories wellkept:View wellkept.memories:Upkeep wellkept.memories:ApiKeys"
-    " wellkept.memories:Privacy wellkept.memories:AuditTrail wellkept.memories:Encryption wellkept:convert"
-    " wellkept:open wellkept.transfer.migration:migrate",
+    "database-and-views": "wellkept:Memories wellkept:View wellkept.memories:Facts wellkept.memories:Upkeep"
+    " wellkept.memories:ApiKeys wellkept.memories:Privacy wellkept.memories:AuditTrail wellkept.memories:Encryption"
+    " wellkept:convert wellkept:open wellkept.transfer.migration:migrate",
     "agent-handle": "wellkept:AgentMemory wellkept.memories:AgentSnapshot wellkept.memories:AgentStats",
     "working-memory": "wellkept.working wellkept.working.scope_chain:Level",
     "context-window": "wellkept.window wellkept.text.tokens:TokenCounter wellkept.text.tokens:by_characters"

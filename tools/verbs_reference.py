@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wellkept.cli import builtins
-from wellkept.operations import EVERYWHERE, EXIT_CODES, LISTED, VERBS, Verb, failure_of, parameter_of
+from wellkept.operations import EVERYWHERE, EXIT_CODES, LISTED, VERBS, Verb, failure_of
 from wellkept.operations import schema as schemas_of
 from wellkept.operations.conditions import Selection
 from wellkept.operations.payloads import expected
@@ -70,7 +70,8 @@ def _listing(errors: tuple[type, ...]) -> str:
 
 
 def _needs(verb: Verb[Any, Any]) -> str:
-    more = [f"{how.needs.value} with `{one.name}`" for one in verb.fields if (how := parameter_of(one)).needs]
+    changed = {one.name: verb.needed_with({one.name: True}) for one in verb.fields}
+    more = [f"{need.value} with `{name}`" for name, need in changed.items() if need is not verb.needs]
     return ", ".join([verb.needs.value, *more])
 
 

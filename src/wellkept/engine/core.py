@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
-from wellkept import codec, entitlements, instrument, logs, open_files
+from wellkept import authorization, codec, entitlements, instrument, logs, open_files
 from wellkept.engine.circuit_breaker import CircuitBreaker
 from wellkept.engine.journal import BOOKKEEPING, Bookkeeping, Caller, EngineJournal, EngineRecords, Shared
 from wellkept.entitlements import Feature, Plan
@@ -74,7 +75,10 @@ R = TypeVar("R")
 
 
 class Actor(Protocol):
-    """What has operations: the database, a view, an agent's handle."""
+    """What has operations: the database, a view, an agent's handle.
+
+    Its name in the audit log is that of its class, or ``_audited_as`` if it has that.
+    """
 
     _engine: Engine
 
@@ -82,58 +86,121 @@ class Actor(Protocol):
 S = TypeVar("S", bound=Actor)
 
 
-def operation(method: Callable[Concatenate[S, P], R], needs: Feature | None = None) -> Callable[Concatenate[S, P], R]:
-    """Mark a public operation: errors that leave it carry its name, and watchers are told how it went.
-
-    One that ``needs`` a feature works only where the plan has that.
+class Audited(Enum):
+    """When an operation is entered in the audit log: ``AS_READ`` where the settings ask for reads, ``IF_DONE`` if it
+    did something.
     """
-    name = method.__name__
 
-    @wraps(method)
-    def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._engine.audit is None:
-            return run(self, *args, **kwargs)
-        return self._engine.audit.over(self, name, args, lambda: run(self, *args, **kwargs))
+    NEVER = "never"
+    AS_READ = "as read"
+    ALWAYS = "always"
+    IF_DONE = "if done"
 
-    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        engine = self._engine
-        calls = engine.calls
-        calls.depth += 1
-        try:
-            if not engine.bus.watchers:
-                if needs is not None and engine.plan is not None:
-                    entitlements.check(engine.plan, needs)
-                return method(self, *args, **kwargs)
-            with instrument.timing(engine.bus, type(self).__name__, name) as noted:
-                _note_actor(noted, self)
-                if needs is not None:
-                    entitlements.check(engine.plan, needs)
-                result = method(self, *args, **kwargs)
-                _note_result(noted, result)
-                return result
-        except WellkeptError as error:
-            if not error.operation:
-                error.operation = name
-                logs.operation_failed(type(self).__name__, name, error)
-            raise
-        except (OSError, ImportError) as error:  # of a module that is imported on demand
-            told = open_files.too_many(error)
-            if told is None:
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is declared of an operation, once, at its method.
+
+    ``changes`` names the arguments that change the ``need`` when they are set: the first of them that is decides.
+    ``announced``: where nothing may be done without an entry, there is one before it runs. ``takes_id``: its first
+    argument is an id. ``feature`` is what the plan must include.
+    """
+
+    name: str
+    need: Need
+    changes: tuple[tuple[str, Need], ...]
+    audited: Audited
+    announced: bool
+    takes_id: bool
+    feature: Feature | None
+
+    def needed(self, given: Mapping[str, object]) -> Need:
+        """What a call with these keyword arguments needs."""
+        for argument, need in self.changes:
+            if given.get(argument) is True:  # what is no flag is refused by the method
+                return need
+        return self.need
+
+
+def operation(
+    need: Need,
+    *,
+    audited: Audited | None = None,
+    announced: bool = True,
+    feature: Feature | None = None,
+    **changes: Need,
+) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
+    """Mark a public operation, and declare what it needs: a grant, and a feature of the plan if it has one.
+
+    Errors that leave it carry its name, and watchers are told how it went. ``changes`` names keyword arguments of the
+    method that change the need when they are set: one that lowers it, such as ``dry_run=Need.READ``, before one that
+    raises it, such as ``permanent=Need.ERASE``. What needs no more than reading is entered in the audit log as a read,
+    and all else always, unless ``audited`` says otherwise.
+    """
+    ordered = tuple(sorted(changes.items(), key=lambda change: change[1].covers(need)))  # those that lower it first
+    entered = audited or (Audited.AS_READ if need is Need.READ else Audited.ALWAYS)
+
+    def decorate(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+        code = method.__code__
+        takes_id = code.co_argcount > 1 and f"_{code.co_varnames[1]}".endswith("_id")
+        declared = Declared(method.__name__, need, ordered, entered, announced, takes_id, feature)
+
+        @wraps(method)
+        def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            if self._engine.audit is None:
+                return run(self, *args, **kwargs)
+            return self._engine.audit.over(self, declared, args, lambda: run(self, *args, **kwargs))
+
+        def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            engine = self._engine
+            calls = engine.calls
+            calls.depth += 1
+            try:
+                if not engine.bus.watchers:
+                    _permit(engine, declared, kwargs)
+                    return method(self, *args, **kwargs)
+                with instrument.timing(engine.bus, type(self).__name__, declared.name) as noted:
+                    _note_actor(noted, self)
+                    _permit(engine, declared, kwargs)
+                    result = method(self, *args, **kwargs)
+                    _note_result(noted, result)
+                    return result
+            except WellkeptError as error:
+                if not error.operation:
+                    error.operation = declared.name
+                    logs.operation_failed(type(self).__name__, declared.name, error)
                 raise
-            told.operation = name
-            logs.operation_failed(type(self).__name__, name, told)
-            raise told from error
-        finally:
-            calls.depth -= 1
-            if not calls.depth:
-                calls.write_id = None
+            except (OSError, ImportError) as error:  # of a module that is imported on demand
+                told = open_files.too_many(error)
+                if told is None:
+                    raise
+                told.operation = declared.name
+                logs.operation_failed(type(self).__name__, declared.name, told)
+                raise told from error
+            finally:
+                calls.depth -= 1
+                if not calls.depth:
+                    calls.write_id = None
 
-    return wrapped
+        wrapped.declared = declared  # type: ignore[attr-defined]  # the audit log and the table of verbs read it
+        return wrapped
+
+    return decorate
 
 
-def long_term(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def long_term(
+    need: Need, *, audited: Audited | None = None, **changes: Need
+) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
     """Mark an operation of long-term memory: it works only where the plan has that."""
-    return operation(method, Feature.LONG_TERM_MEMORY)
+    return operation(need, audited=audited, announced=True, feature=Feature.LONG_TERM_MEMORY, **changes)
+
+
+def _permit(engine: Engine, declared: Declared, given: Mapping[str, object]) -> None:
+    """Refuse what the grant or the plan does not allow."""
+    if (grant := engine.journal.grant) is not None:
+        authorization.check(grant, declared.needed(given), engine.clock())
+    if declared.feature is not None and engine.plan is not None:
+        entitlements.check(engine.plan, declared.feature)
 
 
 def _note_actor(noted: instrument.Noted, actor: Actor) -> None:
@@ -157,7 +224,7 @@ def _note_result(noted: instrument.Noted, result: object) -> None:
 class Audit(Protocol):
     """What an operation passes through if it is to be entered in the audit log: see ``wellkept.privacy.audit``."""
 
-    def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
+    def over(self, actor: Actor, declared: Declared, args: tuple[object, ...], run: Callable[[], R]) -> R:
         """Run an operation and enter it, whether it succeeds or not."""
 
     def health(self) -> Component:
@@ -385,7 +452,7 @@ class Engine:
     @property
     def grant(self) -> Grant:
         """What the caller may do."""
-        return self.caller.grant if isinstance(self.caller, Caller) else Grant()
+        return self.journal.grant or Grant()
 
     @property
     def embedder(self) -> Embedder | None:

@@ -127,19 +127,19 @@ class _Checked:
         self._shared = shared
         self._port = port
         self._cipher = shared.cipher
-        self._grant: Grant | None = None  # if it limits the caller
+        self.grant: Grant | None = None  # if it limits the caller
         self._reader: authorization.Reader | None = None  # if policies may withhold something
         self._is_identity = False
         if isinstance(caller, Caller):
             grant, identity = caller
-            self._grant = None if grant == _EVERYTHING else grant
+            self.grant = None if grant == _EVERYTHING else grant
             if identity is not None:
                 self._is_identity = True
                 self._reader = authorization.reader_of(grant, identity)
 
     def check(self, need: Need, owners: Iterable[Owner]) -> None:
         """Raise ``Unauthorized`` unless the grant allows this now. A revoked key is seen at once."""
-        grant = self._grant
+        grant = self.grant
         if grant is None:
             return
         authorization.check(grant, need, self._shared.clock())
@@ -544,7 +544,7 @@ class EngineRecords(_Checked, Records):
     ) -> Sequence[Record]:
         """The records of some owners that the grant covers; a page is full, or the last."""
         need = Need.ADMIN if owners is None else Need.READ
-        covered = None if self._grant is None else self._grant.owners
+        covered = None if self.grant is None else self.grant.owners
         asked = limit if covered is None else None
         records = self._call(need, (), Records.list, owners, kind, after=after, limit=asked)
         if covered is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wellkept.memories.audit import AuditTrail
     from wellkept.memories.database import Memories, open
     from wellkept.memories.encryption import Encryption
+    from wellkept.memories.facts import Facts
     from wellkept.memories.privacy import Privacy
     from wellkept.memories.session import Session, SessionPreferences
     from wellkept.memories.sessions import Sessions
@@ -25,6 +26,7 @@ __all__ = [
     "ApiKeys",
     "AuditTrail",
     "Encryption",
+    "Facts",
     "Memories",
     "Privacy",
     "Session",
@@ -45,6 +47,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above
             "audit": "AuditTrail",
             "database": "Memories open",
             "encryption": "Encryption",
+            "facts": "Facts",
             "privacy": "Privacy",
             "session": "Session SessionPreferences",
             "sessions": "Sessions",

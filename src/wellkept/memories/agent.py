@@ -11,7 +11,7 @@ from typing import Self
 from wellkept import codec, instrument, logs, validation
 from wellkept.engine import embedding
 from wellkept.engine.agent_cipher import AgentCipher
-from wellkept.engine.core import Engine, operation
+from wellkept.engine.core import Audited, Engine, operation
 from wellkept.entitlements import Feature
 from wellkept.errors import InvalidInput, PlanRestriction, ScopeDisposed
 from wellkept.events import ContextCompacted, ContextComposed, Event, SnapshotCreated, SnapshotRestored
@@ -145,6 +145,8 @@ class AgentMemory:
     (True, True)
     """
 
+    _audited_as = "agent"
+
     def __init__(
         self,
         engine: Engine,
@@ -257,7 +259,7 @@ class AgentMemory:
     def __repr__(self) -> str:
         return f"<AgentMemory {self.identity}>"
 
-    @operation
+    @operation(Need.WRITE, audited=Audited.AS_READ)
     def stats(self) -> AgentStats:
         """Counts over working memory, long-term memory and context; of a plan without long-term memory, zeros."""
         remembers = self._engine.allows(Feature.LONG_TERM_MEMORY)
@@ -283,7 +285,7 @@ class AgentMemory:
             context_tokens_limit=self.context.max_tokens,
         )
 
-    @operation
+    @operation(Need.WRITE)
     def clear(self, *, working: bool = True, context: bool = True, long_term: bool = False) -> None:
         """Empty working memory, with its scopes, and the context; the agent's own long-term memories only when asked.
 
@@ -308,7 +310,7 @@ class AgentMemory:
         if long_term:
             self.long_term.forget_many(filter={}, layers=[Layer.AGENT], reason="cleared")
 
-    @operation
+    @operation(Need.WRITE, audited=Audited.NEVER)
     def snapshot(self) -> AgentSnapshot:
         """The state of working memory and context, as a value. What is sensitive is encrypted in it by the agent's key,
         and everything where the settings ask for that.
@@ -327,7 +329,7 @@ class AgentMemory:
         self._tell_snapshot(SnapshotCreated, snapshot, started)
         return snapshot
 
-    @operation
+    @operation(Need.WRITE)
     def restore(self, snapshot: AgentSnapshot) -> None:
         """Go back to a snapshot of this agent; another agent's is refused, and then nothing is changed.
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from wellkept import validation
 from wellkept.authorization import OWNERS
 from wellkept.engine import api_keys
-from wellkept.engine.core import Engine, operation
+from wellkept.engine.core import Audited, Engine, operation
 from wellkept.types import ApiKey, Grant, Need, NewApiKey, Owner
 
 
@@ -27,7 +27,7 @@ class ApiKeys:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    @operation
+    @operation(Need.ADMIN)
     def create(
         self,
         name: str,
@@ -59,7 +59,7 @@ class ApiKeys:
         )
         return api_keys.create(self._engine, name, grant)
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.AS_READ)
     def list(self) -> tuple[ApiKey, ...]:
         """All keys with what they allow, the oldest first, revoked ones included; never a token.
 
@@ -70,7 +70,7 @@ class ApiKeys:
         """
         return api_keys.every(self._engine)
 
-    @operation
+    @operation(Need.ADMIN)
     def revoke(self, id: str) -> ApiKey:
         """Revoke a key: at once, in every process, also for views that were made with it. It stays listed.
 
@@ -82,7 +82,7 @@ class ApiKeys:
         """
         return api_keys.revoke(self._engine, id)
 
-    @operation
+    @operation(Need.READ, audited=Audited.ALWAYS)
     def grant_of(self, token: str) -> Grant:
         """What a token allows, for ``memories.view(grant=)``; ``Unauthorized`` if it is unknown, revoked or expired.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from wellkept import codec, validation
-from wellkept.engine.core import Engine, operation
+from wellkept.engine.core import Audited, Engine, operation
 from wellkept.errors import ConfigurationError, InvalidInput
 from wellkept.privacy import audit as auditing
 from wellkept.privacy import audit_log
-from wellkept.types import AuditEntry, Verification
+from wellkept.types import AuditEntry, Need, Verification
 
 _ENTRIES = 10_000
 _read = codec.reader(AuditEntry)
@@ -26,6 +26,8 @@ class AuditTrail:
     ('add', 'ada', True)
     """
 
+    _audited_as = "audit"
+
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
@@ -39,7 +41,7 @@ class AuditTrail:
             )
         return audit
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.AS_READ, announced=False)
     def list(
         self,
         *,
@@ -70,7 +72,7 @@ class AuditTrail:
                     del found[next(iter(found))]
         return tuple(reversed(found.values()))
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def verify(self, *, anchor: str | None = None) -> Verification:
         """Whether no entry was altered or removed, also at the end. ``anchor`` is one that an earlier call told: kept
         elsewhere, it proves the log up to there even against somebody who can write the database.
@@ -89,7 +91,7 @@ class AuditTrail:
             )
         return self._audit().check(given)
 
-    @operation
+    @operation(Need.ADMIN, announced=False)
     def prune(self, before: datetime) -> int:
         """Drop the entries from before a time; how many. The setting ``audit.retention_days`` does so at each opening.
 

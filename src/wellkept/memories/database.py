@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from wellkept import authorization, entitlements, layers, logs, open_files, plugins, validation
 from wellkept.engine import embedding, moves
-from wellkept.engine.core import BEHIND, Engine, Live, operation
+from wellkept.engine.core import BEHIND, Audited, Engine, Live, operation
 from wellkept.engine.journal import ADMINISTRATOR, Caller, Shared
 from wellkept.engine.ledger import ERASING
 from wellkept.engine.memory_cipher import KEYRING, MemoryCipher
@@ -32,7 +32,7 @@ from wellkept.privacy import ledger_file
 from wellkept.sessions.limits import SessionLimits
 from wellkept.settings import RetryPolicy, Settings
 from wellkept.settings import load as load_settings
-from wellkept.types import DurabilityName, EncryptName, Grant, Identity
+from wellkept.types import DurabilityName, EncryptName, Grant, Identity, Need
 from wellkept.upkeep.policies import AUTOMATIC
 from wellkept.upkeep.schedule import quietly
 
@@ -269,7 +269,7 @@ class Memories(Maintenance):
 
         return ApiKeys(self._engine)
 
-    @operation
+    @operation(Need.READ, audited=Audited.NEVER)
     def view(
         self,
         *,
@@ -304,7 +304,7 @@ class Memories(Maintenance):
         narrowed = None if owners == layers.owners_of(settled) else owners
         return View(self._engine.acting(Caller(held, settled)), settled, scope=Scope(settled, narrowed))
 
-    @operation
+    @operation(Need.READ, audited=Audited.NEVER)
     def agent(
         self,
         agent: str,

@@ -11,7 +11,7 @@ from wellkept.engine.memory_cipher import KEYRING
 from wellkept.errors import ConfigurationError, KeyUnavailable, Unsupported
 from wellkept.settings.schema import EncryptionSettings
 from wellkept.text import plurals
-from wellkept.types import EncryptionReport, KeyCheck, KeyRotation, KeysMade
+from wellkept.types import EncryptionReport, KeyCheck, KeyRotation, KeysMade, Need
 
 
 class Encryption:
@@ -28,7 +28,7 @@ class Encryption:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    @operation
+    @operation(Need.ADMIN)
     def init(
         self,
         *,
@@ -111,7 +111,7 @@ class Encryption:
             )
         return plugins.keyring_path(place)
 
-    @operation
+    @operation(Need.ADMIN)
     def check(self, *, recovery_code: str | None = None, progress: Progress | None = None) -> KeyCheck:
         """Unwrap every key and open every encrypted version: the drill for the day on which it matters. With a
         ``recovery_code``, whether it would bring the master key back.
@@ -132,7 +132,7 @@ class Encryption:
             keyring=keyring.id, keys=keys, encrypted=encrypted, plain=plain, failed=tuple(failed), recovery=recovers
         )
 
-    @operation
+    @operation(Need.ADMIN)
     def recovery_code(self) -> str:
         """The master key as a code to print and keep in a safe.
 
@@ -144,7 +144,7 @@ class Encryption:
         """
         return encryption.keyring_of(self._engine).recovery_code()
 
-    @operation
+    @operation(Need.ADMIN)
     def encrypt(self, *, everything: bool = False, progress: Progress | None = None) -> EncryptionReport:
         """Encrypt what is plain and sensitive, or everything, with all former versions. It can be stopped and run
         again; the database can be used meanwhile.
@@ -162,7 +162,7 @@ class Encryption:
         wanted = everything or self._engine.settings.encryption.encrypt == "all"
         return encryption.encrypt(self._engine, everything=wanted, progress=progress)
 
-    @operation
+    @operation(Need.ADMIN)
     def rotate(self, *, data: bool = False, retire: bool = False, progress: Progress | None = None) -> KeyRotation:
         """Go over to a new master key: data keys are wrapped anew, and no memory changes.
 

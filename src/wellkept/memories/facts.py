@@ -10,7 +10,7 @@ from wellkept import validation
 from wellkept.engine import facts, reading, writing
 from wellkept.engine.core import operation
 from wellkept.engine.reading import Moment
-from wellkept.types import Fact, Layer, LayerName, Layers, Memory, NewMemory
+from wellkept.types import Fact, Layer, LayerName, Layers, Memory, Need, NewMemory
 from wellkept.types.memory import DEFAULT_IMPORTANCE
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Facts:
         self._engine = view._engine
         self.identity = view.identity
 
-    @operation
+    @operation(Need.WRITE)
     def add(
         self,
         subject: str,
@@ -91,7 +91,7 @@ class Facts:
         )
         return writing.add_all(self._engine, self._view._scope, [new], self.identity.session)[0]
 
-    @operation
+    @operation(Need.READ)
     def find(
         self,
         *,

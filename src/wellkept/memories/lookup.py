@@ -12,7 +12,7 @@ from wellkept.engine.reading import Moment
 from wellkept.engine.scope import Scope
 from wellkept.engine.sealing import version_of
 from wellkept.errors import InvalidInput
-from wellkept.types import Identity, Layer, LayerName, Lineage, Memory, NewMemory, Operation, Version
+from wellkept.types import Identity, Layer, LayerName, Lineage, Memory, Need, NewMemory, Operation, Version
 
 
 class Lookup:
@@ -24,7 +24,7 @@ class Lookup:
         self._scope = Scope(identity) if scope is None else scope
         self._owners = self._scope.owners
 
-    @long_term
+    @long_term(Need.READ)
     def get(
         self,
         id: str | None = None,
@@ -60,7 +60,7 @@ class Lookup:
             raise InvalidInput("both an id and a key were given", details={"field": "key"}, hint="pass one of the two")
         return reading.by_key(self._engine, self._owners, key, **how)
 
-    @long_term
+    @long_term(Need.READ)
     def get_many(
         self,
         ids: Iterable[str],
@@ -88,7 +88,7 @@ class Lookup:
             include_vector=include_vector,
         )
 
-    @long_term
+    @long_term(Need.READ)
     def history(self, id: str) -> list[Version]:
         """Every version of a memory, the oldest first; of an erased one, only that it was erased.
 
@@ -105,7 +105,7 @@ class Lookup:
         found.sort(key=lambda versions: versions[-1].operation is Operation.MOVED)  # it is where it was moved to
         return [version_of(one) for one in found[0]] if found else []
 
-    @long_term
+    @long_term(Need.WRITE)
     def move(self, id: str, *, layer: Layer | LayerName) -> Memory:
         """Give a memory to the owner of another layer of this view, and return it as it is there.
 
@@ -123,7 +123,7 @@ class Lookup:
         target = self._scope.owner_of(NewMemory(content="", layer=layer))
         return moves.move(self._engine, self._owners, validation.text_id(id), target)
 
-    @long_term
+    @long_term(Need.READ)
     def lineage(self, id: str) -> Lineage:
         """What a memory replaced, and what replaced it since; ``NotFound`` if it cannot be read.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from wellkept import plugins, types, validation
 from wellkept.engine import health as engine_health
 from wellkept.engine import reembedding, stale_pointers
-from wellkept.engine.core import Engine, operation
+from wellkept.engine.core import Audited, Engine, operation
 from wellkept.engine.ledger import ERASING
 from wellkept.engine.memory_cipher import KEYRING
 from wellkept.errors import ConfigurationError
@@ -18,7 +18,7 @@ from wellkept.ports import Embedder, StoreSettings
 from wellkept.privacy import owners as whose
 from wellkept.sessions import records as session_records
 from wellkept.text import plurals
-from wellkept.types import DurabilityName, Identity, Layer, Owner
+from wellkept.types import DurabilityName, Identity, Layer, Need, Owner
 from wellkept.upkeep.policies import AUTOMATIC
 
 _INTERNAL = frozenset({"origin", "epoch", AUTOMATIC, ERASING, KEYRING})
@@ -30,7 +30,7 @@ class Maintenance:
 
     _engine: Engine
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def owners(
         self,
         *,
@@ -61,7 +61,7 @@ class Maintenance:
             validation.line("cursor", cursor)
         return whose.page(self._engine, whose.given(wanted), cursor, validation.integer("limit", limit, 1, _OWNERS))
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.AS_READ)
     def sizes(self) -> dict[Layer, types.LayerSize]:
         """How much each layer holds, whoever's it is: for those who run the database.
 
@@ -85,7 +85,7 @@ class Maintenance:
             bytes_used=sum(one.bytes_used for one in usage.values()),
         )
 
-    @operation
+    @operation(Need.READ, audited=Audited.NEVER)
     def health(self) -> types.Health:
         """Whether the database can work now: its store, its index and its embedder.
 
@@ -98,7 +98,7 @@ class Maintenance:
         """
         return engine_health.health(self._engine)
 
-    @operation
+    @operation(Need.READ, audited=Audited.NEVER)
     def settings(self) -> dict[str, str]:
         """What the database keeps about itself: embedder, dimension, durability.
 
@@ -111,7 +111,7 @@ class Maintenance:
         sound = settings.sound if isinstance(settings, StoreSettings) else settings
         return {name: value for name, value in sound.items() if value and name not in _INTERNAL}
 
-    @operation
+    @operation(Need.ADMIN)
     def configure(self, *, durability: DurabilityName) -> None:
         """Change how durable the file's writes are: ``full`` or ``relaxed``, for whoever opens it from now on.
 
@@ -129,7 +129,7 @@ class Maintenance:
             )
         self._engine.journal.set_settings({"durability": durability})
 
-    @operation
+    @operation(Need.ADMIN)
     def doctor(self, *, repair: bool = False, accept: bool = False) -> types.Diagnosis:
         """Check that what is stored is what was written; with ``repair=True``, mend what can be mended.
 
@@ -166,7 +166,7 @@ class Maintenance:
         message = plurals.counted(len(ids), "memory was edited by hand", "memories were edited by hand")
         return [types.Finding(check="edits", message=message, repair="taken over", repaired=True)] if ids else []
 
-    @operation
+    @operation(Need.ADMIN)
     def reembed(
         self, embedder: Embedder | str | None = None, *, progress: Callable[[int, int], None] | None = None
     ) -> int:
@@ -187,7 +187,7 @@ class Maintenance:
         parts.check_parts(embedder=named)
         return reembedding.reembed(self._engine, named, progress)
 
-    @operation
+    @operation(Need.ADMIN)
     def rebuild(self) -> None:
         """Derive everything but the journal again: heads, tags, keys, counters, indexes.
 
@@ -199,7 +199,7 @@ class Maintenance:
         if (index := self._engine.live.index or self._engine.live.chosen_index) is not None:
             index.drop()
 
-    @operation
+    @operation(Need.ADMIN)
     def scrub(self) -> types.Scrubbed:
         """Remove the bytes of erased memories from the files, and tell where some may remain.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept import codec, layers, logs, validation
 from wellkept.engine import ledger
-from wellkept.engine.core import Engine, operation
+from wellkept.engine.core import Audited, Engine, operation
 from wellkept.errors import InvalidInput, WellkeptError
 from wellkept.privacy import erasure, ledger_file, receipts, selection
 from wellkept.privacy import owners as whose
@@ -20,6 +20,7 @@ from wellkept.types import (
     Identity,
     Layer,
     LedgerEntry,
+    Need,
     Owner,
     Replayed,
     SubjectExport,
@@ -51,7 +52,7 @@ class Privacy:
         self._agents = agents
         self._parts = Parts(forget=(erased_steps.forget,), clear=self._clear)
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def plan(
         self,
         *,
@@ -80,7 +81,7 @@ class Privacy:
         )
         return erasure.plan(self._engine, selection.choose(self._engine, identity, ids, filter, source))
 
-    @operation
+    @operation(Need.ADMIN)
     def erase(
         self,
         *,
@@ -119,7 +120,7 @@ class Privacy:
         chosen = selection.choose(self._engine, identity, ids, filter, source)
         return erasure.erase(self._engine, chosen, self._parts, scrub=scrub)
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def receipts(self) -> tuple[ErasureReceipt, ...]:
         """The receipts of all erasures, the oldest first; of one that was interrupted and finished later as well.
 
@@ -131,7 +132,7 @@ class Privacy:
         """
         return tuple(receipts.every(self._engine))
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def verify(self, receipt: ErasureReceipt | str | bytes) -> Verification:
         """Whether a receipt, or its JSON, says what the ledger says, the ledger is whole, and the signature fits.
 
@@ -157,7 +158,7 @@ class Privacy:
 
     # -- ledger -----------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def ledger(self) -> tuple[LedgerEntry, ...]:
         """All erasures, the oldest first, without content: owners and memories are salted hashes.
 
@@ -168,7 +169,7 @@ class Privacy:
         """
         return ledger.read(self._engine.records).entries
 
-    @operation
+    @operation(Need.ADMIN)
     def export_ledger(self, path: str | Path) -> int:
         """Write the ledger into a new file that others cannot read; how many entries. ``replay`` takes it.
 
@@ -180,7 +181,7 @@ class Privacy:
         """
         return ledger_file.write(Path(path), ledger.read(self._engine.records).entries)
 
-    @operation
+    @operation(Need.ADMIN)
     def replay(self, path: str | Path) -> Replayed:
         """Erase again what a ledger says was erased, after an older backup was restored, and take its entries over.
 
@@ -215,7 +216,7 @@ class Privacy:
 
     # -- export -----------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.ADMIN)
     def export(self, path: str | Path, *, user: str) -> SubjectExport:
         """Write everything about one person into one archive: memories of all layers with their history and where they
         came from, and records such as sessions. It is a zip of JSON Lines, with a page that explains it.

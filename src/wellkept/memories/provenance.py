@@ -10,7 +10,7 @@ from typing import Any
 from wellkept import pointed_files, validation
 from wellkept.engine import messages as engine_messages
 from wellkept.engine import stale_pointers
-from wellkept.engine.core import long_term
+from wellkept.engine.core import Audited, long_term
 from wellkept.engine.messages import Extract
 from wellkept.errors import InvalidInput
 from wellkept.lifecycle.quarantine import Origin
@@ -21,6 +21,7 @@ from wellkept.types import (
     Layer,
     LayerName,
     Layers,
+    Need,
     Owner,
     PointerType,
     PointerTypeName,
@@ -41,7 +42,7 @@ _UNDOABLE = 1_000
 class Provenance(Lookup):
     """Quarantine: everything from one place, taken out of recall until somebody decides."""
 
-    @long_term
+    @long_term(Need.READ, audited=Audited.ALWAYS)
     def plan_quarantine(
         self,
         *,
@@ -67,7 +68,7 @@ class Provenance(Lookup):
         )
         return quarantine.plan(self._engine, self._owners, origin)
 
-    @long_term
+    @long_term(Need.WRITE)
     def quarantine(
         self,
         *,
@@ -112,7 +113,7 @@ class Provenance(Lookup):
 
     # -- conversations ----------------------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.WRITE)
     def add_messages(
         self,
         messages: Iterable[Mapping[str, Any]],
@@ -143,7 +144,7 @@ class Provenance(Lookup):
 
     # -- files ------------------------------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.READ, audited=Audited.ALWAYS)
     def point_to(self, path: str | Path, *, type: PointerType | PointerTypeName = PointerType.SPEC) -> KnowledgePointer:
         """A pointer to a local file as it is now, for the field ``pointer`` of a memory. The file is read once.
 
@@ -163,7 +164,7 @@ class Provenance(Lookup):
         kind = validation.choice("type", PointerType, type)
         return pointed_files.pointer_to(path, kind, self._engine.clock())
 
-    @long_term
+    @long_term(Need.WRITE, dry_run=Need.READ)
     def refresh(self, paths: Iterable[str | Path] | str | Path, *, dry_run: bool = False) -> Refreshed:
         """Renew the pointers of memories to files, in the paths named, that have changed since.
 
@@ -185,7 +186,7 @@ class Provenance(Lookup):
 
     # -- undo -------------------------------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.READ, audited=Audited.ALWAYS)
     def undoable(self, *, limit: int = 20, layers: Layers | None = None) -> list[Undoable]:
         """The last writes and runs, the newest first, and whether ``undo`` can take each of them back.
 
@@ -203,7 +204,7 @@ class Provenance(Lookup):
             self._engine, self._undone_in(layers), self._owners, validation.integer("limit", limit, 1, _UNDOABLE)
         )
 
-    @long_term
+    @long_term(Need.WRITE)
     def undo(self, id: str | None = None, *, layers: Layers | None = None) -> Undone:
         """Take back the last write or run, or the one that ``undoable`` calls ``id``.
 
@@ -230,7 +231,7 @@ class Provenance(Lookup):
 
     # -- deciding on a quarantine -----------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.WRITE)
     def release(self, run_id: str | None = None) -> Undone:
         """Bring back everything that a run of ``quarantine`` took, by default the last one: each memory as it was.
 
@@ -250,7 +251,7 @@ class Provenance(Lookup):
             return quarantine.last(self._engine, self._owners)
         return validation.text_id(run_id, "run_id", "pass the id of the run that view.quarantine returned")
 
-    @long_term
+    @long_term(Need.ERASE)
     def erase_quarantined(self, run_id: str | None = None) -> UpkeepRun:
         """Erase what a run of ``quarantine`` took, by default the last one, and is still in quarantine, with all
         versions. There is no undo.

@@ -49,6 +49,8 @@ class SessionPreferences:
     {'language': 'de', 'theme': 'dark', 'units': 'metric'}
     """
 
+    _audited_as = "preferences"
+
     def __init__(self, engine: Engine, records: SessionRecords, session: str) -> None:
         self._engine = engine
         self._records = records
@@ -69,28 +71,28 @@ class SessionPreferences:
         """All others, by name; a copy."""
         return self._records.get(self._session).preferences.custom
 
-    @operation
+    @operation(Need.READ)
     def all(self) -> dict[str, Any]:
         """Every preference that is set, by name; a copy."""
         return self._records.get(self._session).preferences.flat()
 
-    @operation
+    @operation(Need.READ)
     def get(self, name: str, default: Any = None) -> Any:
         """One preference, or the default if it is not set."""
         return self.all().get(validation.line("preferences", name), default)
 
-    @operation
+    @operation(Need.WRITE)
     def set(self, name: str, value: Any) -> None:
         """Set one preference."""
         self.merge({name: value})
 
-    @operation
+    @operation(Need.WRITE)
     def merge(self, values: Mapping[str, Any]) -> None:
         """Set several at once; the others stay as they are."""
         given = descriptions.flattened(values)
         self._change(lambda kept: kept | given)
 
-    @operation
+    @operation(Need.WRITE)
     def remove(self, name: str) -> bool:
         """Unset one preference; ``False`` if it was not set."""
         validation.line("preferences", name)
@@ -173,7 +175,7 @@ class Session:
         """When it was closed; ``None`` while it is open."""
         return self._described().closed_at
 
-    @operation
+    @operation(Need.WRITE)
     def configure(self, config: SessionConfig | Mapping[str, Any]) -> SessionConfig:
         """Configure the session anew. What a mapping leaves out is as it is by default, in this store.
 
@@ -187,12 +189,12 @@ class Session:
         self._described().configured(config, defaults)
         return self._records.change(self.id, lambda before, _: before.configured(config, defaults)).settings(defaults)
 
-    @operation
+    @operation(Need.READ)
     def stats(self) -> SessionStats:
         """What the session holds, and when it was made, used and closed."""
         return stats_of(self._engine, self._records, self._described())
 
-    @operation
+    @operation(Need.WRITE)
     def close(self) -> UpkeepRun | None:
         """Note that the session has ended. It stays readable; closing twice keeps the first time.
 
@@ -210,7 +212,7 @@ class Session:
         database = run_log.running(self._engine, Need.WRITE, {self.owner})  # as it says, whoever closes
         return session_ends.end(database, self.owner)
 
-    @operation
+    @operation(Need.WRITE)
     def reopen(self) -> None:
         """Go on with a session that was closed."""
         closed = self._described().closed_at is not None
@@ -221,7 +223,7 @@ class Session:
         if closed:
             logs.session_changed(self.id, "reopen", "was opened again")
 
-    @operation
+    @operation(Need.WRITE, permanent=Need.ERASE, dry_run=Need.READ)
     def forget(
         self,
         *,
@@ -261,7 +263,7 @@ class Session:
         wanted = Filter(tags=tags, created_after=after, created_before=before)
         return self.view.forget_many(filter=wanted, reason=reason, permanent=permanent, dry_run=dry_run)
 
-    @operation
+    @operation(Need.WRITE, purge=Need.ERASE, dry_run=Need.READ)
     def compact(self, *, purge: bool = False, dry_run: bool = False, max_share: float = MAX_SHARE) -> CompactionReport:
         """Make room: archive what has expired, and what hardly counts any more if the session is full.
 
@@ -286,7 +288,7 @@ class Session:
         share = validation.unit("max_share", max_share)
         return compaction.compact(self._engine, self.owner, self.config, purge=purge, dry_run=dry_run, max_share=share)
 
-    @operation
+    @operation(Need.READ)
     def export(self, format: Format | ExportFormatName = "json", *, history: bool = False) -> str:  # noqa: A002  # everybody's word for it
         """All that is kept of the session as text: its description, and its memories with the forgotten ones.
 

@@ -28,6 +28,7 @@ from wellkept.types import (
     Identity,
     ImportReport,
     Layer,
+    Need,
     Page,
     Ranking,
     RankingName,
@@ -73,7 +74,7 @@ class Sessions:
 
     # -- making and finding -----------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.WRITE)
     def create(
         self,
         id: str | None = None,
@@ -107,7 +108,7 @@ class Sessions:
         logs.session_changed(chosen, "create", "was created")
         return Session(self._engine, self._records, chosen)
 
-    @operation
+    @operation(Need.READ)
     def load(self, id: str) -> Session:
         """A session that was made before, open or closed; ``NotFound`` if there is none. Counts as a use of it."""
         self._records.get(descriptions.session_id(id))
@@ -115,13 +116,13 @@ class Sessions:
             self._records.change(id, lambda before, now: replace(before, last_accessed=now))
         return Session(self._engine, self._records, id)
 
-    @operation
+    @operation(Need.READ)
     def list(self, *, include_deleted: bool = False) -> tuple[SessionStats, ...]:
         """Every session with what it holds, open or closed, in the order of their ids."""
         deleted = validation.flag("include_deleted", include_deleted)
         return tuple(stats_of(self._engine, self._records, one) for one in self._records.all(deleted=deleted))
 
-    @operation
+    @operation(Need.WRITE, dry_run=Need.READ)
     def import_session(self, text: str, id: str | None = None, *, dry_run: bool = False) -> ImportReport:
         """Read what :meth:`Session.export` wrote, in any of its formats, here or on another machine and store.
 
@@ -185,12 +186,12 @@ class Sessions:
             last_accessed=min(told.last_accessed, now),
         )
 
-    @operation
+    @operation(Need.WRITE)
     def close(self, id: str) -> UpkeepRun | None:
         """Note that a session has ended; see :meth:`Session.close`. One that was never created is one from now on."""
         return Session(self._engine, self._records, descriptions.session_id(id)).close()
 
-    @operation
+    @operation(Need.WRITE, purge=Need.ERASE, dry_run=Need.READ)
     def compact(
         self, id: str, *, purge: bool = False, dry_run: bool = False, max_share: float = MAX_SHARE
     ) -> CompactionReport:
@@ -200,7 +201,7 @@ class Sessions:
 
     # -- removing ---------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.WRITE, permanent=Need.ERASE, dry_run=Need.READ)
     def delete(self, id: str, *, permanent: bool = False, reason: str | None = None, dry_run: bool = False) -> Removal:
         """Delete a session and forget all its memories; ``restore`` brings both back. One that was never created, but
         has memories, is deleted as well.
@@ -241,7 +242,7 @@ class Sessions:
         if known is None:
             raise missing(id, "it may be another user's, or was deleted for good")
 
-    @operation
+    @operation(Need.WRITE)
     def restore(self, id: str) -> Session:
         """Bring a deleted session back, with the memories that were forgotten when it was deleted and since."""
         found = self._records.find(descriptions.session_id(id))
@@ -266,7 +267,7 @@ class Sessions:
         identity = Identity(user=self._records.user)
         return View(self._engine, identity, scope=Scope(identity, policies, lambda: policies))
 
-    @operation
+    @operation(Need.READ)
     def search(
         self,
         query: str,
@@ -291,7 +292,7 @@ class Sessions:
             explain=explain,
         )
 
-    @operation
+    @operation(Need.READ)
     def list_memories(
         self,
         *,
@@ -310,14 +311,14 @@ class Sessions:
             limit=limit, cursor=cursor, offset=offset, filter=filter, sort_by=sort_by, as_of=as_of
         )
 
-    @operation
+    @operation(Need.READ)
     def topics(self) -> tuple[TagUsage, ...]:
         """The tags of all sessions with the number of memories that carry them, the most used first."""
         counted = Counter(tag for one in self._memories() for tag in one.facets.get("tags", ()))
         ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
         return tuple(TagUsage(tag=tag, count=count) for tag, count in ranked)
 
-    @operation
+    @operation(Need.READ)
     def sessions_about(self, topic: str) -> tuple[SessionStats, ...]:
         """The sessions with memories about a topic (a tag, or one below it), the one with the most of them first.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept import layers, validation
 from wellkept.engine import holds, run_log
-from wellkept.engine.core import Engine, operation
+from wellkept.engine.core import Audited, Engine, operation
 from wellkept.entitlements import Feature
 from wellkept.errors import InvalidInput
 from wellkept.lifecycle.breaker import MAX_SHARE
@@ -19,6 +19,7 @@ from wellkept.types import (
     Filter,
     Hold,
     Layer,
+    Need,
     Owner,
     RetentionPolicy,
     SessionEndPolicy,
@@ -68,7 +69,7 @@ class Upkeep:
 
     # -- policies ---------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.ADMIN)
     def set_retention(self, policy: RetentionPolicy, *, owner: Owner | None = None) -> None:
         """Set the retention policy of an owner, or of all owners that have none of their own.
 
@@ -81,7 +82,7 @@ class Upkeep:
         """
         self._set(policies.RETENTION, policy, owner)
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def retention(self, *, owner: Owner | None = None) -> RetentionPolicy | None:
         """The policy that was set for an owner, or for the database; ``None`` if none was.
 
@@ -92,7 +93,7 @@ class Upkeep:
         """
         return policies.RETENTION.get(self._engine, _owner(owner))
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def policies(self) -> dict[Owner | None, RetentionPolicy]:
         """All retention policies by owner; that of the database under ``None``.
 
@@ -103,7 +104,7 @@ class Upkeep:
         """
         return self._every(policies.RETENTION)
 
-    @operation
+    @operation(Need.ADMIN)
     def clear_retention(self, *, owner: Owner | None = None) -> bool:
         """Remove the policy of an owner, or of the database; whether there was one.
 
@@ -114,7 +115,7 @@ class Upkeep:
         """
         return policies.RETENTION.clear(self._engine, _owner(owner))
 
-    @operation
+    @operation(Need.ADMIN)
     def set_consolidation(self, policy: ConsolidationPolicy, *, owner: Owner | None = None) -> None:
         """Set when memories of an owner that say the same become one, or those of all owners without an own policy.
 
@@ -131,7 +132,7 @@ class Upkeep:
         """
         self._set(policies.CONSOLIDATION, policy, owner)
 
-    @operation
+    @operation(Need.ADMIN)
     def consolidation(self, *, owner: Owner | None = None) -> ConsolidationPolicy | None:
         """The consolidation policy that was set for an owner, or for the database; ``None`` if none was.
 
@@ -142,7 +143,7 @@ class Upkeep:
         """
         return policies.CONSOLIDATION.get(self._engine, _owner(owner))
 
-    @operation
+    @operation(Need.ADMIN)
     def consolidation_policies(self) -> dict[Owner | None, ConsolidationPolicy]:
         """All consolidation policies by owner; that of the database under ``None``.
 
@@ -153,7 +154,7 @@ class Upkeep:
         """
         return self._every(policies.CONSOLIDATION)
 
-    @operation
+    @operation(Need.ADMIN)
     def clear_consolidation(self, *, owner: Owner | None = None) -> bool:
         """Remove the consolidation policy of an owner, or of the database; whether there was one.
 
@@ -164,7 +165,7 @@ class Upkeep:
         """
         return policies.CONSOLIDATION.clear(self._engine, _owner(owner))
 
-    @operation
+    @operation(Need.ADMIN)
     def set_session_end(self, policy: SessionEndPolicy, *, owner: Owner | None = None) -> None:
         """Set what becomes of sessions that are closed: of one session, of a user's, or of all.
 
@@ -185,7 +186,7 @@ class Upkeep:
             )
         self._set(policies.SESSION_END, policy, owner)
 
-    @operation
+    @operation(Need.ADMIN)
     def session_end(self, *, owner: Owner | None = None) -> SessionEndPolicy | None:
         """The policy for the end of sessions that was set for an owner, or for the database; ``None`` if none was.
 
@@ -196,7 +197,7 @@ class Upkeep:
         """
         return policies.SESSION_END.get(self._engine, _owner(owner))
 
-    @operation
+    @operation(Need.ADMIN)
     def session_end_policies(self) -> dict[Owner | None, SessionEndPolicy]:
         """All policies for the end of sessions by owner; that of the database under ``None``.
 
@@ -207,7 +208,7 @@ class Upkeep:
         """
         return self._every(policies.SESSION_END)
 
-    @operation
+    @operation(Need.ADMIN)
     def clear_session_end(self, *, owner: Owner | None = None) -> bool:
         """Remove the policy for the end of sessions of an owner, or of the database; whether there was one.
 
@@ -228,7 +229,7 @@ class Upkeep:
 
     # -- runs -------------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def plan(
         self,
         *,
@@ -270,7 +271,7 @@ class Upkeep:
         whose = None if owner is None else _owner(owner)
         return JOBS[chosen].plan(self._engine, session_ends.asked(self._engine, whose, summariser, progress))
 
-    @operation
+    @operation(Need.ADMIN)
     def apply(self, plan: UpkeepPlan, *, max_share: float = MAX_SHARE, trust_clock: bool = False) -> UpkeepRun:
         """Apply a plan, once, each owner all or none.
 
@@ -293,7 +294,7 @@ class Upkeep:
         runs.check_unchanged(self._engine, plan)
         return self._apply(plan, max_share, trust_clock=trust_clock)
 
-    @operation
+    @operation(Need.ADMIN)
     def run(
         self,
         *,
@@ -328,7 +329,7 @@ class Upkeep:
             if (whose := policies.governing(kept, Owner(Layer.AGENT, (agent.user_id, agent.agent_id)))) is not None
         )
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def runs(self, *, limit: int = 20) -> tuple[UpkeepRun, ...]:
         """The last runs, the newest first. A hundred are kept.
 
@@ -340,7 +341,7 @@ class Upkeep:
         """
         return tuple(run_log.every(self._engine)[: validation.integer("limit", limit, 1, _RUNS)])
 
-    @operation
+    @operation(Need.ADMIN)
     def undo(self, run_id: str) -> Undone:
         """Bring back what a run took: each memory as it was before. What was erased stays erased.
 
@@ -357,7 +358,7 @@ class Upkeep:
 
     # -- schedule ---------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def next_due(self) -> datetime | None:
         """When the next automatic policy is due; ``None`` if there is no such policy. The past: it is due now.
 
@@ -368,7 +369,7 @@ class Upkeep:
         """
         return schedule.next_due(self._engine)
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.IF_DONE)
     def run_due(self, *, summariser: Summariser | None = None) -> UpkeepRun | None:
         """Run the first job whose automatic policies are due; ``None`` if none is, or if another process does it.
 
@@ -410,7 +411,7 @@ class Upkeep:
 
     # -- holds ------------------------------------------------------------------------------------------------
 
-    @operation
+    @operation(Need.ADMIN)
     def hold(self, filter: Filter | Mapping[str, Any], *, reason: str, owner: Owner | None = None) -> Hold:
         """Hold all memories that match a filter, now and later: upkeep leaves them alone, and nobody can erase them.
 
@@ -429,7 +430,7 @@ class Upkeep:
         held = None if owner is None else _owner(owner)
         return holds.place(self._engine, filter, reason, held, self._engine.clock())
 
-    @operation
+    @operation(Need.ADMIN, audited=Audited.NEVER)
     def holds(self) -> tuple[Hold, ...]:
         """All holds, the oldest first.
 
@@ -440,7 +441,7 @@ class Upkeep:
         """
         return holds.read(self._engine).every
 
-    @operation
+    @operation(Need.ADMIN)
     def release(self, hold_id: str) -> Hold:
         """Release a hold; what other holds cover stays held.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from wellkept import open_files, types, validation
 from wellkept.engine import drafts, quotas, reading, upserts, writing
-from wellkept.engine.core import long_term
+from wellkept.engine.core import Audited, long_term
 from wellkept.engine.reading import Moment
 from wellkept.engine.scope import Policies
 from wellkept.entitlements import Feature
@@ -25,6 +25,7 @@ from wellkept.types import (
     Memory,
     MemoryType,
     MemoryTypeName,
+    Need,
     Position,
     Ranking,
     RankingName,
@@ -53,6 +54,8 @@ class View(Provenance):
     ...     ada.get(memory.id).content, bob.get(memory.id)
     ('Prefers tea', None)
     """
+
+    _audited_as = ""  # its methods are the verbs
 
     def __repr__(self) -> str:
         return f"<View {self.identity}>"
@@ -92,7 +95,7 @@ class View(Provenance):
 
     # -- adding -----------------------------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.WRITE)
     def add(
         self,
         content: str | Mapping[str, Any],
@@ -141,7 +144,7 @@ class View(Provenance):
         how: dict[str, Any] = {"dangling": dangling, "duplicates": duplicates}
         return writing.add_all(self._engine, self._scope, [new], self.identity.session, **how)[0]
 
-    @long_term
+    @long_term(Need.WRITE)
     def add_many(
         self,
         items: Iterable[str | Mapping[str, Any] | types.NewMemory],
@@ -165,7 +168,7 @@ class View(Provenance):
         how: dict[str, Any] = {"dangling": dangling, "duplicates": duplicates}
         return writing.add_all(self._engine, self._scope, news, self.identity.session, **how)
 
-    @long_term
+    @long_term(Need.WRITE)
     def put(
         self,
         key: str,
@@ -205,7 +208,7 @@ class View(Provenance):
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.READ)
     def list(
         self,
         *,
@@ -258,7 +261,7 @@ class View(Provenance):
         at, now = reading.moment(self._engine, owners, as_of)
         return Query(owners=owners, where=reading.resolve(self._engine, owners, filter, now, at), at=at)
 
-    @long_term
+    @long_term(Need.READ)
     def count(
         self,
         *,
@@ -278,7 +281,7 @@ class View(Provenance):
         query = self._query(filter, layers, as_of)
         return self._engine.journal.count(query.owners, query.where, at=query.at)
 
-    @long_term
+    @long_term(Need.READ)
     def stats(self, *, layers: Layers | None = None) -> types.Stats:
         """Counts, sizes, types and tags of the memories in view.
 
@@ -298,7 +301,7 @@ class View(Provenance):
         found = replace(found, bytes_limit=limit, bytes_counted=counted)
         return replace(found, embeddings_made=made, average_embedding_ms=average)
 
-    @long_term
+    @long_term(Need.READ)
     def changes(
         self,
         *,
@@ -324,7 +327,7 @@ class View(Provenance):
         validation.integer("limit", limit, 1, _CHANGES)
         return reading.changes(self._engine, self._scope.owners_in(layers), after, limit)
 
-    @long_term
+    @long_term(Need.READ, audited=Audited.NEVER)
     def position(self, *, at: datetime | None = None, layers: Layers | None = None) -> Position:
         """Where the journals of the view end now, or ended at a time: for ``as_of=`` and ``changes(after=)``.
 
@@ -339,7 +342,7 @@ class View(Provenance):
         moment = validation.optional_moment("at", at)
         return self._engine.journal.position(self._scope.owners_in(layers), moment)
 
-    @long_term
+    @long_term(Need.READ)
     def search(
         self,
         query: str,
@@ -400,7 +403,7 @@ class View(Provenance):
 
     # -- changing ---------------------------------------------------------------------------------------------
 
-    @long_term
+    @long_term(Need.WRITE)
     def update(
         self,
         id: str,
@@ -429,7 +432,7 @@ class View(Provenance):
             self._engine, self._owners, id, changes, if_version=if_version, vector=vector, dangling=dangling
         )
 
-    @long_term
+    @long_term(Need.WRITE, permanent=Need.ERASE)
     def forget(
         self, id: str, *, permanent: bool = False, reason: str | None = None, if_version: int | None = None
     ) -> bool:
@@ -448,7 +451,7 @@ class View(Provenance):
         """
         return writing.forget(self._engine, self._owners, id, permanent=permanent, reason=reason, if_version=if_version)
 
-    @long_term
+    @long_term(Need.WRITE, permanent=Need.ERASE, dry_run=Need.READ)
     def forget_many(
         self,
         ids: Iterable[str] | None = None,
@@ -481,7 +484,7 @@ class View(Provenance):
             return writing.forget_ids(self._engine, self._scope.owners_in(layers), given, **how)
         return writing.forget_many(self._engine, self._query(writing.required(filter), layers, None), **how)
 
-    @long_term
+    @long_term(Need.WRITE)
     def restore(self, id: str, *, if_version: int | None = None) -> bool:
         """Bring a forgotten or archived memory back; ``False`` if none of that id is forgotten or archived.
 

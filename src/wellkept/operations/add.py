@@ -18,7 +18,7 @@ from wellkept.errors import (
 from wellkept.operations.conditions import MANY
 from wellkept.operations.memory_fields import OptionalFields
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, memory_field, option, result
-from wellkept.types import Duplicates, Fact, Layer, Memory, MemoryType, Need, NewMemory
+from wellkept.types import Duplicates, Fact, Layer, Memory, MemoryType, NewMemory
 from wellkept.types.bounds import Bounds
 
 _MOST = 100_000
@@ -81,7 +81,7 @@ ADD = Verb(
     input=Add,
     output=Added,
     run=_add,
-    needs=Need.WRITE,
+    method="View.add_many",
     errors=(InvalidLayer, ContentTooLong, Conflict, NotFound, EmbeddingFailed, RateLimited),
     creates=True,
     description="Several contents are stored together: all of them, or none. On a command line, quoted texts are one"

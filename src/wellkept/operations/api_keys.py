@@ -63,7 +63,7 @@ KEYS = Verb(
     input=Nothing,
     output=Keys,
     run=_list,
-    needs=Need.ADMIN,
+    method="ApiKeys.list",
     examples=(Example(line="wellkept keys", says="the API keys, and what they allow"),),
 )
 
@@ -72,7 +72,7 @@ KEYS_LIST = Verb(
     input=Nothing,
     output=Keys,
     run=_list,
-    needs=Need.ADMIN,
+    method="ApiKeys.list",
     examples=(Example(line="wellkept keys list", says="the same"),),
 )
 
@@ -126,7 +126,7 @@ KEYS_CREATE = Verb(
     input=CreateKey,
     output=CreatedKey,
     run=_create,
-    needs=Need.ADMIN,
+    method="ApiKeys.create",
     errors=(LimitReached,),
     creates=True,
     description="The token is shown once and stored as a hash. A key for some owners reaches nothing else.",
@@ -153,7 +153,7 @@ KEYS_REVOKE = Verb(
     input=RevokeKey,
     output=Key,
     run=_revoke,
-    needs=Need.ADMIN,
+    method="ApiKeys.revoke",
     errors=(NotFound,),
     description="It allows nothing from then on, in any process.",
     examples=(Example(line="wellkept keys revoke $KEY", says="it no longer works"),),

@@ -7,7 +7,7 @@ from wellkept import fields
 from wellkept.errors import InvalidInput
 from wellkept.operations.conditions import MANY
 from wellkept.operations.verb import Caller, Example, Verb, option, result
-from wellkept.types import AuditEntry, Need, Verification
+from wellkept.types import AuditEntry, Verification
 from wellkept.types.bounds import Bounds
 
 _ENTRIES = Bounds(minimum=1, maximum=10_000)
@@ -44,7 +44,7 @@ AUDIT = Verb(
     input=ListEntries,
     output=Entries,
     run=_audit,
-    needs=Need.ADMIN,
+    method="AuditTrail.list",
     description="The setting audit.file turns the log on. It says who did what to which ids, and holds no contents.",
     examples=(Example(line="wellkept audit --verb forget", says="who forgot what"),),
 )
@@ -70,7 +70,7 @@ AUDIT_VERIFY = Verb(
     input=VerifyLog,
     output=Verification,
     run=_verify,
-    needs=Need.ADMIN,
+    method="AuditTrail.verify",
     agrees=_valid,
     examples=(Example(line="wellkept audit verify", says="finds an entry that was altered or removed"),),
 )
@@ -101,7 +101,7 @@ AUDIT_PRUNE = Verb(
     input=Prune,
     output=Pruned,
     run=_prune,
-    needs=Need.ADMIN,
+    method="AuditTrail.prune",
     description="The rest stays chained to the last entry that was dropped.",
     examples=(Example(line="wellkept audit prune --before 90d", says="keeps a quarter of a year"),),
 )

@@ -7,7 +7,7 @@ from wellkept.errors import NotFound, UpkeepRefused
 from wellkept.lifecycle.breaker import MAX_SHARE
 from wellkept.operations.sessions import SESSION_ID
 from wellkept.operations.verb import Caller, Example, Verb, argument, option
-from wellkept.types import CompactionReport, Need
+from wellkept.types import CompactionReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,9 +15,7 @@ class Compact:
     """Which session."""
 
     id: str = argument("The id of the session.", bounds=SESSION_ID)
-    purge: bool = option(
-        "Erase what was forgotten, has expired or was archived before; this cannot be undone.", False, needs=Need.ERASE
-    )
+    purge: bool = option("Erase what was forgotten, has expired or was archived before; this cannot be undone.", False)
     dry_run: bool = option("Only report what would go; change nothing.", False, short="n")
     max_share: float = option(
         "The largest share of the session's memories that may be archived at once, from 0 to 1.",
@@ -43,7 +41,7 @@ COMPACT = Verb(
     input=Compact,
     output=CompactionReport,
     run=_compact,
-    needs=Need.WRITE,
+    method="Sessions.compact",
     errors=(NotFound, UpkeepRefused),
     asks=_taken_away,
     description="Archives expired memories and, if the session is full, verbose metadata of old ones, then the least"

@@ -6,7 +6,7 @@ from wellkept import fields
 from wellkept.errors import InvalidLayer
 from wellkept.operations.conditions import Scope, layers_field
 from wellkept.operations.verb import Caller, Example, Verb, result
-from wellkept.types import Layer, Need
+from wellkept.types import Layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ COUNT = Verb(
     input=Counted,
     output=Count,
     run=_count,
-    needs=Need.READ,
+    method="View.count",
     errors=(InvalidLayer,),
     examples=(Example(line="wellkept count --type decision --within 7d", says="the decisions of a week"),),
 )

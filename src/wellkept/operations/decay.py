@@ -62,7 +62,7 @@ DECAY = Verb(
     input=Fading,
     output=Curves,
     run=_decay,
-    needs=Need.READ,
+    method=Need.READ,
     description="The factor counts in the order and the ranking by relevance, and when memories are archived.",
     examples=(
         Example(line="wellkept decay", says="a plot of the next 90 days"),

@@ -16,7 +16,6 @@ from wellkept.types import (
     ErasureReceipt,
     ErasureScope,
     Layer,
-    Need,
     OwnerCount,
     Replayed,
     Verification,
@@ -102,7 +101,7 @@ ERASE = Verb(
     input=Erase,
     output=Erased,
     run=_erase,
-    needs=Need.ADMIN,
+    method="Privacy.erase",
     errors=(Held,),
     asks=_taken_away,
     interrupted="what was begun is finished when the database is opened again",
@@ -133,7 +132,7 @@ ERASE_RECEIPTS = Verb(
     input=Nothing,
     output=Receipts,
     run=_receipts,
-    needs=Need.ADMIN,
+    method="Privacy.receipts",
     examples=(Example(line="wellkept erase receipts --json", says="all receipts, to be kept elsewhere"),),
 )
 
@@ -180,7 +179,7 @@ ERASE_VERIFY = Verb(
     input=Verify,
     output=Verification,
     run=_verify,
-    needs=Need.ADMIN,
+    method="Privacy.verify",
     agrees=_valid,
     examples=(Example(line="wellkept erase verify $RECEIPT", says="whether ledger and signature confirm it"),),
 )
@@ -209,7 +208,7 @@ ERASE_LEDGER = Verb(
     input=Ledger,
     output=LedgerWritten,
     run=_ledger,
-    needs=Need.ADMIN,
+    method="Privacy.export_ledger",
     examples=(Example(line="wellkept erase ledger ledger.jsonl", says="for copies that are kept elsewhere"),),
 )
 
@@ -230,7 +229,7 @@ ERASE_REPLAY = Verb(
     input=Replay,
     output=Replayed,
     run=_replay,
-    needs=Need.ADMIN,
+    method="Privacy.replay",
     errors=(Held,),
     creates=True,
     description="For a backup that was restored, or a new database that a backup will be converted into. A ledger that"

@@ -11,7 +11,7 @@ from wellkept.errors import Conflict, EmbeddingFailed, InvalidLayer, NotFound, R
 from wellkept.operations.conditions import MANY, Position, as_of_field, layers_field
 from wellkept.operations.conditions import RESULTS as LIMIT
 from wellkept.operations.verb import Caller, Example, Verb, argument, memory_field, option, result
-from wellkept.types import Layer, Lineage, Memory, Need
+from wellkept.types import Layer, Lineage, Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ FACTS = Verb(
     input=Find,
     output=Found,
     run=_find,
-    needs=Need.READ,
+    method="Facts.find",
     errors=(InvalidLayer,),
     examples=(
         Example(line="wellkept facts --subject Ada", says="what holds now, the most certain first"),
@@ -94,7 +94,7 @@ FACTS_ADD = Verb(
     input=AddFact,
     output=Memory,
     run=_add,
-    needs=Need.WRITE,
+    method="Facts.add",
     errors=(InvalidLayer, Conflict, EmbeddingFailed, RateLimited),
     creates=True,
     description="A new object for a subject and predicate supersedes the old one, unless there can be multiple.",
@@ -109,7 +109,7 @@ LINEAGE = Verb(
     input=Trace,
     output=Lineage,
     run=_lineage,
-    needs=Need.READ,
+    method="View.lineage",
     errors=(NotFound,),
     examples=(Example(line="wellkept lineage $ID", says="what it replaced, and what replaced it"),),
 )

@@ -8,7 +8,7 @@ from wellkept import fields
 from wellkept.errors import Conflict, InvalidInput, InvalidLayer
 from wellkept.operations.conditions import IDS, MANY_IDS, Conditions, layers_field
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, group, option, result
-from wellkept.types import Layer, Need, Operation
+from wellkept.types import Layer, Operation
 from wellkept.types.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ class Forget:
     )
     filter: Conditions = group("Forget the memories for which these conditions hold.", Conditions)
     layers: tuple[Layer, ...] = layers_field()
-    permanent: bool = option(
-        "Erase the memories with all their versions; this cannot be undone.", False, needs=Need.ERASE
-    )
+    permanent: bool = option("Erase the memories with all their versions; this cannot be undone.", False)
     reason: str | None = option("The reason, kept in the history.", bounds=fields.LINE)
     if_version: int | None = _if_version()
     dry_run: bool = option("Only report what would be forgotten; change nothing.", False, short="n")
@@ -159,7 +157,7 @@ FORGET = Verb(
     input=Forget,
     output=Forgotten,
     run=_forget,
-    needs=Need.WRITE,
+    method="View.forget_many",
     errors=(InvalidLayer, Conflict),
     asks=_taken_away,
     agrees=_none_failed,
@@ -216,7 +214,7 @@ RESTORE = Verb(
     input=Restore,
     output=Restored,
     run=_restore,
-    needs=Need.WRITE,
+    method="View.restore",
     errors=(Conflict,),
     agrees=_none_missing,
     examples=(Example(line="wellkept restore $ID", says="as if it had not been forgotten"),),

@@ -8,7 +8,7 @@ from wellkept import fields
 from wellkept.errors import NotFound
 from wellkept.operations.conditions import IDS, MANY
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, option, result
-from wellkept.types import Memory, MemoryType, Need
+from wellkept.types import Memory, MemoryType
 from wellkept.types.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ GRAPH = Verb(
     input=Walk,
     output=Graph,
     run=_graph,
-    needs=Need.READ,
+    method="View.get_many",
     errors=(NotFound,),
     examples=(
         Example(line="wellkept graph $ID --depth 2", says="what a memory refers to, as a tree"),

@@ -7,7 +7,7 @@ from wellkept import fields
 from wellkept.errors import InvalidLayer, NotFound, PositionLost
 from wellkept.operations.conditions import MANY, POSITION, Position, layers_field
 from wellkept.operations.verb import Caller, Example, Verb, argument, option, result
-from wellkept.types import Layer, Need, Version
+from wellkept.types import Layer, Version
 from wellkept.types.bounds import Bounds
 
 _CHANGES = Bounds(minimum=1, maximum=10_000)
@@ -49,7 +49,7 @@ HISTORY = Verb(
     input=History,
     output=Versions,
     run=_history,
-    needs=Need.READ,
+    method="View.history",
     errors=(NotFound,),
     examples=(Example(line="wellkept history $ID", says="the oldest first; erased ones say only that they were"),),
 )
@@ -74,7 +74,7 @@ WATCH = Verb(
     input=Watch,
     output=Versions,
     run=_watch,
-    needs=Need.READ,
+    method="View.changes",
     errors=(InvalidLayer, PositionLost),
     live=True,
     interrupted="continue with --after and the last position you saw",

@@ -12,7 +12,7 @@ from wellkept.operations.conditions import MANY, Conditions
 from wellkept.operations.maintenance import Nothing
 from wellkept.operations.upkeep import layer_field, owner_in
 from wellkept.operations.verb import Caller, Example, Verb, argument, group, option, result
-from wellkept.types import Hold, Layer, Need, Owner
+from wellkept.types import Hold, Layer, Owner
 from wellkept.types.bounds import Bounds
 
 
@@ -60,7 +60,7 @@ HOLD = Verb(
     input=Place,
     output=Placed,
     run=_hold,
-    needs=Need.ADMIN,
+    method="Upkeep.hold",
     description="Upkeep leaves alone what is held, now and later, and nobody can erase it until the hold is released.",
     examples=(
         Example(line="wellkept hold --tag legal --reason 'case 17'", says="everything tagged so, whoever's it is"),
@@ -85,7 +85,7 @@ HOLD_LIST = Verb(
     input=Nothing,
     output=Holds,
     run=_list,
-    needs=Need.ADMIN,
+    method="Upkeep.holds",
     examples=(Example(line="wellkept hold list", says="all holds"),),
 )
 
@@ -106,7 +106,7 @@ HOLD_RELEASE = Verb(
     input=Release,
     output=Placed,
     run=_release,
-    needs=Need.ADMIN,
+    method="Upkeep.release",
     errors=(NotFound,),
     examples=(Example(line="wellkept hold release $HOLD", says="upkeep and erasures work again"),),
 )

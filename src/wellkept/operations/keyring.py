@@ -6,7 +6,7 @@ from pathlib import Path
 from wellkept.errors import InvalidInput, KeyUnavailable, Tampered, Unsupported
 from wellkept.operations.conditions import TEXT
 from wellkept.operations.verb import Caller, Example, Verb, option
-from wellkept.types import EncryptionReport, KeyCheck, KeyRotation, KeysMade, Need
+from wellkept.types import EncryptionReport, KeyCheck, KeyRotation, KeysMade
 
 _ERRORS = (KeyUnavailable, Tampered, Unsupported)
 
@@ -46,7 +46,7 @@ KEYS_INIT = Verb(
     input=KeysInit,
     output=KeysMade,
     run=_init,
-    needs=Need.ADMIN,
+    method="Encryption.init",
     errors=_ERRORS,
     creates=True,
     makes_keys=True,
@@ -78,7 +78,7 @@ KEYS_CHECK = Verb(
     input=KeysCheck,
     output=KeyCheck,
     run=_check,
-    needs=Need.ADMIN,
+    method="Encryption.check",
     errors=_ERRORS,
     agrees=_fits,
     description="Every key is unwrapped and every encrypted version opened. Run it now and then, and with a copy of the"
@@ -108,7 +108,7 @@ KEYS_ROTATE = Verb(
     input=KeysRotate,
     output=KeyRotation,
     run=_rotate,
-    needs=Need.ADMIN,
+    method="Encryption.rotate",
     errors=_ERRORS,
     asks=_retired,
     interrupted="nothing is lost; run it again to complete it",
@@ -137,7 +137,7 @@ ENCRYPT = Verb(
     input=Encrypt,
     output=EncryptionReport,
     run=_encrypt,
-    needs=Need.ADMIN,
+    method="Encryption.encrypt",
     errors=_ERRORS,
     interrupted="what was encrypted stays so; run it again to continue",
     description="Memories that were stored before there were keys are encrypted in place, with all former versions, and"

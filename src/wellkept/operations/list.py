@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from wellkept.errors import InvalidLayer
 from wellkept.operations.conditions import ScopedPage, layers_field
 from wellkept.operations.verb import Caller, Example, Verb
-from wellkept.types import Layer, Need, Page
+from wellkept.types import Layer, Page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ LIST = Verb(
     input=List,
     output=Page,
     run=_list,
-    needs=Need.READ,
+    method="View.list",
     errors=(InvalidLayer,),
     examples=(
         Example(line="wellkept list", says="the newest fifty"),

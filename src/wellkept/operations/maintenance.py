@@ -7,7 +7,7 @@ from wellkept import fields
 from wellkept.errors import EmbeddingFailed, RateLimited
 from wellkept.operations.conditions import TEXT
 from wellkept.operations.verb import Caller, Example, Verb, option, result
-from wellkept.types import Diagnosis, Health, Need, Scrubbed, Status
+from wellkept.types import Diagnosis, Health, Scrubbed, Status
 from wellkept.types.bounds import Bounds
 
 
@@ -29,7 +29,7 @@ HEALTH = Verb(
     input=Nothing,
     output=Health,
     run=_health,
-    needs=Need.READ,
+    method="Memories.health",
     agrees=_works,
     examples=(Example(line="wellkept health", says="quick; doctor looks at everything"),),
 )
@@ -56,7 +56,7 @@ DOCTOR = Verb(
     input=Doctor,
     output=Diagnosis,
     run=_doctor,
-    needs=Need.ADMIN,
+    method="Memories.doctor",
     errors=(EmbeddingFailed,),
     agrees=_is_healthy,
     examples=(
@@ -76,7 +76,7 @@ REBUILD: Verb[Nothing, None] = Verb(
     input=Nothing,
     output=type(None),
     run=_rebuild,
-    needs=Need.ADMIN,
+    method="Memories.rebuild",
     interrupted="nothing was changed; run it again",
     description="Heads, tags, keys and the index come from the journal. Nothing that was written is lost.",
     examples=(Example(line="wellkept rebuild", says="if doctor asks for it"),),
@@ -92,7 +92,7 @@ SCRUB = Verb(
     input=Nothing,
     output=Scrubbed,
     run=_scrub,
-    needs=Need.ADMIN,
+    method="Memories.scrub",
     interrupted="what was erased stays erased; run it again",
     description="A PostgreSQL server keeps the bytes in its tables until they are written anew. That is done here, and"
     " nobody can read or write meanwhile. Files and folders keep none.",
@@ -129,7 +129,7 @@ REEMBED = Verb(
     input=Reembed,
     output=Reembedded,
     run=_reembed,
-    needs=Need.ADMIN,
+    method="Memories.reembed",
     errors=(EmbeddingFailed, RateLimited),
     interrupted="what was embedded stays; run it again to continue",
     description="The database can be read, searched and written meanwhile. It can be stopped and continued.",
@@ -156,7 +156,7 @@ class Config:
     durability: str | None = option(
         "How durable writes are from the next opening on: full or relaxed.",
         bounds=Bounds(words=("full", "relaxed")),
-        needs=Need.ADMIN,
+        method="Memories.configure",
     )
 
 
@@ -171,7 +171,7 @@ CONFIG = Verb(
     input=Config,
     output=Settings,
     run=_config,
-    needs=Need.READ,
+    method="Memories.settings",
     examples=(
         Example(line="wellkept config", says="embedder, dimension, durability"),
         Example(line="wellkept config --durability relaxed", says="faster; a power loss may take the last moments"),

@@ -7,7 +7,7 @@ from typing import Any
 from wellkept import codec, fields
 from wellkept.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, InvalidLayer, RateLimited
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, option
-from wellkept.types import Conversation, Layer, Need
+from wellkept.types import Conversation, Layer
 from wellkept.types.bounds import Bounds
 
 _MOST = 10_000
@@ -65,7 +65,7 @@ MESSAGES = Verb(
     input=Messages,
     output=Conversation,
     run=_messages,
-    needs=Need.WRITE,
+    method="View.add_messages",
     errors=(InvalidLayer, ContentTooLong, Conflict, EmbeddingFailed, RateLimited),
     creates=True,
     description="What the user plainly said as a preference, a decision, a correction or a dated event becomes a memory"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from wellkept import fields
 from wellkept.errors import Conflict, Held, InvalidLayer, NotFound
 from wellkept.operations.verb import Caller, Example, Verb, argument, option
-from wellkept.types import Layer, Memory, Need
+from wellkept.types import Layer, Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ MOVE = Verb(
     input=Move,
     output=Memory,
     run=_move,
-    needs=Need.WRITE,
+    method="View.move",
     errors=(NotFound, InvalidLayer, Conflict, Held),
     description="Its history goes with it; the owner before keeps a version that says where it went.",
     examples=(Example(line="wellkept move $ID --project api --layer project", says="for everybody in the project"),),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from wellkept.errors import InvalidInput
 from wellkept.operations.conditions import MANY
 from wellkept.operations.verb import Caller, Example, Verb, argument, option, result
-from wellkept.types import Need, OwnerCount, SubjectExport
+from wellkept.types import OwnerCount, SubjectExport
 from wellkept.types.bounds import Bounds
 from wellkept.types.owners import DEFAULT_USER
 
@@ -47,7 +47,7 @@ OWNERS = Verb(
     input=ListOwners,
     output=Owners,
     run=_owners,
-    needs=Need.ADMIN,
+    method="Memories.owners",
     description="A user stands for the user layer, every agent and every session of that user.",
     examples=(
         Example(line="wellkept owners --user bob", says="everything that is kept about one person, by layer"),
@@ -80,7 +80,7 @@ OWNERS_EXPORT = Verb(
     input=Export,
     output=SubjectExport,
     run=_export,
-    needs=Need.ADMIN,
+    method="Privacy.export",
     description="A zip of JSON Lines that people can read: memories of every layer with their history, and sessions.",
     examples=(Example(line="wellkept owners export bob.zip --user bob", says="everything about one person"),),
 )

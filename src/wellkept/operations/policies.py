@@ -10,7 +10,7 @@ from wellkept.operations.maintenance import Nothing
 from wellkept.operations.retention import Clear, Cleared, age_field, age_text
 from wellkept.operations.upkeep import layer_field, owner_in
 from wellkept.operations.verb import Caller, Example, Verb, option, result
-from wellkept.types import ConsolidationPolicy, Layer, Need, Owner, SessionEndPolicy
+from wellkept.types import ConsolidationPolicy, Layer, Owner, SessionEndPolicy
 from wellkept.types.bounds import Bounds
 
 _COUNT = Bounds(minimum=0, maximum=2**31)
@@ -65,7 +65,7 @@ CONSOLIDATION = Verb(
     input=Nothing,
     output=ConsolidationPolicies,
     run=_consolidation,
-    needs=Need.ADMIN,
+    method="Upkeep.consolidation_policies",
     description="Without a policy nothing is merged. wellkept upkeep plan --job consolidation shows what would be.",
     examples=(Example(line="wellkept consolidation", says="all policies"),),
 )
@@ -106,7 +106,7 @@ CONSOLIDATION_SET = Verb(
     input=SetConsolidation,
     output=Consolidating,
     run=_set_consolidation,
-    needs=Need.ADMIN,
+    method="Upkeep.set_consolidation",
     errors=(PlanRestriction,),
     creates=True,
     description="It takes the place of the one before. Memories that say the same become one; the originals are"
@@ -128,7 +128,7 @@ CONSOLIDATION_CLEAR = Verb(
     input=Clear,
     output=Cleared,
     run=_clear_consolidation,
-    needs=Need.ADMIN,
+    method="Upkeep.clear_consolidation",
     examples=(Example(line="wellkept consolidation clear", says="nothing is merged by itself any more"),),
 )
 
@@ -178,7 +178,7 @@ ENDINGS = Verb(
     input=Nothing,
     output=Endings,
     run=_endings,
-    needs=Need.ADMIN,
+    method="Upkeep.session_end_policies",
     description="Without a policy all memories of a session stay when it is closed.",
     examples=(Example(line="wellkept endings", says="all policies"),),
 )
@@ -215,7 +215,7 @@ ENDINGS_SET = Verb(
     input=SetEnding,
     output=Ending,
     run=_set_ending,
-    needs=Need.ADMIN,
+    method="Upkeep.set_session_end",
     errors=(PlanRestriction,),
     creates=True,
     description="It takes the place of the one before, and is applied when a session is closed. What is not named"
@@ -236,6 +236,6 @@ ENDINGS_CLEAR = Verb(
     input=Clear,
     output=Cleared,
     run=_clear_ending,
-    needs=Need.ADMIN,
+    method="Upkeep.clear_session_end",
     examples=(Example(line="wellkept endings clear", says="everything stays when a session ends"),),
 )

@@ -8,7 +8,7 @@ from wellkept import fields
 from wellkept.errors import EmbeddingFailed, QueryTooLong, RateLimited
 from wellkept.operations.conditions import LAYERS, MANY, MANY_IDS, QUERY, RESULTS, TEXT
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, option, result
-from wellkept.types import Layer, Need
+from wellkept.types import Layer
 from wellkept.types.bounds import Bounds
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -111,7 +111,7 @@ CONTEXT = Verb(
     input=Context,
     output=Prompt,
     run=_context,
-    needs=Need.READ,
+    method="View.search",
     errors=(QueryTooLong, EmbeddingFailed, RateLimited),
     examples=(
         Example(line="wellkept context what theme does she like --budget 500", says="at most 500 tokens"),

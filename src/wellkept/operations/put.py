@@ -9,7 +9,7 @@ from wellkept import fields
 from wellkept.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidLayer, RateLimited
 from wellkept.operations.memory_fields import OptionalFields
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, memory_field, option
-from wellkept.types import Layer, Memory, MemoryType, Need
+from wellkept.types import Layer, Memory, MemoryType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ PUT = Verb(
     input=Put,
     output=Memory,
     run=_put,
-    needs=Need.WRITE,
+    method="View.put",
     errors=(InvalidLayer, ContentTooLong, Conflict, EmbeddingFailed, RateLimited),
     creates=True,
     description="The versions before stay in the history. A memory that was forgotten lives again as a new version.",

@@ -9,7 +9,7 @@ from wellkept import fields
 from wellkept.errors import Conflict, Held, NotFound
 from wellkept.operations.conditions import IDS
 from wellkept.operations.verb import Caller, Example, Verb, argument, option
-from wellkept.types import Need, SourceType, Undone, UpkeepAction, UpkeepPlan, UpkeepRun
+from wellkept.types import SourceType, Undone, UpkeepAction, UpkeepPlan, UpkeepRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ QUARANTINE_PLAN = Verb(
     input=Origin,
     output=UpkeepPlan,
     run=_plan,
-    needs=Need.READ,
+    method="View.plan_quarantine",
     examples=(Example(line="wellkept quarantine plan --source web", says="what would go, and why; nothing changes"),),
 )
 
@@ -58,7 +58,7 @@ QUARANTINE = Verb(
     input=Origin,
     output=UpkeepRun,
     run=_quarantine,
-    needs=Need.WRITE,
+    method="View.quarantine",
     errors=(Conflict,),
     asks=_taken,
     description="Takes what came from there, and everything that was derived from it, out of recall. Released, it is as"
@@ -88,7 +88,7 @@ QUARANTINE_RELEASE = Verb(
     input=Decide,
     output=Undone,
     run=_release,
-    needs=Need.WRITE,
+    method="View.release",
     errors=(Conflict, NotFound),
     description="Every memory is as it was before, or nothing changes if one of them was changed since.",
     examples=(Example(line="wellkept quarantine release", says="the last one"),),
@@ -108,7 +108,7 @@ QUARANTINE_ERASE = Verb(
     input=Decide,
     output=UpkeepRun,
     run=_erase,
-    needs=Need.ERASE,
+    method="View.erase_quarantined",
     errors=(Conflict, NotFound, Held),
     asks=_erased,
     description="What was released or changed since stays.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from wellkept import fields
 from wellkept.errors import Conflict, EmbeddingFailed, RateLimited
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, option
-from wellkept.types import Need, Refreshed
+from wellkept.types import Refreshed
 from wellkept.types.bounds import Bounds
 
 
@@ -30,7 +30,7 @@ REFRESH = Verb(
     input=Refresh,
     output=Refreshed,
     run=_refresh,
-    needs=Need.WRITE,
+    method="View.refresh",
     errors=(Conflict, EmbeddingFailed, RateLimited),
     description="Memories that point to a file know its hash. One that was the whole text of the file gets the new"
     " text; any other one keeps its own, and points to the file as it is now.",

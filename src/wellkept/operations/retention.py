@@ -9,7 +9,7 @@ from wellkept.operations.conditions import LAYERS, MANY
 from wellkept.operations.maintenance import Nothing
 from wellkept.operations.upkeep import layer_field, owner_in
 from wellkept.operations.verb import Caller, Example, Verb, option, result
-from wellkept.types import Layer, Need, Owner, RetentionPolicy
+from wellkept.types import Layer, Owner, RetentionPolicy
 from wellkept.types.bounds import Bounds
 
 _AGES = ("working_age", "long_term_age", "forgotten_age", "snapshot_age")
@@ -83,7 +83,7 @@ RETENTION = Verb(
     input=Nothing,
     output=Policies,
     run=_retention,
-    needs=Need.ADMIN,
+    method="Upkeep.policies",
     description="Without a policy nothing is ever taken.",
     examples=(Example(line="wellkept retention", says="all policies"),),
 )
@@ -134,7 +134,7 @@ RETENTION_SET = Verb(
     input=Set,
     output=Policy,
     run=_set,
-    needs=Need.ADMIN,
+    method="Upkeep.set_retention",
     errors=(PlanRestriction,),
     creates=True,
     description="It takes the place of the one before. An age that is not given takes nothing. Memories that are"
@@ -170,6 +170,6 @@ RETENTION_CLEAR = Verb(
     input=Clear,
     output=Cleared,
     run=_clear,
-    needs=Need.ADMIN,
+    method="Upkeep.clear_retention",
     examples=(Example(line="wellkept retention clear", says="nothing goes by itself any more"),),
 )

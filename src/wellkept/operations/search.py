@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from wellkept.errors import EmbeddingFailed, InvalidLayer, QueryTooLong, RateLimited
 from wellkept.operations.conditions import LAYERS, RESULTS, ScopedSearch, layers_field
 from wellkept.operations.verb import Caller, Example, Verb, option
-from wellkept.types import Layer, Need, Results
+from wellkept.types import Layer, Results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ SEARCH = Verb(
     input=Search,
     output=Results,
     run=_search,
-    needs=Need.READ,
+    method="View.search",
     errors=(InvalidLayer, QueryTooLong, EmbeddingFailed, RateLimited),
     description="Scores range from 0 to 1. If no memory seems to be about the question, the answer is empty.",
     examples=(

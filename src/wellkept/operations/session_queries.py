@@ -7,7 +7,7 @@ from wellkept.errors import EmbeddingFailed, QueryTooLong, RateLimited
 from wellkept.operations.conditions import MANY, ScopedPage, ScopedSearch
 from wellkept.operations.sessions import SessionList
 from wellkept.operations.verb import Caller, Example, Verb, argument, result
-from wellkept.types import Need, Page, Results, TagUsage
+from wellkept.types import Page, Results, TagUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ SESSIONS_TOPICS = Verb(
     input=ListTopics,
     output=Topics,
     run=_topics,
-    needs=Need.READ,
+    method="Sessions.topics",
     examples=(Example(line="wellkept sessions topics", says="the tags of all sessions, as bars"),),
 )
 
@@ -52,7 +52,7 @@ SESSIONS_ABOUT = Verb(
     input=About,
     output=SessionList,
     run=_about,
-    needs=Need.READ,
+    method="Sessions.sessions_about",
     examples=(Example(line="wellkept sessions about security", says="the one with most memories about it first"),),
 )
 
@@ -71,7 +71,7 @@ SESSIONS_SEARCH = Verb(
     input=SearchSessions,
     output=Results,
     run=_search,
-    needs=Need.READ,
+    method="Sessions.search",
     errors=(QueryTooLong, EmbeddingFailed, RateLimited),
     examples=(
         Example(line="wellkept sessions search which flow for web apps", says="in all sessions"),
@@ -94,6 +94,6 @@ SESSIONS_MEMORIES = Verb(
     input=ListMemories,
     output=Page,
     run=_memories,
-    needs=Need.READ,
+    method="Sessions.list_memories",
     examples=(Example(line="wellkept sessions memories --tag security", says="of all sessions, the newest first"),),
 )

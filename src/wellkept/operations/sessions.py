@@ -9,7 +9,7 @@ from wellkept import fields
 from wellkept.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, NotFound
 from wellkept.operations.conditions import MANY, MANY_IDS, TEXT
 from wellkept.operations.verb import Caller, Example, Takes, Verb, argument, option, result
-from wellkept.types import DecayPolicy, ImportReport, MemoryType, Need, Removal, SessionConfig, SessionStats, UpkeepRun
+from wellkept.types import DecayPolicy, ImportReport, MemoryType, Removal, SessionConfig, SessionStats, UpkeepRun
 from wellkept.types.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ SESSIONS = Verb(
     input=ListSessions,
     output=SessionList,
     run=_list,
-    needs=Need.READ,
+    method="Sessions.list",
     description="A session holds the memories of one conversation or one piece of work. Without a command, sessions"
     " are listed.",
     examples=(
@@ -175,7 +175,7 @@ SESSIONS_CREATE = Verb(
     input=Create,
     output=Details,
     run=_create,
-    needs=Need.WRITE,
+    method="Sessions.create",
     errors=(Conflict,),
     examples=(
         Example(line="wellkept sessions create tuesday --prefer language=en", says="with a preference"),
@@ -193,7 +193,7 @@ SESSIONS_SHOW = Verb(
     input=Chosen,
     output=Details,
     run=_show,
-    needs=Need.READ,
+    method="Sessions.load",
     errors=(NotFound,),
     examples=(Example(line="wellkept sessions show monday", says="statistics, preferences and configuration"),),
 )
@@ -217,7 +217,7 @@ SESSIONS_CONFIGURE = Verb(
     input=Configure,
     output=Details,
     run=_configure,
-    needs=Need.WRITE,
+    method="Session.configure",
     errors=(NotFound,),
     examples=(
         Example(line="wellkept sessions configure monday --half-life-hours 336", says="it fades within two weeks"),
@@ -245,9 +245,11 @@ class Prefer:
     id: str = argument(_ID, bounds=SESSION_ID)
     names: tuple[str, ...] = argument("Show only these preferences.", (), takes=Takes.EACH, bounds=_NAMES)
     set: Mapping[str, Any] = option(
-        "Preferences to set; the others stay.", {}, bounds=_PREFERENCES, short="s", needs=Need.WRITE
+        "Preferences to set; the others stay.", {}, bounds=_PREFERENCES, short="s", method="SessionPreferences.merge"
     )
-    unset: tuple[str, ...] = option("Names of preferences to remove.", (), bounds=_NAMES, short="u", needs=Need.WRITE)
+    unset: tuple[str, ...] = option(
+        "Names of preferences to remove.", (), bounds=_NAMES, short="u", method="SessionPreferences.remove"
+    )
 
 
 def _preferences(caller: Caller, given: Prefer) -> Preferred:
@@ -277,7 +279,7 @@ SESSIONS_PREFERENCES = Verb(
     input=Prefer,
     output=Preferred,
     run=_preferences,
-    needs=Need.READ,
+    method="SessionPreferences.all",
     errors=(NotFound,),
     agrees=_nothing_missing,
     examples=(
@@ -309,7 +311,7 @@ SESSIONS_CLOSE = Verb(
     input=Chosen,
     output=Closed,
     run=_close,
-    needs=Need.WRITE,
+    method="Session.close",
     errors=(NotFound,),
     description="Closing records when the session ended; it can still be read and written. What a policy says for the"
     " end of sessions is done: see endings.",
@@ -328,7 +330,7 @@ SESSIONS_REOPEN = Verb(
     input=Chosen,
     output=Details,
     run=_reopen,
-    needs=Need.WRITE,
+    method="Session.reopen",
     errors=(NotFound,),
     examples=(Example(line="wellkept sessions reopen monday", says="as if it had not been closed"),),
 )
@@ -339,7 +341,7 @@ class Delete:
     """Which session to delete, and whether for good."""
 
     id: str = argument(_ID, bounds=SESSION_ID)
-    permanent: bool = option("Erase the session and its memories; this cannot be undone.", False, needs=Need.ERASE)
+    permanent: bool = option("Erase the session and its memories; this cannot be undone.", False)
     reason: str | None = option("The reason, kept in the history.", bounds=fields.LINE)
     dry_run: bool = option("Only report which memories would go; change nothing.", False, short="n")
 
@@ -363,7 +365,7 @@ SESSIONS_DELETE = Verb(
     input=Delete,
     output=Removal,
     run=_delete,
-    needs=Need.WRITE,
+    method="Sessions.delete",
     errors=(NotFound,),
     asks=_taken_away,
     interrupted="run it again to continue",
@@ -385,7 +387,7 @@ SESSIONS_RESTORE = Verb(
     input=Chosen,
     output=Details,
     run=_restore,
-    needs=Need.WRITE,
+    method="Sessions.restore",
     errors=(NotFound,),
     examples=(Example(line="wellkept sessions restore monday", says="with what was forgotten since it was deleted"),),
 )
@@ -432,7 +434,7 @@ SESSIONS_EXPORT = Verb(
     input=Export,
     output=Exported,
     run=_export,
-    needs=Need.READ,
+    method="Session.export",
     errors=(NotFound,),
     description="Everything but the vectors: description, statistics, and all memories, forgotten ones included.",
     examples=(
@@ -460,7 +462,7 @@ SESSIONS_IMPORT = Verb(
     input=Import,
     output=ImportReport,
     run=_import,
-    needs=Need.WRITE,
+    method="Sessions.import_session",
     errors=(Conflict, ContentTooLong, EmbeddingFailed),
     creates=True,
     description="All memories are stored or none; those that are here already are left as they are, so an import can"

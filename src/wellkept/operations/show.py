@@ -7,7 +7,7 @@ from wellkept import fields
 from wellkept.errors import InvalidInput, NotFound
 from wellkept.operations.conditions import Position, as_of_field
 from wellkept.operations.verb import Caller, Example, Verb, argument, option
-from wellkept.types import Memory, Need
+from wellkept.types import Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ SHOW = Verb(
     input=Show,
     output=Memory,
     run=_show,
-    needs=Need.READ,
+    method="View.get",
     errors=(NotFound,),
     examples=(
         Example(line="wellkept show $ID", says="as it is"),

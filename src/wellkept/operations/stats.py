@@ -7,7 +7,7 @@ from wellkept import fields
 from wellkept.errors import InvalidLayer
 from wellkept.operations.conditions import MANY, layers_field
 from wellkept.operations.verb import Caller, Example, Verb, result
-from wellkept.types import Filter, Layer, Need, Stats
+from wellkept.types import Filter, Layer, Stats
 
 _PERIODS = 30
 _STEPS = (timedelta(hours=1), timedelta(days=1), timedelta(weeks=1), timedelta(days=30), timedelta(days=365))
@@ -75,7 +75,7 @@ STATS = Verb(
     input=Summary,
     output=Statistics,
     run=_stats,
-    needs=Need.READ,
+    method="View.stats",
     errors=(InvalidLayer,),
     examples=(Example(line="wellkept stats --layer user", says="with a timeline, and bars for types and tags"),),
 )

@@ -6,7 +6,7 @@ from wellkept import fields
 from wellkept.errors import Conflict, InvalidLayer, NotFound
 from wellkept.operations.conditions import MANY, MANY_IDS, RESULTS, layers_field
 from wellkept.operations.verb import Caller, Example, Verb, argument, option, result
-from wellkept.types import Layer, Need, Undoable
+from wellkept.types import Layer, Undoable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ UNDO = Verb(
     input=Undo,
     output=Reverted,
     run=_undo,
-    needs=Need.WRITE,
+    method="View.undo",
     errors=(Conflict, NotFound, InvalidLayer),
     description="What was added is forgotten, what was changed is as it was before. It is refused if a memory was"
     " changed again since; what was erased stays erased.",

@@ -8,7 +8,7 @@ from wellkept import fields
 from wellkept.errors import Conflict, ContentTooLong, EmbeddingFailed, InvalidInput, NotFound, RateLimited
 from wellkept.operations.memory_fields import OptionalFields
 from wellkept.operations.verb import Caller, Example, Verb, argument, memory_field, option
-from wellkept.types import Memory, MemoryType, Need
+from wellkept.types import Memory, MemoryType
 from wellkept.types.bounds import Bounds
 
 _MERGED = ("add_tags", "remove_tags", "remove_metadata")
@@ -77,7 +77,7 @@ UPDATE = Verb(
     input=Update,
     output=Memory,
     run=_update,
-    needs=Need.WRITE,
+    method="View.update",
     errors=(NotFound, Conflict, ContentTooLong, EmbeddingFailed, RateLimited),
     examples=(
         Example(line="wellkept update $ID --content 'Lives in Rome'", says="the new content is embedded again"),

@@ -9,7 +9,7 @@ from wellkept.lifecycle.breaker import MAX_SHARE
 from wellkept.operations.conditions import MANY
 from wellkept.operations.maintenance import Nothing
 from wellkept.operations.verb import Caller, Example, Verb, argument, option, result
-from wellkept.types import Layer, Need, Owner, Undone, UpkeepAction, UpkeepJob, UpkeepPlan, UpkeepRun
+from wellkept.types import Layer, Owner, Undone, UpkeepAction, UpkeepJob, UpkeepPlan, UpkeepRun
 from wellkept.types.bounds import Bounds
 
 _RUNS = Bounds(minimum=1, maximum=1_000)
@@ -54,7 +54,7 @@ UPKEEP = Verb(
     input=Nothing,
     output=Overview,
     run=_upkeep,
-    needs=Need.ADMIN,
+    method="Upkeep.policies",
     description="Upkeep applies policies: see retention, consolidation and endings. Nothing is taken without one.",
     examples=(Example(line="wellkept upkeep", says="policies, holds, the last run"),),
 )
@@ -78,7 +78,7 @@ UPKEEP_PLAN = Verb(
     input=Plan,
     output=UpkeepPlan,
     run=_plan,
-    needs=Need.ADMIN,
+    method="Upkeep.plan",
     examples=(
         Example(line="wellkept upkeep plan", says="what a run would take, and why; nothing is changed"),
         Example(line="wellkept upkeep plan --job consolidation", says="what would be merged, with differing words"),
@@ -128,7 +128,7 @@ UPKEEP_RUN = Verb(
     input=Run,
     output=UpkeepRun,
     run=_run,
-    needs=Need.ADMIN,
+    method="Upkeep.run",
     errors=(Conflict, UpkeepRefused, PlanRestriction),
     asks=_taken_away,
     agrees=_no_errors,
@@ -165,7 +165,7 @@ UPKEEP_RUNS = Verb(
     input=List,
     output=Runs,
     run=_runs,
-    needs=Need.ADMIN,
+    method="Upkeep.runs",
     examples=(Example(line="wellkept upkeep runs", says="what each took, and whether it was undone"),),
 )
 
@@ -192,7 +192,7 @@ UPKEEP_UNDO = Verb(
     input=Undo,
     output=Undone,
     run=_undo,
-    needs=Need.ADMIN,
+    method="Upkeep.undo",
     errors=(Conflict, NotFound),
     description="Brings back every memory that a run took or merged, as it was, or nothing if one was edited since."
     " What was erased stays erased.",

@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from datetime import datetime
 from enum import StrEnum
@@ -22,6 +22,7 @@ from wellkept.types import Grant, Identity, Need
 from wellkept.types.bounds import UNBOUNDED, Bounds
 
 if TYPE_CHECKING:
+    from wellkept.engine.core import Declared
     from wellkept.memories.database import Memories
     from wellkept.memories.view import View
 
@@ -81,8 +82,8 @@ class Parameter(NamedTuple):
 
     ``flag`` is its name on the command line if that differs from the field's name, as where each value has a flag of
     its own (``--tag a --tag b`` fills ``tags``); ``short`` is a letter for it. A span of time such as ``7d`` lies in
-    the past, or in the future if ``ahead`` is set. ``needs`` is what a call that sets the field needs beyond what its
-    verb needs.
+    the past, or in the future if ``ahead`` is set. ``method`` is what a call that sets the field calls beside the
+    method of its verb, such as ``Memories.configure``.
     """
 
     description: str
@@ -91,7 +92,7 @@ class Parameter(NamedTuple):
     flag: str = ""
     short: str = ""
     ahead: bool = False
-    needs: Need | None = None
+    method: str = ""
 
 
 _PARAMETER = "parameter"
@@ -105,10 +106,10 @@ def option(
     flag: str = "",
     short: str = "",
     ahead: bool = False,
-    needs: Need | None = None,
+    method: str = "",
 ) -> Any:
     """A field of an input that may be left out."""
-    parameter = Parameter(description=description, bounds=bounds, flag=flag, short=short, ahead=ahead, needs=needs)
+    parameter = Parameter(description=description, bounds=bounds, flag=flag, short=short, ahead=ahead, method=method)
     return _field(parameter, default)
 
 
@@ -186,8 +187,11 @@ def _never(_: Caller, __: Any) -> str:
 class Verb(NamedTuple, Generic[Input, Output]):
     """One entry of the table: an operation, and everything that a surface must know to offer it.
 
-    ``errors`` are those that the verb adds to ``EVERYWHERE``. ``creates``: a database that does not exist is made.
-    ``makes_keys``: the keys that the settings ask for need not be there yet.
+    ``method`` is the one that it calls, such as ``View.forget``: what a call needs is declared there, and a field of
+    the input with the name of an argument that changes it does so as well. Of several methods, it is the one that needs
+    most. A verb that calls none names its need. ``errors`` are those that the verb adds to ``EVERYWHERE``.
+    ``creates``: a database that does not exist is made. ``makes_keys``: the keys that the settings ask for need not be
+    there yet.
     ``live``: the answer can be continued; a surface that can follow calls again from where the last answer ended.
     ``standalone``: the input names the databases, and the caller's is not used. ``interrupted`` is the hint for a user
     who stopped the call. ``asks`` returns what a call would take away, such as "erase 3 memories for good", if a person
@@ -204,7 +208,7 @@ class Verb(NamedTuple, Generic[Input, Output]):
     input: type[Input]
     output: type[Output]
     run: Callable[[Caller, Input], Output]
-    needs: Need
+    method: str | Need
     examples: tuple[Example, ...]
     description: str = ""
     errors: tuple[type[WellkeptError], ...] = ()
@@ -230,7 +234,27 @@ class Verb(NamedTuple, Generic[Input, Output]):
             sorted(every, key=lambda one: (parameter_of(one).takes in (Takes.OPTION, Takes.GROUP), own.index(one.name)))
         )
 
+    @property
+    def needs(self) -> Need:
+        """What a call needs if no field changes that."""
+        return self.needed_with({})
+
     def needed(self, given: Input) -> Need:
-        """What a call with this input needs: what the verb needs, or more if a field that is set does."""
-        extra = [parameter_of(one).needs for one in self.fields if getattr(given, one.name)]
-        return max((self.needs, *filter(None, extra)), key=tuple(Need).index)
+        """What a call with this input needs."""
+        return self.needed_with({one.name: getattr(given, one.name) for one in self.fields})
+
+    def needed_with(self, values: Mapping[str, object]) -> Need:
+        """What a call needs that gives these values to fields of the input."""
+        more = (parameter_of(one).method for one in self.fields if values.get(one.name))
+        return max((_needed(method, values) for method in (self.method, *more) if method), key=tuple(Need).index)
+
+
+def _needed(method: str | Need, given: Mapping[str, object]) -> Need:
+    """What a call of a method with these arguments needs, as it is declared there."""
+    if isinstance(method, Need):
+        return method
+    from wellkept import memories  # lazy: help and completion need no engine
+
+    kind, _, name = method.partition(".")
+    declared: Declared = getattr(getattr(memories, kind), name).declared
+    return declared.needed(given)

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wellkept import codec, events, logs
-from wellkept.engine.core import Actor, Engine
+from wellkept.engine.core import Actor, Audited, Declared, Engine
 from wellkept.errors import StoreError, WellkeptError
 from wellkept.privacy import audit_log
 from wellkept.privacy.audit_log import Anchor, AuditLog
 from wellkept.types import (
     Component,
     Conversation,
-    Grant,
     Hit,
     Identity,
     Memory,
@@ -37,21 +36,6 @@ _ID_CHARACTERS = 256
 IDS = 100
 """So many ids of one operation are entered; ``count`` says how many there were."""
 
-_READS = frozenset(
-    """get get_many history lineage list count stats changes search list_memories topics sessions_about all load
-    export sizes facts find""".split()
-)
-_NEVER = frozenset(
-    """view agent health settings position plan retention policies runs next_due holds receipts verify
-    ledger owners snapshot resume entries""".split()
-)
-_NAMES = {"AuditTrail": "audit", "SessionPreferences": "preferences", "AgentMemory": "agent"}
-_PERSONAL = "Privacy"  # to hand over everything about a person is more than a read
-_SCHEDULED = "run_due"
-_TRAIL = "AuditTrail"  # what concerns the log itself must be possible when it is full
-_BY_ID = frozenset("forget restore update get history lineage load close delete compact undo release revoke".split())
-"""Operations whose first argument is an id."""
-
 
 class Audit:
     """Notes the operations of an open database in its audit log."""
@@ -61,14 +45,14 @@ class Audit:
         self._running = threading.local()
         self._told = False  # the log was told that nothing can be written
 
-    def over(self, actor: Actor, name: str, args: tuple[object, ...], run: Callable[[], R]) -> R:
+    def over(self, actor: Actor, declared: Declared, args: tuple[object, ...], run: Callable[[], R]) -> R:
         """Run an operation and enter it, whether it succeeds or not; but not the operations that it calls itself."""
-        running = self._running
-        is_read = name in _READS and type(actor).__name__ != _PERSONAL
-        if name in _NEVER or (is_read and not self._reads) or getattr(running, "is_busy", False):
+        running, audited = self._running, declared.audited
+        left_out = audited is Audited.NEVER or (audited is Audited.AS_READ and not self._reads)
+        if left_out or getattr(running, "is_busy", False):
             return run()
-        entry = self._entry(actor, name)
-        announced = self._announce(entry, name, args) if self._announces(actor, name) else {}
+        entry = self._entry(actor, declared.name)
+        announced = self._announce(entry, declared, args) if self._announces(declared) else {}
         running.is_busy = True
         try:
             try:
@@ -77,35 +61,35 @@ class Audit:
                 running.is_busy = False
         except BaseException as error:  # reason: whatever ended it, it was tried
             code = error.code if isinstance(error, WellkeptError) else type(error).__name__
-            self._enter(entry | announced | _ids(None, name, args) | {"error": code})
+            self._enter(entry | announced | _ids(None, declared, args) | {"error": code})
             raise
-        if name != _SCHEDULED or announced or result is not None:  # mostly nothing is due
-            self._enter(entry | announced | _ids(result, name, args))
+        if audited is not Audited.IF_DONE or announced or result is not None:
+            self._enter(entry | announced | _ids(result, declared, args))
         return result
 
-    def _announces(self, actor: Actor, name: str) -> bool:
-        """Whether an operation is entered before it runs. Of what is only looked for, there would be too many entries:
-        that is refused as long as the log is known not to work.
+    def _announces(self, declared: Declared) -> bool:
+        """Whether an operation is entered before it runs. Of one that mostly finds nothing to do, there would be too
+        many entries: that is refused as long as the log is known not to work.
         """
-        if not self._refuses or type(actor).__name__ == _TRAIL:
+        if not (self._refuses and declared.announced):
             return False
-        return name != _SCHEDULED or self.log.failure is not None
+        return declared.audited is not Audited.IF_DONE or self.log.failure is not None
 
-    def _announce(self, entry: dict[str, Any], name: str, args: tuple[object, ...]) -> dict[str, Any]:
+    def _announce(self, entry: dict[str, Any], declared: Declared, args: tuple[object, ...]) -> dict[str, Any]:
         try:
-            number = self.log.append(entry | _ids(None, name, args) | {"unfinished": True}, announces=True)
+            number = self.log.append(entry | _ids(None, declared, args) | {"unfinished": True}, announces=True)
         except (OSError, WellkeptError) as error:
             self.tell(entry["verb"], error, refused=True)
             refusal = error if isinstance(error, WellkeptError) else audit_log.unwritable(self.log.path, error)
-            refusal.operation = name
+            refusal.operation = declared.name
             raise refusal from error
         self._told = False
         return {"announced": number}
 
     def _entry(self, actor: Actor, name: str) -> dict[str, Any]:
         """Who does what, and when."""
-        kind = type(actor).__name__
-        verb = name if kind == "View" else f"{_NAMES.get(kind, kind.lower())}.{name}"
+        part = getattr(actor, "_audited_as", type(actor).__name__.lower())
+        verb = f"{part}.{name}" if part else name
         entry: dict[str, Any] = {"at": self._engine.clock().isoformat(), "verb": verb}
         identity: Identity | None = getattr(actor, "identity", None)
         if identity is None and (records := getattr(actor, "_records", None)) is not None:  # a user's sessions
@@ -116,8 +100,8 @@ class Audit:
                 for name, id in (("user", identity.user), ("agent", identity.agent), ("session", identity.session))
                 if id is not None
             }
-        grant: Grant | None = getattr(actor._engine, "grant", None)  # only a granted engine has one
-        if grant is not None and (holder := grant.key or grant.holder) is not None:
+        grant = actor._engine.grant
+        if (holder := grant.key or grant.holder) is not None:
             entry["grant"] = holder
         return entry
 
@@ -188,10 +172,10 @@ class Audit:
         self.log.close()
 
 
-def _ids(result: object, name: str, args: tuple[object, ...]) -> dict[str, Any]:
+def _ids(result: object, declared: Declared, args: tuple[object, ...]) -> dict[str, Any]:
     """To what it was done: the ids that the operation returned, or the one that it was given."""
     ids, owner = _touched(result)
-    if not ids and name in _BY_ID and args and isinstance(args[0], str):
+    if not ids and declared.takes_id and args and isinstance(args[0], str):
         ids = [args[0][:_ID_CHARACTERS]]
     found: dict[str, Any] = {}
     if ids:

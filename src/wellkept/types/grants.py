@@ -24,8 +24,10 @@ class Need(StrEnum):
 
     def covers(self, other: "Need") -> bool:
         """Whether a caller with this need granted may make a call that needs the other."""
-        order = tuple(Need)
-        return order.index(self) >= order.index(other)
+        return _RANKS[self] >= _RANKS[other]
+
+
+_RANKS = {need: rank for rank, need in enumerate(Need)}
 
 
 class AccessPolicy(StrEnum):

@@ -61,6 +61,11 @@ VIEW: Calls = {
     "forget for good": (Need.ERASE, lambda view, id: view.forget(id, permanent=True)),
     "forget_many": (Need.WRITE, lambda view, _: view.forget_many(filter={})),
     "forget_many for good": (Need.ERASE, lambda view, id: view.forget_many([id], permanent=True)),
+    "forget_many as a dry run": (Need.READ, lambda view, _: view.forget_many(filter={}, dry_run=True)),
+    "forget_many for good as a dry run": (
+        Need.READ,
+        lambda view, id: view.forget_many([id], permanent=True, dry_run=True),
+    ),
     "restore": (
         Need.WRITE,
         lambda view, _: [view.restore(one.id) for one in view.list(filter=GONE) if one.state is State.FORGOTTEN],
@@ -87,7 +92,8 @@ VIEW: Calls = {
     "undoable": (Need.READ, lambda view, _: view.undoable()),
     "undo": (Need.WRITE, lambda view, _: view.undo()),
     "point_to": (Need.READ, lambda view, _: view.count() and view.point_to(__file__)),
-    "refresh": (Need.READ, lambda view, _: view.refresh([__file__])),  # the file is as it was
+    "refresh": (Need.WRITE, lambda view, _: view.refresh([__file__])),  # the file is as it was
+    "refresh as a dry run": (Need.READ, lambda view, _: view.refresh([__file__], dry_run=True)),
 }
 ENTRY = '{"id":"1","timestamp":"2026-01-10T10:00:00Z","content":"Use tabs"}'
 SESSIONS: Calls = {
@@ -95,12 +101,26 @@ SESSIONS: Calls = {
     "load": (Need.READ, lambda sessions, _: sessions.load("monday")),
     "list": (Need.READ, lambda sessions, _: sessions.list(include_deleted=True)),
     "close": (Need.WRITE, lambda sessions, _: sessions.close("monday")),
-    "compact": (Need.READ, lambda sessions, _: sessions.compact("monday", purge=True, dry_run=True)),
+    "compact": (Need.WRITE, lambda sessions, _: sessions.compact("monday")),
+    "compact as a dry run": (Need.READ, lambda sessions, _: sessions.compact("monday", dry_run=True)),
+    "compact for good as a dry run": (
+        Need.READ,
+        lambda sessions, _: sessions.compact("monday", purge=True, dry_run=True),
+    ),
     "compact for good": (Need.ERASE, lambda sessions, _: sessions.compact("monday", purge=True)),
     "delete": (Need.WRITE, lambda sessions, _: sessions.delete("monday")),
     "delete for good": (Need.ERASE, lambda sessions, _: sessions.delete("monday", permanent=True)),
+    "delete as a dry run": (Need.READ, lambda sessions, _: sessions.delete("monday", dry_run=True)),
+    "delete for good as a dry run": (
+        Need.READ,
+        lambda sessions, _: sessions.delete("monday", permanent=True, dry_run=True),
+    ),
     "restore": (Need.WRITE, lambda sessions, _: sessions.restore("tuesday")),
     "import_session": (Need.WRITE, lambda sessions, _: sessions.import_session(ENTRY, "friday")),
+    "import_session as a dry run": (
+        Need.READ,
+        lambda sessions, _: sessions.import_session(ENTRY, "friday", dry_run=True),
+    ),
     "search": (Need.READ, lambda sessions, _: sessions.search("OAuth", min_score=0)),
     "list_memories": (Need.READ, lambda sessions, _: sessions.list_memories()),
     "topics": (Need.READ, lambda sessions, _: sessions.topics()),
@@ -116,10 +136,17 @@ SESSION: Calls = {
     "configure": (Need.WRITE, lambda session, _: session.configure({"decay": {"half_life_hours": 24}})),
     "stats": (Need.READ, lambda session, _: session.stats()),
     "close": (Need.WRITE, lambda session, _: session.close()),
-    "reopen": (Need.READ, lambda session, _: session.reopen() or session.stats()),  # it is open: nothing is written
+    "reopen": (Need.WRITE, lambda session, _: session.reopen()),  # it is open: nothing is written
     "forget": (Need.WRITE, lambda session, _: session.forget(topic="security")),
     "forget for good": (Need.ERASE, lambda session, _: session.forget(topic="security", permanent=True)),
-    "compact": (Need.READ, lambda session, _: session.compact(dry_run=True)),
+    "forget as a dry run": (Need.READ, lambda session, _: session.forget(topic="security", dry_run=True)),
+    "forget for good as a dry run": (
+        Need.READ,
+        lambda session, _: session.forget(topic="security", permanent=True, dry_run=True),
+    ),
+    "compact": (Need.WRITE, lambda session, _: session.compact()),
+    "compact as a dry run": (Need.READ, lambda session, _: session.compact(dry_run=True)),
+    "compact for good": (Need.ERASE, lambda session, _: session.compact(purge=True)),
     "export": (Need.READ, lambda session, _: session.export(history=True)),
 }
 PREFERENCES: Calls = {
@@ -223,6 +250,17 @@ def test_an_object_made_in_time_does_nothing_once_the_grant_has_ended(ended: str
             if complaint := unrefused(memories, partial(method, subject, id)):
                 wrong[f"{kind}.{name}"] = complaint
     assert wrong == {}
+
+
+@pytest.mark.req("L11")
+def test_a_refusal_is_told_to_watchers_like_any_failure(memories: Memories) -> None:
+    heard: list[wellkept.types.OperationCompleted] = []
+    memories.watch(heard.append)
+    view = memories.view(**WHO, grant=Grant(need=Need.READ, owners=(ADA,)))
+    with pytest.raises(Unauthorized) as refused:
+        view.refresh([])
+    assert refused.value.operation == "refresh"
+    assert [(told.operation, told.code) for told in heard] == [("view", None), ("refresh", "UNAUTHORIZED")]
 
 
 # -- owners -----------------------------------------------------------------------------------------------------------

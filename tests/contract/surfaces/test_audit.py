@@ -1,6 +1,7 @@
 """The audit log: who did what to which id; whatever is altered or removed is found, also at the end."""
 
 import errno
+import inspect
 import json
 import os
 import resource
@@ -19,12 +20,24 @@ import pytest
 
 import wellkept
 from tests.support.stand_ins import HandClock, store_of
-from wellkept.errors import ConfigurationError, InvalidInput, NotFound, StoreFull
+from wellkept import AgentMemory, Memories, View
+from wellkept.errors import ConfigurationError, InvalidInput, NotFound, StoreFull, Unauthorized
 from wellkept.events import AuditFailed
 from wellkept.keyrings.ram import RamKeyring
+from wellkept.memories import (
+    ApiKeys,
+    AuditTrail,
+    Encryption,
+    Facts,
+    Privacy,
+    Session,
+    SessionPreferences,
+    Sessions,
+    Upkeep,
+)
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
-from wellkept.types import Status
+from wellkept.types import Grant, Layer, Need, Owner, Status
 
 SECRET = "zqauditcanary"
 MISSING = "audit.missing"
@@ -87,14 +100,64 @@ def test_reads_are_entered_if_asked_for(tmp_path: Path) -> None:
         ada = memories.view(user="ada")
         one = ada.add("Likes tea")
         ada.get(one.id)
+        session = ada.sessions.create("monday")
+        session.preferences.get("theme")
         ada.search("tea")
         ada.list()
         assert [(entry.verb, entry.ids) for entry in memories.audit.list()] == [
             ("list", (one.id,)),
             ("search", (one.id,)),
+            ("preferences.get", ()),
+            ("sessions.create", ("monday",)),
             ("get", (one.id,)),
             ("add", (one.id,)),
         ]
+
+
+# What is entered in another way than its need says: a read only where the settings ask for reads, all else always.
+NEVER = """View.position Memories.view Memories.agent Memories.health Memories.settings Memories.owners
+    AgentMemory.snapshot Upkeep.plan Upkeep.retention Upkeep.policies Upkeep.runs Upkeep.next_due Upkeep.holds
+    Privacy.plan Privacy.receipts Privacy.verify Privacy.ledger AuditTrail.verify"""
+AS_READ = "AgentMemory.stats Memories.sizes ApiKeys.list AuditTrail.list"
+ALWAYS = "View.plan_quarantine View.point_to View.undoable ApiKeys.grant_of"
+IF_DONE = "Upkeep.run_due"
+OTHERWISE = {"never": NEVER, "as read": AS_READ, "always": ALWAYS, "if done": IF_DONE}
+KINDS = (AgentMemory, ApiKeys, AuditTrail, Encryption, Facts, Memories, Privacy, Session, SessionPreferences, Sessions)
+
+
+def test_every_method_is_entered_as_it_should_be() -> None:
+    otherwise = {name: how for how, names in OTHERWISE.items() for name in names.split()}
+    wrong = {}
+    for kind in (*KINDS, Upkeep, View):
+        for method, function in inspect.getmembers(kind, inspect.isfunction):
+            if method.startswith("_") or not hasattr(function, "declared"):
+                continue
+            name, declared = f"{kind.__name__}.{method}", function.declared
+            usual = "as read" if declared.need is Need.READ else "always"
+            if (how := declared.audited.value) != otherwise.pop(name, usual):
+                wrong[name] = how
+            if declared.announced is name.startswith("AuditTrail.") and how != "never":
+                wrong[name] = "would be refused by a full log, or not be announced"
+    assert (wrong, otherwise) == ({}, {})
+
+
+def test_what_a_grant_refuses_is_entered(memories: wellkept.Memories) -> None:
+    grant = Grant(need=Need.READ, owners=(Owner(Layer.USER, ("ada",)),), holder="bot")
+    view = memories.view(user="ada", grant=grant)
+    view.refresh([__file__], dry_run=True)
+    for call in (
+        partial(view.refresh, [__file__]),
+        partial(view.move, "x", layer="user"),
+        partial(view.release, "run"),
+    ):
+        with pytest.raises(Unauthorized):
+            call()
+    assert [(entry.verb, entry.error, entry.ids, entry.grant) for entry in memories.audit.list()] == [
+        ("release", "UNAUTHORIZED", ("run",), "bot"),
+        ("move", "UNAUTHORIZED", ("x",), "bot"),
+        ("refresh", "UNAUTHORIZED", (), "bot"),
+        ("refresh", None, (), "bot"),
+    ]
 
 
 def test_without_the_setting_there_is_no_log(tmp_path: Path) -> None:

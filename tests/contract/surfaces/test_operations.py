@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,19 @@ import wellkept
 from tests.support.terminal import Terminal, environment, light_database
 from wellkept import errors
 from wellkept.errors import WellkeptError
-from wellkept.memories import ApiKeys, AuditTrail, Encryption, Privacy, Session, Sessions, Upkeep
+from wellkept.memories import (
+    ApiKeys,
+    AuditTrail,
+    Encryption,
+    Facts,
+    Privacy,
+    Session,
+    SessionPreferences,
+    Sessions,
+    Upkeep,
+)
 from wellkept.operations import EVERYWHERE, EXIT_CODES, FAILURES, LISTED, VERBS, failure_of, parameter_of
+from wellkept.types import Need
 
 # What the engine can do, and the verb that says it. None: not for a surface, and why.
 VIEW = {
@@ -158,6 +170,18 @@ MEMORIES = {
     "close": None,  # surfaces close what they opened
 }
 
+ENGINE: dict[type, Mapping[str, str | None]] = {
+    wellkept.View: VIEW,
+    wellkept.Memories: MEMORIES,
+    Sessions: SESSIONS,
+    Session: SESSION,
+    Upkeep: UPKEEP,
+    ApiKeys: API_KEYS,
+    Privacy: PRIVACY,
+    AuditTrail: AUDIT,
+    Encryption: ENCRYPTION,
+}
+
 
 def helps(terminal: Terminal) -> dict[str, str]:
     """What the command line says to `--help`, by verb; nothing for a verb that it does not have."""
@@ -184,21 +208,12 @@ def test_every_surface_has_every_verb_and_tells_its_examples(surface: str, termi
 
 
 def test_everything_that_the_engine_can_do_has_a_verb() -> None:
-    kinds: dict[type, Mapping[str, str | None]] = {
-        wellkept.View: VIEW,
-        wellkept.Memories: MEMORIES,
-        Sessions: SESSIONS,
-        Session: SESSION,
-        Upkeep: UPKEEP,
-        ApiKeys: API_KEYS,
-        Privacy: PRIVACY,
-        AuditTrail: AUDIT,
-        Encryption: ENCRYPTION,
+    public = {kind: {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")} for kind in ENGINE}
+    differing = {
+        kind.__name__: names ^ set(ENGINE[kind]) for kind, names in public.items() if names != set(ENGINE[kind])
     }
-    public = {kind: {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")} for kind in kinds}
-    differing = {kind.__name__: names ^ set(kinds[kind]) for kind, names in public.items() if names != set(kinds[kind])}
     assert differing == {}, "enter it in the table of verbs, or say above why it is not for a surface"
-    assert {verb for verbs in kinds.values() for verb in verbs.values() if verb} <= set(VERBS)
+    assert {verb for verbs in ENGINE.values() for verb in verbs.values() if verb} <= set(VERBS)
 
 
 def test_the_listing_and_the_verb_have_the_same_name() -> None:
@@ -235,11 +250,75 @@ def test_every_kind_of_error_has_an_exit_code_and_a_status() -> None:
         assert 400 <= failure_of(kind).http_status < 600
 
 
+# What each verb needs; all others need admin. With ``permanent`` or ``purge`` they erase, as a dry run they read.
+READING = """search list show count context facts lineage history watch stats decay graph sessions sessions.show
+    sessions.preferences sessions.export sessions.topics sessions.about sessions.search sessions.memories
+    quarantine.plan health config"""
+WRITING = """add messages put update move forget restore undo facts.add sessions.create sessions.configure
+    sessions.close sessions.reopen sessions.delete sessions.restore sessions.import compact refresh
+    quarantine quarantine.release"""
+NEEDED = dict.fromkeys(READING.split(), "read") | dict.fromkeys(WRITING.split(), "write")
+NEEDED["quarantine.erase"] = "erase"
+CHANGED = {
+    **{name: {"dry_run": "read"} for name in ("refresh", "sessions.import")},
+    **{name: {"permanent": "erase", "dry_run": "read"} for name in ("forget", "sessions.delete")},
+    "compact": {"purge": "erase", "dry_run": "read"},
+    "sessions.preferences": {"set": "write", "unset": "write"},
+    "config": {"durability": "admin"},
+}
+
+
+@pytest.mark.req("L11")
+def test_every_verb_needs_what_it_should_and_says_by_which_method() -> None:
+    needs = {name: verb.needs for name, verb in VERBS.items()}
+    assert needs == {name: NEEDED.get(name, "admin") for name in VERBS}
+    changed = {
+        name: {one.name: need for one in verb.fields if (need := verb.needed_with({one.name: True})) != needs[name]}
+        for name, verb in VERBS.items()
+    }
+    assert {name: fields for name, fields in changed.items() if fields} == CHANGED
+    without = {name for name, verb in VERBS.items() if isinstance(verb.method, Need)}
+    assert without == {"decay", "convert", "migrate", "config.check"}
+
+
+# What declares no need: it is of this process alone, or is called as the database is opened.
+UNDECLARED = """Memories.on Memories.watch Memories.agents Memories.close Upkeep.start Upkeep.stop Privacy.resume
+    AgentMemory.close"""
+# What a grant for some owners can reach; all else concerns the whole database.
+NARROW = (wellkept.View, Sessions, Session, SessionPreferences, Facts, wellkept.AgentMemory)
+HARMLESS = {"Memories.view", "Memories.agent", "Memories.health", "Memories.settings", "ApiKeys.grant_of"}
+
+
+@pytest.mark.req("L11")
+def test_every_method_declares_its_need_and_the_arguments_that_change_it() -> None:
+    wrong: dict[str, object] = {}
+    undeclared = set(UNDECLARED.split())
+    for kind in {*ENGINE, *NARROW}:
+        for method, function in inspect.getmembers(kind, inspect.isfunction):
+            name = f"{kind.__name__}.{method}"
+            if method.startswith("_") or name in undeclared:
+                undeclared.discard(name)
+                continue
+            declared: Any = getattr(function, "declared", None)
+            parameters = inspect.signature(function).parameters
+            named = {one for one in ("permanent", "purge", "dry_run") if one in parameters}
+            if declared is None or {one for one, _ in declared.changes} != named:
+                wrong[name] = declared
+            elif (declared.need is Need.ADMIN) is (kind in NARROW or name in HARMLESS):
+                wrong[name] = declared.need
+            elif not all(parameters[one].kind is inspect.Parameter.KEYWORD_ONLY for one in named):
+                wrong[name] = "the wrapper sees only what is given by its name"
+            elif "dry_run" in named and declared.needed(dict.fromkeys(named, True)) is not Need.READ:
+                wrong[name] = "a dry run needs no more than reading"
+    assert (wrong, undeclared) == ({}, set())
+
+
 def test_needs_grow_with_what_is_asked() -> None:
     doctor, config, forget = VERBS["doctor"], VERBS["config"], VERBS["forget"]
     assert config.needed(config.input()).value == "read"
     assert config.needed(config.input(durability="full")).value == "admin"
     assert forget.needed(forget.input(ids=("x",), permanent=True)).value == "erase"
+    assert forget.needed(forget.input(ids=("x",), permanent=True, dry_run=True)).value == "read"
     assert doctor.needed(doctor.input()).value == "admin"
 
 
