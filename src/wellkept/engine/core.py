@@ -147,9 +147,10 @@ def operation(
 
         @wraps(method)
         def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            if self._engine.audit is None:
+            audit = self._engine.live.audit
+            if audit is None:
                 return run(self, *args, **kwargs)
-            return self._engine.audit.over(self, declared, args, lambda: run(self, *args, **kwargs))
+            return audit.over(self, declared, args, lambda: run(self, *args, **kwargs))
 
         def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
             engine = self._engine

@@ -45,6 +45,7 @@ from wellkept.types import (
     Vector,
     Write,
 )
+from wellkept.types.stored import ACCESS_POLICY
 
 REPEATED: Final = frozenset[Callable[..., Any]](
     (
@@ -148,15 +149,6 @@ class _Checked:
         for owner in owners:
             authorization.check_covered(grant, owner)
 
-    def check_administrator(self) -> None:
-        """Refuse what concerns the whole database to whoever acts as an identity."""
-        if self._is_identity:
-            raise Unauthorized(
-                "this concerns the whole database",
-                details={"needed": Need.ADMIN.value},
-                hint="use memories without a grant",
-            )
-
     def _call(
         self,
         need: Need,
@@ -168,17 +160,20 @@ class _Checked:
     ) -> R:
         """Check the grant, and call a method of the store."""
         self.check(need, owners)
-        return self._repeated(partial(self.check, need, owners), method, *args, **kwargs)
+        return self._checked_call(need, owners, method, *args, **kwargs)
 
-    def _repeated(
+    def _checked_call(
         self,
-        check: Callable[[], None],
+        need: Need,
+        owners: Iterable[Owner],
         method: Callable[Concatenate[Any, P], R],
         /,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> R:
-        """Call a method of the store; if it fails and is listed, again as the policy says, unless a check refuses."""
+        """Call a method of the store, for which the grant was checked; if it fails and is listed, as often as the
+        policy says, each time after another check.
+        """
         call: Callable[P, R] = getattr(self._port, method.__name__)
         failures = 0
         while True:
@@ -190,7 +185,7 @@ class _Checked:
                 if pause_s is None:
                     raise
             self._shared.sleep(pause_s)
-            check()
+            self.check(need, owners)
 
 
 class _Part(NamedTuple):
@@ -210,13 +205,18 @@ class EngineJournal(_Checked, Journal):
         super().__init__(shared, caller, shared.journal)
 
     def _of_database(self, method: Callable[Concatenate[Any, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call what concerns the whole database."""
-        self.check_administrator()
-        return self._repeated(self.check_administrator, method, *args, **kwargs)
+        """Call what concerns the whole database: nobody who acts as an identity may."""
+        if self._is_identity:
+            raise Unauthorized(
+                "this concerns the whole database",
+                details={"needed": Need.ADMIN.value},
+                hint="use memories without a grant",
+            )
+        return self._call(Need.ADMIN, (), method, *args, **kwargs)
 
     def _ask(self, owners: Owners, method: Callable[Concatenate[Any, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call what reads some owners, for whom the grant was checked."""
-        return self._repeated(partial(self.check, Need.READ, owners), method, *args, **kwargs)
+        return self._checked_call(Need.READ, owners, method, *args, **kwargs)
 
     # -- what is withheld, and what is encrypted --------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class EngineJournal(_Checked, Journal):
         if reader is None:
             return iter(versions)
         if at is None and (opened or not self._cipher.is_active):
-            return (one for one in versions if access_policies.readable(reader, one))
+            return (one for one in versions if ACCESS_POLICY not in one.facets or access_policies.readable(reader, one))
         withheld = self.withheld(owners)
         return (one for one in versions if (one.owner, one.id) not in withheld)
 
@@ -267,7 +267,7 @@ class EngineJournal(_Checked, Journal):
         parts = []
         for some, hidden in self.withholding(owners):
             asked = replace(where, without=where.without | hidden) if hidden else where
-            if memory_cipher.is_shown(asked) or not self._cipher.is_active:
+            if not self._cipher.is_active or memory_cipher.is_shown(asked):
                 parts.append(_Part(some, asked))
                 continue
             parts.append(_Part(some, memory_cipher.plain(asked)))
@@ -299,12 +299,12 @@ class EngineJournal(_Checked, Journal):
     ) -> Position:
         """Append, if the grant allows writing, or erasing if one of them erases; what is sensitive is encrypted."""
         erases = any(write.operation is Operation.ERASED for write in writes)
-        check = partial(self.check, Need.ERASE if erases else Need.WRITE, {write.owner for write in writes})
-        check()
+        need, owners = Need.ERASE if erases else Need.WRITE, {write.owner for write in writes}
+        self.check(need, owners)
         if self._cipher.is_active:
-            call, records = partial(self._repeated, check), EngineRecords(self._shared, BOOKKEEPING)
+            call, records = partial(self._checked_call, need, owners), EngineRecords(self._shared, BOOKKEEPING)
             return self._cipher.append(call, records, writes, quotas, guards)
-        return self._repeated(check, Journal.append, writes, quotas=quotas, guards=guards)
+        return self._checked_call(need, owners, Journal.append, writes, quotas=quotas, guards=guards)
 
     def count_accesses(self, accesses: Sequence[Access], *, wait_ms: int | None = None) -> None:
         """Count what was read."""
@@ -348,7 +348,8 @@ class EngineJournal(_Checked, Journal):
         """Memories by id that may be read. Of an owner that has a key the payload is always read: facets are in it."""
         opened = opened and self._cipher.is_active
         whole = payload or (opened and self._cipher.may_hold(owners))
-        versions: Iterable[Stored] = self._call(
+        self.check(Need.READ, owners)
+        versions: Iterable[Stored] = self._checked_call(
             Need.READ, owners, Journal.get, owners, list(ids), at=at, payload=whole, vectors=vectors
         )
         if opened:
@@ -524,9 +525,9 @@ class EngineRecords(_Checked, Records):
         self._keep(Need.ADMIN, Records.restore, record)
 
     def _keep(self, need: Need, method: Callable[[Any, Record], None], record: Record) -> None:
-        check = partial(self.check, need, {encrypted_records.subject_of(record)})
-        check()
-        self._repeated(check, method, self._encrypted(record))
+        subject = {encrypted_records.subject_of(record)}
+        self.check(need, subject)
+        self._checked_call(need, subject, method, self._encrypted(record))
 
     def drop(self, owner: Owner, kind: str, name: str) -> bool:
         """Remove a record for good, whether it can be opened or not."""
