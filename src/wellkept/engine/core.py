@@ -482,7 +482,7 @@ class Engine:
 
     def use_keyring(self, keyring: Keyring) -> None:
         """Encrypt from now on."""
-        self.shared.cipher.keyring = keyring
+        self.shared.cipher.use(keyring)
         self.live.index = None
 
     @property

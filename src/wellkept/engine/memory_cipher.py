@@ -45,19 +45,20 @@ Key = tuple[Owner, str]
 class MemoryCipher:
     """Encrypts what is sensitive, or everything, and opens it again; the same for all callers of a database.
 
-    Without a keyring it opens what is plain. ``needed``: the store says that it holds something encrypted.
+    Without a keyring it opens what is plain. ``needed``: the store says that it holds something encrypted. As long as
+    it is not active, nothing is encrypted, and nothing becomes so.
     """
 
     def __init__(self, keyring: Keyring | None, *, everything: bool = False, needed: bool = False) -> None:
         self.keyring = keyring
         self.everything = everything
-        self._needed = needed
+        self.is_active = keyring is not None or needed
         self._noted = False
 
-    @property
-    def is_active(self) -> bool:
-        """Whether anything is, or may become, encrypted."""
-        return self.keyring is not None or self._needed
+    def use(self, keyring: Keyring) -> None:
+        """Encrypt from now on."""
+        self.keyring = keyring
+        self.is_active = True
 
     def key(self, owner: Owner) -> OwnerKey | None:
         """The current key of an owner, if there is one."""
@@ -66,7 +67,7 @@ class MemoryCipher:
     def may_hold(self, owners: Owners) -> bool:
         """Whether something of the owners may be encrypted."""
         keyring = self.keyring
-        return self._needed if keyring is None else any(keyring.key(owner) is not None for owner in owners)
+        return self.is_active if keyring is None else any(keyring.key(owner) is not None for owner in owners)
 
     def _named(self, owner: Owner, key_id: str) -> OwnerKey:
         return lookup.opening_key(self.keyring, owner, key_id, what=f"{owner.layer.value} memories")
