@@ -96,7 +96,7 @@ BOOKKEEPING_USES: Final = {
     "holds.append": "an index holds everybody's memories, and follows the whole journal",
     "journal.EngineJournal.append": "whether the keys of memories are hashed is recorded for their owner",
     "journal.EngineJournal.withheld": "who may not read a memory is told by its newest version",
-    "journal.EngineRecords._encrypted": "the store says which keyring it needs before anything is encrypted",
+    "journal.EngineRecords._encrypted": "what was encrypted stays so, and the store says by which keyring",
     "journal._Checked.check": "whether an API key was revoked is recorded with the database",
     "moves._intents": "what a move is about to do is recorded with the database",
     "quotas._journal": "all owners of a user count together for the limit of a plan",
@@ -214,10 +214,6 @@ class EngineJournal(_Checked, Journal):
             )
         return self._call(Need.ADMIN, (), method, *args, **kwargs)
 
-    def _ask(self, owners: Owners, method: Callable[Concatenate[Any, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call what reads some owners, for whom the grant was checked."""
-        return self._checked_call(Need.READ, owners, method, *args, **kwargs)
-
     # -- what is withheld, and what is encrypted --------------------------------------------------------------
 
     def withheld(self, owners: Owners) -> frozenset[tuple[Owner, str]]:
@@ -278,13 +274,13 @@ class EngineJournal(_Checked, Journal):
         """What matches in one part; of encrypted memories, at least as many as a page takes."""
         asked = replace(query, owners=part.owners, where=part.where)
         if part.opened is None:
-            return self._opened(self._ask(part.owners, Journal.select, asked))
+            return self._opened(self._checked_call(Need.READ, part.owners, Journal.select, asked))
         fits = filters.matching(part.opened)
         matches: list[Stored] = []
         size = None if query.limit is None else max(_PAGE, query.limit)
         asked = replace(asked, limit=size)
         while True:
-            page = self._ask(part.owners, Journal.select, asked)
+            page = self._checked_call(Need.READ, part.owners, Journal.select, asked)
             matches += [one for one in self._opened(page) if fits(one)]
             if size is None or len(page) < size or len(matches) >= (query.limit or 0):
                 return matches
@@ -475,7 +471,7 @@ class EngineJournal(_Checked, Journal):
         """How many of those that may be read match."""
         self.check(Need.READ, owners)
         return sum(
-            self._ask(part.owners, Journal.count, part.owners, part.where, at=at)
+            self._checked_call(Need.READ, part.owners, Journal.count, part.owners, part.where, at=at)
             if part.opened is None
             else len(self._selected(part, Query(owners=part.owners, where=part.where, at=at)))
             for part in self._narrowed(owners, where)
@@ -487,7 +483,7 @@ class EngineJournal(_Checked, Journal):
         places: list[tuple[Owner, str]] = []
         for part in self._narrowed(owners, where):
             if part.opened is None:
-                places += self._ask(part.owners, Journal.ids, part.owners, part.where, at=at)
+                places += self._checked_call(Need.READ, part.owners, Journal.ids, part.owners, part.where, at=at)
             else:
                 matches = self._selected(part, Query(owners=part.owners, where=part.where, at=at))
                 places += [(one.owner, one.id) for one in matches]
@@ -498,7 +494,7 @@ class EngineJournal(_Checked, Journal):
         self.check(Need.READ, owners)
         if self._cipher.may_hold(owners) or self.withheld(owners):
             return statistics.tally(self.scan(owners, payload=False, vectors=True), now)
-        return self._ask(owners, Journal.stats, owners, now)
+        return self._checked_call(Need.READ, owners, Journal.stats, owners, now)
 
 
 class EngineRecords(_Checked, Records):
@@ -566,20 +562,17 @@ class EngineRecords(_Checked, Records):
 
     def _encrypted(self, record: Record) -> Record:
         """What is to be kept: a record that is encrypted already as it is."""
-        cipher = self._cipher
-        if not cipher.is_active or record.kind not in encrypted_records.TELLING:
+        cipher, tells = self._cipher, record.kind in encrypted_records.TELLING
+        if not cipher.is_active or not tells or encrypted_records.is_encrypted(record):
             return record
-        if encrypted_records.is_encrypted(record) or not (cipher.everything or self._was_encrypted(record)):
-            return record
-        keyring = lookup.writing_keyring(cipher.keyring)
-        everybody = EngineJournal(self._shared, BOOKKEEPING)
-        if not says(everybody.settings(), KEYRING, keyring.id):
-            everybody.set_settings({KEYRING: keyring.id})
+        if not cipher.everything:
+            before = EngineRecords(self._shared, BOOKKEEPING).get(record.owner, record.kind, record.name, opened=False)
+            if not isinstance(before, DamagedRecord) and (before is None or not encrypted_records.is_encrypted(before)):
+                return record
+        keyring, journal = lookup.writing_keyring(cipher.keyring), EngineJournal(self._shared, BOOKKEEPING)
+        if not says(journal.settings(), KEYRING, keyring.id):
+            journal.set_settings({KEYRING: keyring.id})
         return encrypted_records.encrypted(record, keyring.create(encrypted_records.subject_of(record)))
-
-    def _was_encrypted(self, record: Record) -> bool:
-        before = self._shared.records.get(record.owner, record.kind, record.name)
-        return before is not None and (isinstance(before, DamagedRecord) or encrypted_records.is_encrypted(before))
 
 
 def authorize(shared: Shared, grant: Grant, identity: Identity, need: Need) -> None:
