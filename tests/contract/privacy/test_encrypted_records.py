@@ -56,6 +56,8 @@ def check(memories: wellkept.Memories, mark: str) -> None:
     policy = memories.upkeep.retention(owner=ADA)
     assert policy is not None
     assert policy.exempt_tags == (mark,)
+    assert [one.id for one in memories.view(user="ada").sessions.list(include_deleted=True)] == ["gone", "monday"]
+    assert memories.upkeep.policies()[ADA].exempt_tags == (mark,)
 
 
 @pytest.mark.req("L10", "N7")
