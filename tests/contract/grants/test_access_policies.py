@@ -111,6 +111,7 @@ def test_who_reads_what(memories: Memories) -> None:
             "number in the statistics": view.stats().active,
             "number on a page": len(page.memories),
             "number in total": page.total,
+            "number found": view.search("plan", min_score=0, limit=1).total,
         }
         wrong |= {(reader, how): count for how, count in counts.items() if count != len(expected)}
     assert wrong == {}
