@@ -9,6 +9,7 @@ import pytest
 import wellkept
 from tests.support.stand_ins import HandClock
 from tests.support.watched import watch
+from wellkept.engine import run_log
 from wellkept.engine.journal import ADMINISTRATOR, BOOKKEEPING, Caller, EngineJournal, EngineRecords, Shared
 from wellkept.engine.memory_cipher import MemoryCipher
 from wellkept.errors import Unauthorized
@@ -173,7 +174,7 @@ def test_who_runs_the_database_may_do_everything(caller: Any) -> None:
 def test_the_record_of_a_session_is_about_the_session() -> None:
     """It is kept by the user; a grant for the session alone reaches that one, and no other record of the user."""
     world = World()
-    bodies = {"monday": "session", "tuesday": "session", "ours": "note"}
+    bodies = {"friday": "session", "monday": "session", "tuesday": "session", "ours": "note"}
     for name, kind in bodies.items():
         world.store.records.put(Record(owner=ADA, kind=kind, name=name, body=b"{}", version=1, updated_at=START))
     world.store.records.put(Record(owner=DATABASE, kind="note", name="n", body=b"{}", version=1, updated_at=START))
@@ -186,3 +187,16 @@ def test_the_record_of_a_session_is_about_the_session() -> None:
             with pytest.raises(Unauthorized):
                 call(ADA, kind, name)
     assert records.drop(ADA, "session", "monday")
+
+
+@pytest.mark.req("L11")
+def test_a_run_of_upkeep_begins_only_where_the_caller_may_do_as_much() -> None:
+    """From there on it acts as the engine itself."""
+    grant = Grant(need=WRITE, owners=(ADA,))
+    with wellkept.open("ram:", embedder=None) as memories:
+        engine = memories.view(user="ada", grant=grant)._engine
+        assert run_log.running(engine, WRITE, {ADA, SESSION}).caller is BOOKKEEPING
+        for need, owners in ((ERASE, {ADA}), (WRITE, {ADA, owner("bob")}), (ADMIN, set[Owner]())):
+            with pytest.raises(Unauthorized):
+                run_log.running(engine, need, owners)
+        assert engine.caller == Caller(grant, IDENTITY)
