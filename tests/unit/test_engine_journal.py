@@ -6,14 +6,18 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wellkept
+from tests.support.watched import watch
 from wellkept.engine.journal import BOOKKEEPING_USES, REPEATED, EngineJournal, EngineRecords, check_complete
 from wellkept.errors import Unauthorized
+from wellkept.filters import Where
 from wellkept.keyrings.ram import RamKeyring
 from wellkept.ports import Journal, Records
+from wellkept.stores.ram import RamStore
 from wellkept.types import Layer, Owner
 
 SOURCE = Path(wellkept.__file__).parent
@@ -94,6 +98,23 @@ def test_what_a_policy_withholds_is_not_shown_encrypted_either() -> None:
             ]
         assert shown["ada"] == [{secret, opened}] * 5
         assert shown["bob"] == [{opened}] * 5
+
+
+@pytest.mark.req("H2")
+def test_what_becomes_private_while_ids_are_read_is_left_out() -> None:
+    core, waiting = Owner(Layer.TEAM, ("core",)), list[Callable[[], object]]()
+
+    def notice(call: str, _: dict[str, Any]) -> None:
+        if call == "Journal.ids" and waiting:
+            waiting.pop()()
+
+    with wellkept.open(store=watch(RamStore(), notice), embedder=None) as memories:
+        ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
+        shown = ada.add("for everybody", layer="team").id
+        assert bob.count() == 1  # from now on it is known that nothing is withheld
+        waiting.append(lambda: ada.add("secret", layer="team", author="ada", access_policy="private"))
+        assert bob._engine.journal.ids({core}, Where(now=memories._engine.clock())) == [(core, shown)]
+        assert not waiting
 
 
 @pytest.mark.req("L11")

@@ -224,19 +224,8 @@ class EngineJournal(_Checked, Journal):
         return frozenset(self._shared.policies.hidden(everybody, owners, self._reader))
 
     def withholding(self, owners: Owners) -> list[tuple[Owners, frozenset[str]]]:
-        """The owners in groups, each with the ids that are withheld there: two owners may each have a memory of one
-        id. Those of whom everything may be read are one group.
-        """
-        hidden: dict[Owner, set[str]] = {}
-        for owner, id in self.withheld(owners):
-            hidden.setdefault(owner, set()).add(id)
-        if not hidden:
-            return [(owners, frozenset())]
-        groups: list[tuple[Owners, frozenset[str]]] = [
-            (frozenset({owner}), frozenset(ids)) for owner, ids in hidden.items()
-        ]
-        rest = frozenset(owners) - hidden.keys()
-        return [(rest, frozenset()), *groups] if rest else groups
+        """The owners in groups, each with the ids that are withheld there."""
+        return _grouped(owners, self.withheld(owners))
 
     def _readable(
         self, owners: Owners, versions: Iterable[Stored], at: Position | None, *, opened: bool
@@ -256,12 +245,12 @@ class EngineJournal(_Checked, Journal):
     def _opened_page(self, page: JournalPage[Stored], *, opened: bool) -> JournalPage[Stored]:
         return replace(page, items=self._opened(page)) if opened and self._cipher.is_active else page
 
-    def _narrowed(self, owners: Owners, where: Where) -> list[_Part]:
+    def _narrowed(self, owners: Owners, where: Where, withheld: frozenset[tuple[Owner, str]]) -> list[_Part]:
         """The parts of a query, so that nothing is counted that is withheld, and the store is asked for nothing that it
         cannot judge: where a condition is encrypted, plain memories and each owner's encrypted ones are apart.
         """
         parts = []
-        for some, hidden in self.withholding(owners):
+        for some, hidden in _grouped(owners, withheld):
             asked = replace(where, without=where.without | hidden) if hidden else where
             if not self._cipher.is_active or memory_cipher.is_shown(asked):
                 parts.append(_Part(some, asked))
@@ -271,17 +260,21 @@ class EngineJournal(_Checked, Journal):
         return parts
 
     def _selected(self, part: _Part, query: Query) -> list[Stored]:
-        """What matches in one part; of encrypted memories, at least as many as a page takes."""
+        """What matches in one part; of encrypted memories, at least as many as a page takes. What became private since
+        the query was narrowed is left out as well.
+        """
         asked = replace(query, owners=part.owners, where=part.where)
         if part.opened is None:
-            return self._opened(self._checked_call(Need.READ, part.owners, Journal.select, asked))
+            rows = self._opened(self._checked_call(Need.READ, part.owners, Journal.select, asked))
+            return list(self._readable(part.owners, rows, query.at, opened=True))
         fits = filters.matching(part.opened)
         matches: list[Stored] = []
         size = None if query.limit is None else max(_PAGE, query.limit)
         asked = replace(asked, limit=size)
         while True:
             page = self._checked_call(Need.READ, part.owners, Journal.select, asked)
-            matches += [one for one in self._opened(page) if fits(one)]
+            readable = self._readable(part.owners, self._opened(page), query.at, opened=True)
+            matches += [one for one in readable if fits(one)]
             if size is None or len(page) < size or len(matches) >= (query.limit or 0):
                 return matches
             size *= 4  # a page costs the store the order of all that it could be from
@@ -390,16 +383,16 @@ class EngineJournal(_Checked, Journal):
     ) -> JournalPage[Stored]:
         """The versions of memories that may be read now; a page is full, or the last."""
 
-        def read(after: Position | None) -> JournalPage[Stored]:
-            page = self._call(Need.READ, owners, Journal.versions, owners, after=after, limit=limit)
+        def read(after: Position | None, size: int | None) -> JournalPage[Stored]:
+            page = self._call(Need.READ, owners, Journal.versions, owners, after=after, limit=size)
             return self._opened_page(page, opened=opened)
 
-        page = read(after)
-        withheld = self.withheld(owners)
-        if not withheld:
+        page = read(after, limit)
+        if not self.withheld(owners):
             return page
         items: list[Stored] = []
         while True:
+            withheld = self.withheld(owners)  # of what was just read
             for place, one in enumerate(page):
                 if (one.owner, one.id) in withheld:
                     continue
@@ -409,7 +402,7 @@ class EngineJournal(_Checked, Journal):
             if not page.more or len(items) == limit:
                 return replace(page, items=items)
             after = page.next
-            page = read(after)
+            page = read(after, None if limit is None else max(limit, _PAGE))
 
     def history(self, owner: Owner, memory_id: str, *, opened: bool = True) -> Sequence[Stored]:
         """Every version of a memory that may be read now."""
@@ -459,7 +452,7 @@ class EngineJournal(_Checked, Journal):
     def select(self, query: Query) -> Sequence[Stored]:
         """One page of what may be read."""
         self.check(Need.READ, query.owners)
-        parts = self._narrowed(query.owners, query.where)
+        parts = self._narrowed(query.owners, query.where, self.withheld(query.owners))
         if len(parts) == 1:
             return self._selected(parts[0], query)
         wanted = None if query.limit is None else query.offset + query.limit
@@ -470,31 +463,35 @@ class EngineJournal(_Checked, Journal):
     def count(self, owners: Owners, where: Where, *, at: Position | None = None) -> int:
         """How many of those that may be read match."""
         self.check(Need.READ, owners)
-        return sum(
+        withheld = self.withheld(owners)
+        count = sum(
             self._checked_call(Need.READ, part.owners, Journal.count, part.owners, part.where, at=at)
             if part.opened is None
             else len(self._selected(part, Query(owners=part.owners, where=part.where, at=at)))
-            for part in self._narrowed(owners, where)
+            for part in self._narrowed(owners, where, withheld)
         )
+        return count if self.withheld(owners) == withheld else len(self.ids(owners, where, at=at))
 
     def ids(self, owners: Owners, where: Where, *, at: Position | None = None) -> Sequence[tuple[Owner, str]]:
         """All that match and may be read."""
         self.check(Need.READ, owners)
         places: list[tuple[Owner, str]] = []
-        for part in self._narrowed(owners, where):
+        for part in self._narrowed(owners, where, self.withheld(owners)):
             if part.opened is None:
                 places += self._checked_call(Need.READ, part.owners, Journal.ids, part.owners, part.where, at=at)
             else:
                 matches = self._selected(part, Query(owners=part.owners, where=part.where, at=at))
                 places += [(one.owner, one.id) for one in matches]
-        return places
+        withheld = self.withheld(owners)  # also what became private since the query was narrowed
+        return [place for place in places if place not in withheld] if withheld else places
 
     def stats(self, owners: Owners, now: datetime) -> Stats:
         """Counts over what may be read, by going through everything where tags are encrypted or something withheld."""
-        self.check(Need.READ, owners)
-        if self._cipher.may_hold(owners) or self.withheld(owners):
-            return statistics.tally(self.scan(owners, payload=False, vectors=True), now)
-        return self._checked_call(Need.READ, owners, Journal.stats, owners, now)
+        if not self._cipher.may_hold(owners):
+            stats = self._call(Need.READ, owners, Journal.stats, owners, now)
+            if not self.withheld(owners):
+                return stats
+        return statistics.tally(self.scan(owners, payload=False, vectors=True), now)
 
 
 class EngineRecords(_Checked, Records):
@@ -592,6 +589,22 @@ def check_complete(port: type, implementation: type) -> None:
 
 check_complete(Journal, EngineJournal)
 check_complete(Records, EngineRecords)
+
+
+def _grouped(owners: Owners, withheld: Iterable[tuple[Owner, str]]) -> list[tuple[Owners, frozenset[str]]]:
+    """The owners in groups, each with the ids that are withheld there: two owners may each have a memory of one id.
+    Those of whom everything may be read are one group.
+    """
+    hidden: dict[Owner, set[str]] = {}
+    for owner, id in withheld:
+        hidden.setdefault(owner, set()).add(id)
+    if not hidden:
+        return [(owners, frozenset())]
+    groups: list[tuple[Owners, frozenset[str]]] = [
+        (frozenset({owner}), frozenset(ids)) for owner, ids in hidden.items()
+    ]
+    rest = frozenset(owners) - hidden.keys()
+    return [(rest, frozenset()), *groups] if rest else groups
 
 
 def _bare(stored: Stored) -> Stored:

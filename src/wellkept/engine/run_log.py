@@ -123,6 +123,14 @@ def memories_of(engine: Engine, run_id: str) -> dict[Owner, list[str]]:
     return {codec.decode_owner(name): [step.memory_id for step in steps] for name, steps in kept.items()}
 
 
+def is_withheld(engine: Engine, changed: Mapping[Owner, Sequence[str]]) -> bool:
+    """Whether an access policy withholds any of the memories of a run from the caller: then it is not the caller's to
+    take back.
+    """
+    withheld = engine.journal.withheld(changed.keys())
+    return any((owner, id) in withheld for owner, ids in changed.items() for id in ids)
+
+
 def reason(run_id: str, why: str) -> str:
     """What the history says of a version that a run made."""
     return f"{why} (run {run_id})"

@@ -162,6 +162,7 @@ class Provenance(Lookup):
         (False, True)
         """
         kind = validation.choice("type", PointerType, type)
+        self._engine.check(Need.READ, ())  # a file is read, and the journal, which would ask, is not
         return pointed_files.pointer_to(path, kind, self._engine.clock())
 
     @long_term(Need.WRITE, dry_run=Need.READ)

@@ -170,7 +170,8 @@ def _edges(engine: Engine) -> tuple[dict[str, list[Place]], dict[str, list[Place
             if (successor := one.facets.get("superseded_by")) is not None:
                 superseded[one.id] = successor
     owners: dict[str, list[Owner]] = {}
-    for one in engine.journal.get(everybody, set(superseded.values()), payload=False) if superseded else ():
+    successors = set(superseded.values())
+    for one in engine.journal.get(everybody, successors, payload=False, opened=False) if superseded else ():
         owners.setdefault(one.id, []).append(one.owner)
     return made, {id: [(owner, later) for owner in owners.get(later, ())] for id, later in superseded.items()}
 

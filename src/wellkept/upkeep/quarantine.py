@@ -1,6 +1,7 @@
 """Quarantine: plans that take what came from a place out of recall, and what becomes of it: released, or erased."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from wellkept.engine import run_log
 from wellkept.engine.core import Engine
@@ -66,7 +67,7 @@ def apply(engine: Engine, planned: UpkeepPlan) -> UpkeepRun:
     erases = any(step.action is UpkeepAction.ERASE for step in planned.steps)
     need, owners = Need.ERASE if erases else Need.WRITE, {step.owner for step in planned.steps}
     database = run_log.running(engine, need, owners)
-    runs.check_unchanged(database, planned)
+    runs.check_unchanged(engine, planned)  # as the caller sees it: what may not be read cannot be changed
     return runs.apply(database, planned, lambda: 0, max_share=EVERYTHING, trust_clock=True)
 
 
@@ -82,7 +83,7 @@ def last(engine: Engine, owners: Owners) -> str:
     """The id of the last quarantine of these owners that was not released."""
     for run in run_log.every(engine):
         standing = run.job is UpkeepJob.QUARANTINE and run.quarantined and run.undone_at is None
-        if standing and all(owner in owners for owner in run_log.memories_of(engine, run.id)):
+        if standing and _is_within(engine, owners, run_log.memories_of(engine, run.id)):
             return run.id
     raise NotFound("there is no quarantine here", hint="wellkept quarantine takes memories out of recall")
 
@@ -118,13 +119,18 @@ def _of_run(engine: Engine, owners: Owners, run_id: str) -> dict[Owner, list[str
     """The memories of a quarantine; a run of another job, or over memories of others, is none that can be found."""
     run = run_log.get(engine, run_id)
     wanted = run_log.memories_of(engine, run_id)
-    if run.job is not UpkeepJob.QUARANTINE or any(owner not in owners for owner in wanted):
+    if run.job is not UpkeepJob.QUARANTINE or not _is_within(engine, owners, wanted):
         raise NotFound(
             f"there is no quarantine {run_id[:64]!r} here",
             details={"run": run_id[:64]},
             hint="pass the id of the run that quarantine() returned",
         )
     return wanted
+
+
+def _is_within(engine: Engine, owners: Owners, wanted: Mapping[Owner, Sequence[str]]) -> bool:
+    """Whether all memories of a run are of these owners, and none is withheld from the caller."""
+    return all(owner in owners for owner in wanted) and not run_log.is_withheld(engine, wanted)
 
 
 def _plan(engine: Engine, found: list[Stored], steps: list[UpkeepStep]) -> UpkeepPlan:

@@ -1,16 +1,18 @@
 """Who reads a memory that has an access policy: one table, held for every way to read."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import wellkept
+from tests.support.stand_ins import HandClock
 from wellkept import Memories, Memory, View
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import Conflict, InvalidInput, NotFound
-from wellkept.types import AccessPolicy, Grant, Layer, Need, Owner
+from wellkept.types import AccessPolicy, Grant, Layer, Need, Owner, RetentionPolicy
 
 POLICIES = (None, *AccessPolicy)
 CORE, ADA = Owner(Layer.TEAM, ("core",)), Owner(Layer.USER, ("ada",))
@@ -136,6 +138,47 @@ def test_what_may_not_be_read_cannot_be_changed(memories: Memories) -> None:
         bob.add("x", supersedes=[secret.id])
     ada = memories.view(user="ada", team="core")
     assert ada.get(secret.id) == secret or ada.get(secret.id).version == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.req("H2", "L11")
+def test_a_run_over_what_may_not_be_read_is_out_of_reach(memories: Memories) -> None:
+    """Neither a plan that was made by hand takes it, nor is a run taken back that changed it."""
+    ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
+    secret = ada.add("secret", layer="team", author="ada", access_policy="private")
+    shown = ada.add("open", layer="team", author="ada")
+    plan = bob.plan_quarantine(ids=[shown.id])
+    forged = replace(plan, steps=(replace(plan.steps[0], memory_id=secret.id, version=secret.version),))
+    with pytest.raises(Conflict):
+        bob.quarantine(plan=forged)
+    run = ada.quarantine(author="ada")
+    assert run.quarantined == 2
+    for call in (bob.release, bob.erase_quarantined):
+        with pytest.raises(NotFound):
+            call(run.id)
+        with pytest.raises(NotFound):
+            call()
+    assert [one.blocked is not None for one in bob.undoable(layers=["team"]) if one.run_id] == [True]
+    assert set(ada.release(run.id).ids) == {secret.id, shown.id}
+    own = bob.quarantine(ids=[shown.id])
+    assert bob.release(own.id).ids == (shown.id,)
+
+
+@pytest.mark.req("H2", "N3")
+def test_upkeep_that_changed_what_may_not_be_read_is_not_undone_by_others() -> None:
+    clock = HandClock()
+    with wellkept.open("ram:", embedder=None, clock=clock) as memories:
+        ada, bob = memories.view(user="ada", team="core"), memories.view(user="bob", team="core")
+        secret = ada.add("secret", layer="team", author="ada", access_policy="private")
+        shown = ada.add("open", layer="team", author="ada")
+        memories.upkeep.set_retention(RetentionPolicy(long_term_age="1d", automatic=False), owner=CORE)
+        clock.forward(days=2)
+        run = memories.upkeep.run(max_share=1)
+        assert run.forgotten == 2
+        [undoable] = [one for one in bob.undoable(layers=["team"]) if one.run_id]
+        assert (undoable.memory_ids, undoable.blocked) == ((shown.id,), "it changed memories of others as well")
+        with pytest.raises(Conflict):
+            bob.undo(run.id, layers=["team"])
+        assert set(ada.undo(run.id, layers=["team"]).ids) == {secret.id, shown.id}
 
 
 @pytest.mark.req("H2")

@@ -17,6 +17,7 @@ from wellkept import Memories, View, aio
 from wellkept.embedders.hashing import HashingEmbedder
 from wellkept.errors import RateLimited, Unauthorized
 from wellkept.indexes.ram import RamIndex
+from wellkept.keyrings.ram import RamKeyring
 from wellkept.stores.ram import RamStore
 from wellkept.testing import FaultyStore
 from wellkept.types import AccessPolicy, Grant, Layer, Need, Owner
@@ -101,6 +102,61 @@ def test_a_grant_that_ends_between_the_ranking_and_the_reading_shows_nothing(*, 
         with pytest.raises(Unauthorized, match="revoked"):
             view.search("tea", min_score=0, as_of=moment)
         assert not last, "nothing ended the grant"
+
+
+@pytest.mark.req("H2", "L11")
+@pytest.mark.parametrize("encrypts", [False, True], ids=["plain", "encrypted"])
+def test_what_becomes_private_while_it_is_read_is_left_out(*, encrypts: bool) -> None:
+    """A memory is stored after the engine looked for what is withheld, and before the store answers."""
+    asked: dict[str, tuple[int, str, Callable[[View], object]]] = {
+        "list": (1, "Journal.select", lambda view: [memory.content for memory in view.list()]),
+        "list by a word": (
+            1,
+            "Journal.select",
+            lambda view: [memory.content for memory in view.list(filter={"content_contains": "note"})],
+        ),
+        "total": (1, "Journal.count", lambda view: view.list().total),
+        "count": (1, "Journal.count", lambda view: view.count()),
+        "count by author": (1, "Journal.count", lambda view: view.count(filter={"authors": ["ada"]})),
+        "stats": (1, "Journal.stats", lambda view: view.stats().active),
+        "list of a past": (1, "Journal.select", lambda view: len(view.list(as_of=view.position()).memories)),
+        "changes": (1, "Journal.versions", lambda view: len(view.changes(limit=3).versions)),
+        "second page of changes": (2, "Journal.versions", lambda view: len(view.changes(limit=3).versions)),
+        "search": (1, "Journal.get", lambda view: [hit.memory.content for hit in view.search("note", min_score=0)]),
+    }
+    wrong = {}
+    for name, (nth, method, call) in asked.items():
+        calls, stored = Counter[str](), list[Callable[[], object]]()
+
+        def notice(
+            made: str,
+            _: dict[str, Any],
+            *,
+            method: str = method,
+            nth: int = nth,
+            calls: Counter[str] = calls,
+            stored: list[Callable[[], object]] = stored,
+        ) -> None:
+            calls[made] += 1
+            if stored and made == method and calls[made] >= nth:
+                stored.pop()()
+
+        how: dict[str, Any] = {"keyring": RamKeyring(), "encrypt": "all"} if encrypts else {}
+        with wellkept.open(store=watch(RamStore(), notice), embedder=None, **how) as memories:
+            ada, bob = memories.view(**TEAM), memories.view(user="bob", team="core")
+            for number in range(4):
+                ada.add(f"private note {number}", layer="team", author="ada", access_policy="private")
+            ada.add("note for all", layer="team", author="ada")
+            before = call(bob)
+            calls.clear()
+            stored.append(
+                lambda ada=ada: ada.add("another note", layer="team", author="ada", access_policy="private")  # type: ignore[misc]
+            )
+            if (answer := call(bob)) != before:
+                wrong[name] = (before, answer)
+            if stored and not (encrypts and name == "stats"):
+                wrong[name] = ("nothing was stored", calls)
+    assert wrong == {}
 
 
 # -- between pages ------------------------------------------------------------------------------------------------

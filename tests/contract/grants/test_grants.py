@@ -91,7 +91,7 @@ VIEW: Calls = {
     "erase_quarantined": (Need.ERASE, lambda view, _: view.erase_quarantined()),
     "undoable": (Need.READ, lambda view, _: view.undoable()),
     "undo": (Need.WRITE, lambda view, _: view.undo()),
-    "point_to": (Need.READ, lambda view, _: view.count() and view.point_to(__file__)),
+    "point_to": (Need.READ, lambda view, _: view.point_to(__file__)),
     "refresh": (Need.WRITE, lambda view, _: view.refresh([__file__])),  # the file is as it was
     "refresh as a dry run": (Need.READ, lambda view, _: view.refresh([__file__], dry_run=True)),
 }

@@ -341,6 +341,21 @@ def test_what_superseded_an_erased_memory_goes_with_it(memories: wellkept.Memori
 
 
 @pytest.mark.req("N7")
+def test_what_superseded_a_memory_and_cannot_be_opened_stops_no_erasure() -> None:
+    """Neither of somebody else, nor of the person whose key is lost, nor of the memory that it superseded."""
+    keyring = RamKeyring()
+    with wellkept.open("ram:", embedder=None, keyring=keyring) as memories:
+        bob = memories.view(user="bob", project="p")
+        rome = bob.add("The office is in Rome", layer="project")
+        bob.add("The office moves to Berlin", layer="user", supersedes=[rome.id], sensitive=True)
+        memories.view(user="carl").add("Likes tea")
+        keyring.destroy(Owner(Layer.USER, ("bob",)))
+        assert memories.privacy.erase(user="carl").counts.memories == 1
+        plan = memories.privacy.plan(ids=[rome.id])
+        assert (plan.counts.memories, plan.counts.derived) == (2, 1)
+        assert memories.privacy.erase(user="bob").counts.memories == 1
+
+
 def test_a_hold_refuses_the_whole_erasure(memories: wellkept.Memories) -> None:
     bob = memories.view(user="bob")
     bob.add("held", tags=["legal"])
