@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,6 +52,10 @@ ATTEMPTED: dict[str, tuple[str, Callable[[View, str], object]]] = {
 }
 
 
+def _instead_of_waiting(end: Callable[[], object], _: float) -> None:
+    end()
+
+
 @pytest.mark.req("L11", "H10")
 @pytest.mark.parametrize("ended", ["expired", "revoked", "not at all"])
 def test_a_call_that_is_repeated_asks_the_grant_again(ended: str) -> None:
@@ -60,11 +65,11 @@ def test_a_call_that_is_repeated_asks_the_grant_again(ended: str) -> None:
             id = memories.view(user="ada").add("Likes tea").id
             view, revoke = keyed_view(memories, clock, user="ada")
             end: dict[str, Callable[[], object]] = {
-                "expired": lambda clock=clock: clock.forward(hours=1),  # type: ignore[misc]
+                "expired": partial(clock.forward, hours=1),
                 "revoked": revoke,
                 "not at all": lambda: None,
             }
-            set_sleep(memories, lambda _, end=end[ended]: end())  # type: ignore[misc]
+            set_sleep(memories, partial(_instead_of_waiting, end[ended]))
             store.fail(method, RateLimited("slow down"))
             if ended == "not at all":
                 assert call(view, id) is not None, name
@@ -149,9 +154,7 @@ def test_what_becomes_private_while_it_is_read_is_left_out(*, encrypts: bool) ->
             ada.add("note for all", layer="team", author="ada")
             before = call(bob)
             calls.clear()
-            stored.append(
-                lambda ada=ada: ada.add("another note", layer="team", author="ada", access_policy="private")  # type: ignore[misc]
-            )
+            stored.append(partial(ada.add, "another note", layer="team", author="ada", access_policy="private"))
             if (answer := call(bob)) != before:
                 wrong[name] = (before, answer)
             if stored and not (encrypts and name == "stats"):
